@@ -47,6 +47,13 @@ static hitreg_code add_class(hitreg_description *description, const char *name, 
     return hitreg_description_class(description, "player", &field, 1);
 }
 
+struct wide {
+    double x;
+};
+static const hitreg_member too_wide[] = {
+    HITREG_FIELD(struct wide, x, "origin.x", HITREG_F32, HITREG_SCOPE_MOVEMENT, HITREG_MEANING_POSITION),
+};
+
 static hitreg_description *describe(void) {
     static const hitreg_column power = {"power", HITREG_F32}, unknown = {"unknown", 8}, unnamed = {NULL, HITREG_F32};
     hitreg_description *made = hitreg_description_new("misused");
@@ -59,6 +66,8 @@ static hitreg_description *describe(void) {
     EXPECT(add_class(made, NULL, 0, 0, 0), HITREG_ERROR_NULL, "the field's name is null");
     EXPECT(hitreg_description_class(made, "player", NULL, 1), HITREG_ERROR_NULL, "fields is null");
     EXPECT(hitreg_description_usercmd_fields(made, NULL, 1), HITREG_ERROR_NULL, "fields is null");
+    EXPECT(hitreg_description_struct(made, "player", too_wide, 1), HITREG_ERROR_SIZE, "`origin.x` has 8 bytes, and HITREG_F32 takes 4");
+    EXPECT(hitreg_description_struct(made, "player", NULL, 1), HITREG_ERROR_NULL, "members is null");
     EXPECT(add_class(made, "x", HITREG_F32, HITREG_SCOPE_MOVEMENT, HITREG_MEANING_POSITION), HITREG_OK, "");
     EXPECT(hitreg_description_setting(made, "key", NULL), HITREG_ERROR_NULL, "value is null");
     EXPECT(hitreg_description_map(made, "m", NULL, 9), HITREG_ERROR_NULL, "bytes is null");

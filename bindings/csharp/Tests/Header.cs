@@ -94,7 +94,7 @@ sealed class Header {
             .Where(method => (method.Attributes & MethodAttributes.PinvokeImpl) != 0).Select(method => method.Name)
             .ToArray();
         Tests.Holds(imported.Length > 40, "functions are imported");
-        SameSets(Names(@"^(?:const )?\w+ \*?(hitreg_\w+)\("), imported, "functions");
+        SameSets(Names(@"^(?:const )?\w+ \*?(hitreg_\w+)\(").Except(Omitted), imported, "functions");
         foreach (string name in Names(@"^static inline [\w ]+[ \*](hitreg_\w+)\(").Except(Omitted)) {
             string member = Inline.ContainsKey(name) ? Inline[name] : Counterpart(name);
             string[] parts = member.Split('.');

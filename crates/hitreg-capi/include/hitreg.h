@@ -67,7 +67,7 @@ typedef enum hitreg_code {
   // A handle or pointer is null.
   HITREG_ERROR_NULL = 1,
   // The `size` of a struct, or the size of a list's items, is unknown to this library. Set it to `sizeof`, and build
-  // with this library's header.
+  // with this library's header. Or the type of a field does not have the size of its member.
   HITREG_ERROR_SIZE = 2,
   // Text is not UTF-8, an enum value does not exist, or a number does not fit its column.
   HITREG_ERROR_VALUE = 3,
@@ -210,8 +210,8 @@ typedef struct hitreg_field {
   const char *unit;
 } hitreg_field;
 
-// The most members of a struct, and the most usercmd fields of `hitreg_description_usercmd_numbers`.
-#define HITREG_MEMBERS 256
+// The most usercmd fields of `hitreg_description_usercmd_numbers`.
+#define HITREG_USERCMD_NUMBERS 256
 
 // Adds the next class of entities, numbered from 0, with the fields of their states.
 hitreg_code hitreg_description_class(hitreg_description *description,
@@ -227,16 +227,16 @@ hitreg_code hitreg_description_usercmd_fields(hitreg_description *description,
 // Declares usercmd fields of type HITREG_I32 by their names; `hitreg_numbers` makes their values.
 static inline hitreg_code hitreg_description_usercmd_numbers(hitreg_description *description,
                                                              const char *const *names, uint32_t count) {
-  hitreg_field fields[HITREG_MEMBERS];
+  hitreg_field fields[HITREG_USERCMD_NUMBERS];
   uint32_t i;
-  for (i = 0; names && i < count && i < HITREG_MEMBERS; i++) {
+  for (i = 0; names && i < count && i < HITREG_USERCMD_NUMBERS; i++) {
     fields[i].name = names[i];
     fields[i].value_type = HITREG_I32;
     fields[i].scope = HITREG_SCOPE_MOVEMENT;
     fields[i].meaning = HITREG_MEANING_PLAIN;
     fields[i].unit = NULL;
   }
-  return hitreg_description_usercmd_fields(description, names && count <= HITREG_MEMBERS ? fields : NULL, count);
+  return hitreg_description_usercmd_fields(description, names && count <= HITREG_USERCMD_NUMBERS ? fields : NULL, count);
 }
 
 // Declares that usercmds carry bytes of your own, for `hitreg_usercmd.bytes`.
@@ -570,9 +570,10 @@ typedef struct hitreg_state {
   uint32_t entity;
   // The class of the entity: 0 for the first `hitreg_description_class`.
   uint32_t class_number;
-  // One cell for each field of the class, floats as their bits (`memcpy`). Fields of 64 bits have two
-  // cells: `hitreg_put_64`, `hitreg_put_f64`, `hitreg_put_text`.
+  // One cell for each field of the class, floats as their bits (`memcpy`). Fields of 64 bits have two cells:
+  // `hitreg_put_64`, `hitreg_put_f64`, `hitreg_put_text`.
   const uint32_t *cells;
+  // Number of cells.
   uint32_t cell_count;
 } hitreg_state;
 
@@ -617,69 +618,28 @@ typedef struct hitreg_member {
 } hitreg_member;
 
 // Member `member` of the struct `type` as a field called `name`. HITREG_F32 is a float, HITREG_F64 a double, and
-// HITREG_TEXT an array of char. Other types are integers of 1, 2, 4 or 8 bytes, which may be smaller than the field.
+// HITREG_TEXT an array of char, not a pointer. Other types are integers, signed as the member. The member may be smaller
+// than the field, not larger.
 #define HITREG_FIELD(type, member, name, value_type, scope, meaning) \
   { {name, value_type, scope, meaning, NULL}, offsetof(type, member), sizeof(((type *)0)->member) }
 
-// Declares a class whose fields are the members of a struct.
-static inline hitreg_code hitreg_description_struct(hitreg_description *description, const char *name,
-                                                    const hitreg_member *members, uint32_t count) {
-  hitreg_field fields[HITREG_MEMBERS];
-  uint32_t i;
-  if (!members || count > HITREG_MEMBERS) {
-    return hitreg_description_class(description, name, NULL, count > 0 ? count : 1);
-  }
-  for (i = 0; i < count; i++) {
-    fields[i] = members[i].field;
-  }
-  return hitreg_description_class(description, name, fields, count);
-}
+// Declares a class whose fields are the members of a struct. Returns `HITREG_ERROR_SIZE` if the type of a field does
+// not have the size of its member.
+hitreg_code hitreg_description_struct(hitreg_description *description,
+                                      const char *name,
+                                      const hitreg_member *members,
+                                      uint32_t count);
 
-// Pushes the state of an entity from a struct; see `hitreg_push_body`. Fields of unsigned types are zero-extended.
-static inline hitreg_code hitreg_push_struct(hitreg_stream *stream, uint32_t tick, uint32_t entity,
-                                             uint32_t class_number, const void *body, const hitreg_member *members,
-                                             uint32_t count) {
-  uint32_t cells[2 * HITREG_MEMBERS];
-  uint32_t i, cell = 0;
-  if (!body || !members || count > HITREG_MEMBERS) {
-    return hitreg_push_body(stream, tick, entity, class_number, NULL, 1);
-  }
-  for (i = 0; i < count; i++) {
-    const unsigned char *at = (const unsigned char *)body + members[i].offset;
-    uint32_t type = members[i].field.value_type;
-    int is_signed = type == HITREG_I32 || type == HITREG_I64;
-    int is_wide = type == HITREG_I64 || type == HITREG_U64 || type == HITREG_F64;
-    uint64_t bits = 0;
-    if (type == HITREG_TEXT) {
-      hitreg_code code = hitreg_put_text(stream, (const char *)at, &cells[cell]);
-      if (code != HITREG_OK) {
-        return code;
-      }
-      cell += 2;
-      continue;
-    }
-    if (members[i].size == 1) {
-      bits = is_signed ? (uint64_t)(int64_t)*(const int8_t *)at : (uint64_t)*at;
-    } else if (members[i].size == 2) {
-      uint16_t half;
-      memcpy(&half, at, sizeof half);
-      bits = is_signed ? (uint64_t)(int64_t)(int16_t)half : (uint64_t)half;
-    } else if (members[i].size == 4) {
-      uint32_t word;
-      memcpy(&word, at, sizeof word);
-      bits = is_signed ? (uint64_t)(int64_t)(int32_t)word : (uint64_t)word;
-    } else {
-      memcpy(&bits, at, sizeof bits);
-    }
-    if (is_wide) {
-      hitreg_put_64(&cells[cell], bits);
-    } else {
-      cells[cell] = (uint32_t)bits;
-    }
-    cell += is_wide ? 2 : 1;
-  }
-  return hitreg_push_body(stream, tick, entity, class_number, cells, cell);
-}
+// Pushes the state of an entity from a struct; see `hitreg_push_body`. Signed types extend a smaller member with its
+// sign, unsigned types with zeros. Returns `HITREG_ERROR_SIZE` if the type of a field does not have the size of its
+// member.
+hitreg_code hitreg_push_struct(hitreg_stream *stream,
+                               uint32_t tick,
+                               uint32_t entity,
+                               uint32_t class_number,
+                               const void *body,
+                               const hitreg_member *members,
+                               uint32_t count);
 
 // Continues a hash over the members of a struct: texts up to their end, other members as their bytes. Begin with 0.
 static inline uint64_t hitreg_hash_struct(uint64_t hash, const void *body, const hitreg_member *members,
@@ -1172,43 +1132,13 @@ static inline hitreg_code hitreg_log_state(const hitreg_log *log, size_t index, 
   return code;
 }
 
-// Writes a state into a struct, member by member. The members are those with which the state was pushed.
-static inline hitreg_code hitreg_restore_struct(const hitreg_log *log, const hitreg_state *state, void *body,
-                                                const hitreg_member *members, uint32_t count) {
-  uint32_t i, cell = 0;
-  for (i = 0; i < count; i++) {
-    uint32_t type = members[i].field.value_type;
-    cell += type == HITREG_I64 || type == HITREG_U64 || type == HITREG_F64 || type == HITREG_TEXT ? 2 : 1;
-  }
-  if (!state || !body || !members || cell != state->cell_count) {
-    return HITREG_ERROR_MISFIT;
-  }
-  for (i = 0, cell = 0; i < count; i++) {
-    unsigned char *to = (unsigned char *)body + members[i].offset;
-    uint32_t type = members[i].field.value_type;
-    int is_wide = type == HITREG_I64 || type == HITREG_U64 || type == HITREG_F64 || type == HITREG_TEXT;
-    uint64_t bits = is_wide ? hitreg_get_64(&state->cells[cell]) : state->cells[cell];
-    if (type == HITREG_TEXT) {
-      const char *text = hitreg_log_text(log, &state->cells[cell]);
-      size_t length = text ? strlen(text) : 0;
-      length = length < members[i].size ? length : members[i].size - 1;
-      memset(to, 0, members[i].size);
-      memcpy(to, text ? text : "", length);
-    } else if (members[i].size == 1) {
-      *to = (unsigned char)bits;
-    } else if (members[i].size == 2) {
-      uint16_t half = (uint16_t)bits;
-      memcpy(to, &half, sizeof half);
-    } else if (members[i].size == 4) {
-      uint32_t word = (uint32_t)bits;
-      memcpy(to, &word, sizeof word);
-    } else {
-      memcpy(to, &bits, sizeof bits);
-    }
-    cell += is_wide ? 2 : 1;
-  }
-  return HITREG_OK;
-}
+// Writes a state into a struct, member by member. The members are those with which the state was pushed. A text fills
+// an array of its own length without a zero byte; a longer text is cut.
+hitreg_code hitreg_restore_struct(const hitreg_log *log,
+                                  const hitreg_state *state,
+                                  void *body,
+                                  const hitreg_member *members,
+                                  uint32_t count);
 
 // Writes a state into a struct of its class; see `hitreg_push_tick_with_bodies`.
 static inline hitreg_code hitreg_restore_body(const hitreg_log *log, const hitreg_state *state,

@@ -85,7 +85,7 @@ impl hitreg_description {
     }
 }
 
-fn cell_kind(number: u32) -> Result<CellKind, Failure> {
+pub(super) fn cell_kind(number: u32) -> Result<CellKind, Failure> {
     use CellKind::{Bool, F32, F64, I32, I64, Text, U32, U64};
     const KINDS: [CellKind; 8] = [F32, I32, U32, I64, U64, F64, Bool, Text];
     let none = || fail(HITREG_ERROR_VALUE, format!("there is no type {number} of a field"));

@@ -15,7 +15,7 @@ pub enum hitreg_code {
     /// A handle or pointer is null.
     HITREG_ERROR_NULL = 1,
     /// The `size` of a struct, or the size of a list's items, is unknown to this library. Set it to `sizeof`, and build
-    /// with this library's header.
+    /// with this library's header. Or the type of a field does not have the size of its member.
     HITREG_ERROR_SIZE = 2,
     /// Text is not UTF-8, an enum value does not exist, or a number does not fit its column.
     HITREG_ERROR_VALUE = 3,
@@ -164,7 +164,7 @@ pub(super) unsafe fn answer<T>(to: *mut T, value: T) -> Result<(), Failure> {
 }
 
 #[cold]
-fn null(name: &str) -> Failure {
+pub(super) fn null(name: &str) -> Failure {
     fail(HITREG_ERROR_NULL, format!("{name} is null"))
 }
 

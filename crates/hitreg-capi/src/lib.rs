@@ -19,6 +19,7 @@
 mod about;
 mod guard;
 mod log;
+mod members;
 mod playback;
 mod push;
 mod recorder;
@@ -29,6 +30,7 @@ mod types;
 pub use about::*;
 pub use guard::{hitreg_code, hitreg_last_error, hitreg_version};
 pub use log::*;
+pub use members::*;
 pub use playback::*;
 pub use push::*;
 pub use recorder::{

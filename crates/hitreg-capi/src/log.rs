@@ -1,6 +1,6 @@
 //! `hitreg_log`: a complete log in memory, for a build to replay.
 
-use std::ffi::{CString, c_char};
+use std::ffi::{CStr, CString, c_char};
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
@@ -233,6 +233,11 @@ impl hitreg_log {
         }
     }
 
+    /// Returns the text of a code; an empty text for a code without one.
+    pub(super) fn text(&self, code: TextCode) -> &CStr {
+        self.texts.get(&code).map_or(c"", |text| text)
+    }
+
     /// Returns the text of a code; no value for the empty text.
     fn name(&self, code: TextCode) -> hitreg_value {
         self.texts.get(&code).map_or(hitreg_value::none(), |text| hitreg_value::text(text))
@@ -365,8 +370,7 @@ pub unsafe extern "C" fn hitreg_log_text(log: *const hitreg_log, cells: *const u
         let (Some(log), false) = (log.as_ref(), cells.is_null()) else { return std::ptr::null() };
         (log, cells.read_unaligned(), cells.add(1).read_unaligned())
     };
-    let code = TextCode(u64::from(low) | u64::from(high) << 32);
-    log.texts.get(&code).map_or(c"".as_ptr(), |text| text.as_ptr())
+    log.text(TextCode(u64::from(low) | u64::from(high) << 32)).as_ptr()
 }
 
 /// Returns the game's name; null for a null log.

@@ -109,6 +109,25 @@ pub enum hitreg_table {
     HITREG_TABLE_CUSTOM = 256,
 }
 
+/// The state of an entity after a tick.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct hitreg_state {
+    /// The tick. In a log that begins inside a session, states of tick 0 say where entities were.
+    pub tick: u32,
+    /// The only player who was sent this state; -1 for all.
+    pub viewer: i32,
+    /// The entity, up to 65,535; players first.
+    pub entity: u32,
+    /// The class of the entity: 0 for the first `hitreg_description_class`.
+    pub class_number: u32,
+    /// One cell for each field of the class, floats as their bits (`memcpy`). Fields of 64 bits have two cells:
+    /// `hitreg_put_64`, `hitreg_put_f64`, `hitreg_put_text`.
+    pub cells: *const u32,
+    /// Number of cells.
+    pub cell_count: u32,
+}
+
 /// How the server handled a usercmd.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]

@@ -9,6 +9,7 @@ mod calls;
 #[expect(dead_code, reason = "other targets use the rest")]
 mod fuzz;
 mod header;
+mod members;
 #[path = "../../../../tests/skipped/note.rs"]
 mod note;
 mod rows;
