@@ -187,6 +187,95 @@ def test_signed_arrays_are_written_with_64_bits(session: Session, tmp_path: Path
     assert all(table[name].tolist() == [-2, 7] and table[name].dtype == np.int64 for name in values)
 
 
+NANS = np.array([np.nan, 0.5])
+
+
+@pytest.mark.parametrize(
+    "first, later, kind",
+    [
+        ([1, 2], [2**32 - 1], np.uint32),
+        ([-1], [1, 2**63 - 1], np.int64),
+        (np.array([1, 2]), [5], np.int64),
+        ([1, 2], np.array([5], np.uint64), np.uint32),
+        ([2**63], [0], np.uint64),
+        (np.float32([1]), [2.5, 16_777_216.0], np.float32),
+        ([0.5], np.float32([0.1]), np.float64),
+        ([0.5], [2**53, -(2**63)], np.float64),
+        (np.float32([1]), NANS, np.float32),
+        ([True], [1, 0], np.bool_),
+        ([], [1], np.uint32),
+        ([], ["a"], np.object_),
+        (["a", "b"], ["c", "a", "d"], np.object_),
+        (["a"], [f"name {n}" for n in range(300)], np.object_),
+    ],
+)
+def test_later_rows_have_the_types_of_the_first(
+    session: Session, tmp_path: Path, first: list, later: list, kind: type
+) -> None:
+    path = tmp_path / "a.hittrace"
+    with hitreg.TraceWriter(path, game="mygame") as trace:
+        trace.write("mine", {"tick": list(range(len(first))), "v": first}, key=["tick"], units={"v": "units"})
+        trace.write("mine", {"tick": [], "v": []})
+        trace.write("mine", {"v": later, "tick": [1000 + n for n in range(len(later))]})
+    check_trace(session, path)
+    table = hitreg.open_trace(path)["mine"]
+    assert table["v"].dtype == kind and table["tick"].dtype == np.uint32
+    assert table.key == ["tick"] and table.units == {"v": "units"}
+    np.testing.assert_array_equal(table["v"].tolist(), [*first, *later])
+
+
+@pytest.mark.parametrize(
+    "first, later, what",
+    [
+        ([1, 2], [-1], "column v: -1 is no u32, the type of its first rows"),
+        ([1], [2**63], "9223372036854775808 is no u32"),
+        ([-1], [2**63], "9223372036854775808 is no i64"),
+        ([2**63], [-1], "-1 is no u64"),
+        ([True], [2], "2 is no bool"),
+        ([1], [2.5], "2.5 is no u32"),
+        (np.float32([1]), [0.1], "0.1 is no f32"),
+        (np.float32([1]), [2**24 + 1], "16777217 is no f32"),
+        ([0.5], [2**53 + 1], "9007199254740993 is no f64"),
+        ([0.5], [2**63 - 1], "9223372036854775807 is no f64"),
+        ([0.5], [2**64 - 1], "18446744073709551615 is no f64"),
+        ([1], ["a"], "column v: its first rows hold numbers, and these texts"),
+        (["a"], [1], "column v: its first rows hold texts, and these numbers"),
+    ],
+)
+def test_later_rows_of_other_types_are_refused(tmp_path: Path, first: list, later: list, what: str) -> None:
+    with hitreg.TraceWriter(tmp_path / "a.hittrace", game="mygame") as trace:
+        trace.write("mine", {"v": first})
+        with pytest.raises(hitreg.HitregError, match=what):
+            trace.write("mine", {"v": later})
+    assert hitreg.open_trace(tmp_path / "a.hittrace")["mine"]["v"].tolist() == list(first)
+
+
+def test_a_table_without_rows_is_written(session: Session, tmp_path: Path) -> None:
+    path = tmp_path / "a.hittrace"
+    with hitreg.TraceWriter(path, game="mygame") as trace:
+        trace.write("mine", {"tick": [], "v": np.zeros(0, np.float32)}, key=["tick"])
+        trace.write("ticks", {"tick": [1]})
+    check_trace(session, path)
+    table = hitreg.open_trace(path)["mine"]
+    assert table.rows == 0 and table["v"].dtype == np.float32 and table.key == ["tick"]
+
+
+@pytest.mark.parametrize(
+    "columns, more, what",
+    [
+        ({"tick": [2]}, {}, "its first rows have other columns: v"),
+        ({"tick": [2], "v": [1], "w": [1]}, {}, "its first rows have other columns: w"),
+        ({"tick": [2], "v": [1]}, {"key": ["v"]}, "its key and units are not those"),
+        ({"tick": [2], "v": [1]}, {"units": {"v": "ms"}}, "its key and units are not those"),
+    ],
+)
+def test_later_rows_with_another_schema_are_refused(tmp_path: Path, columns: dict, more: dict, what: str) -> None:
+    with hitreg.TraceWriter(tmp_path / "a.hittrace", game="mygame") as trace:
+        trace.write("mine", {"tick": [1], "v": [1]}, key=["tick"])
+        with pytest.raises(hitreg.HitregError, match=f"table mine: {what}"):
+            trace.write("mine", columns, **more)
+
+
 # A shell starts Python, because the first line of a script takes no path with spaces.
 BUILD = """#!/bin/sh
 '''exec' "{python}" "$0" "$@"
@@ -235,6 +324,12 @@ def test_verify_replays_a_written_log_with_a_build(session: Session, tmp_path: P
         ("states", {"tick": 1, "viewer": -2}, "does not exist"),
         ("casts", {"at_us": 0, "id": [-1]}, "id: -1 is no u64"),
         ("casts", {"at_us": 0, "id": [2**64]}, "no type of 64 bits holds"),
+        ("frames", {"at_us": 0, "yaw": 2**24 + 1}, "yaw: 16777217 is no f32"),
+        ("frames", {"at_us": 0, "yaw": [0.5, 2**53 + 1]}, "9007199254740993 is no f64"),
+        ("frames", {"at_us": 0, "yaw": 1e300}, "yaw: 1e\\+300 is no f32"),
+        ("casts", {"at_us": [0, 1], "fuel": [1, 2**53 + 1]}, "fuel: 9007199254740993 is no f64"),
+        ("casts", {"at_us": 0, "fuel": np.array([2**63 - 1])}, "fuel: 9223372036854775807 is no f64"),
+        ("casts", {"at_us": 0, "fuel": np.array([2**53 + 1, 1], object)}, "fuel: 9007199254740993 is no f64"),
         ("casts", {"at_us": 0, "money": [2**63]}, "money: 9223372036854775808 is no i64"),
         ("casts", {"at_us": 0, "mood": [5]}, "mood: its values are not all texts"),
         ("casts", {"at_us": 0, "mood": "\ud800"}, "surrogates"),

@@ -163,6 +163,35 @@ def typed(values: Values, kind: str) -> Values:
     return values.astype(dtype)
 
 
+def _is_kept(values: Values, cast: Values) -> NDArray[np.bool_]:
+    """Returns for each value whether a cast to another type keeps it. NaN stays NaN."""
+    old, new = values.dtype, cast.dtype
+    kept: NDArray[np.bool_] = np.full(values.shape, old.kind == "b" or old == new)
+    if kept.all():
+        return kept
+    if old.kind == "f" and new.kind == "f":
+        kept = (cast.astype(old) == values) | np.isnan(values)
+    elif old.kind in "iu" and new.kind == "f":
+        # The largest integers round to a power of two that their type does not have.
+        inside = cast < np.exp2(np.float64(8 * old.itemsize - (old.kind == "i")))
+        kept = inside & (np.where(inside, cast, 0).astype(old) == values)
+    elif old.kind in "iu":
+        low, high = int(np.iinfo(old).min), int(np.iinfo(old).max)
+        least, most = (0, 1) if new.kind == "b" else (int(np.iinfo(new).min), int(np.iinfo(new).max))
+        kept = (values >= old.type(max(least, low))) & (values <= old.type(min(most, high)))
+    return kept
+
+
+def exactly(values: Values, kind: str) -> Values:
+    """Returns values as another type; raises for a value that the type does not hold."""
+    with np.errstate(all="ignore"):
+        cast = values.astype(DTYPE[kind])
+        kept = _is_kept(values, cast)
+    if not kept.all():
+        raise HitregError(f"{values[~kept].flat[0]} is no {kind}")
+    return cast
+
+
 def _varint(number: int) -> bytes:
     data = bytearray()
     while number > 127:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 
-from ._column import DTYPE, Values
+from ._column import DTYPE, Values, exactly
 from ._container import HitregError
 
 if TYPE_CHECKING:
@@ -144,11 +144,15 @@ def _joined(name: str, like: Column, parts: Sequence[tuple[Optional[Column], int
 def as_array(values: Any) -> Values:
     """Returns values that a program writes as an array. Python's int stay integers, of 64 bits."""
     array = np.asarray(values)
-    if isinstance(values, (np.ndarray, np.generic)) or array.dtype.kind not in "fO" or not array.size:
+    is_float = array.dtype.kind == "f" and not isinstance(values, (np.ndarray, np.generic))
+    if not array.size or not is_float and array.dtype.kind != "O":
         return array
-    # numpy makes floats of integers on both sides of 2^63.
+    # numpy makes floats of integers on both sides of 2^63, and of those beside floats.
     exact = np.asarray(values, object)
     if not all(isinstance(value, (int, np.integer)) for value in exact.flat):
+        for value in exact.flat:
+            if isinstance(value, (int, np.integer)) and float(value) != int(value):
+                raise HitregError(f"{value} is no f64")
         return array
     least, most = min(exact.flat), max(exact.flat)
     if -(1 << 63) <= least and most < 1 << 63:
@@ -177,3 +181,20 @@ def as_column(values: Any, rows: int, unit: str = "") -> Column:
         if array.dtype == dtype:
             return Column(kind, array, unit)
     raise HitregError(f"no column holds values of the type {array.dtype}")
+
+
+def as_later_column(values: Any, rows: int, first: Column) -> Column:
+    """Returns later values of a column, as the type of its first ones. New names follow the first ones."""
+    found = as_column(values, rows, first.unit)
+    if (found.names is None) != (first.names is None):
+        kinds = ("numbers", "texts") if first.names is None else ("texts", "numbers")
+        raise HitregError(f"its first rows hold {kinds[0]}, and these {kinds[1]}")
+    if first.names is None or found.names is None:
+        try:
+            return replace(found, kind=first.kind, values=exactly(found.values, first.kind))
+        except HitregError as error:
+            raise HitregError(f"{error}, the type of its first rows: pass those as an array of a wider type") from None
+    names = list(dict.fromkeys([*first.names, *found.names]))
+    place = {name: place for place, name in enumerate(names)}
+    codes = np.array([place[name] for name in found.names], np.uint32)[found.values]
+    return column("name", codes, first.unit, names)

@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Optional, Union
 
 import numpy as np
 
-from ._column import Values, pack, typed
+from ._column import DTYPE, Values, exactly, pack, typed
 from ._container import ChunkSink, Container, HitregError
 from ._log import states_name
 from ._schema import KINDS, MAX_PLAYERS, MAX_TEXT_BYTES, SESSION_KINDS, TEXT_OVERHEAD, USERCMD, Field, KindColumn
-from ._table import Column, as_array, as_column
+from ._table import Column, Table, as_array, as_column, as_later_column
 
 CHUNK_US = 1_000_000
 CHUNK_CELLS = 1 << 20
@@ -295,7 +296,10 @@ def _stored(of: Union[KindColumn, Field], values: Any, rows: int) -> Values:
     if not array.size:
         array = array.astype(np.int64)
     if of.kind[0] == "f":
-        array = array.astype(np.float32 if of.kind == "f32" else np.float64)
+        try:
+            array = _as_floats(of, array)
+        except HitregError as error:
+            raise HitregError(f"column {of.name}: {error}") from None
     elif array.dtype.kind not in "biu":
         raise HitregError(f"column {of.name}: {array.dtype} is no {of.kind}")
     elif array.size:
@@ -303,6 +307,19 @@ def _stored(of: Union[KindColumn, Field], values: Any, rows: int) -> Values:
     if isinstance(of, KindColumn) and of.optional:
         array = array.astype(np.int64) + 1
     return np.broadcast_to(typed(array, of.kind), rows)
+
+
+def _as_floats(of: Union[KindColumn, Field], values: Values) -> Values:
+    """Returns values as a float type. Floats are rounded to it; integers that it does not hold are refused."""
+    if values.dtype.kind in "biu":
+        return exactly(values, of.kind)
+    wide = values.astype(np.float64)
+    with np.errstate(all="ignore"):
+        rounded: Values = wide.astype(DTYPE[of.kind])
+    lost = np.isinf(rounded) & np.isfinite(wide)
+    if lost.any():
+        raise HitregError(f"{wide[lost].flat[0]} is no {of.kind}")
+    return rounded
 
 
 def _check_range(of: Union[KindColumn, Field], least: int, most: int) -> None:
@@ -329,22 +346,63 @@ class TraceWriter(_Writer):
     ) -> None:
         pairs = [[key, str(value)] for key, value in settings.items()]
         header = {"game": game, "mode": mode, "log_digest": log_digest, "settings": pairs}
+        # For each table: its columns without their values, the number of its rows so far, and its key.
+        self._tables: dict[str, Table] = {}
         super().__init__(path, "hittrace", header, True)
 
     def write(self, table: str, columns: Columns, *, key: Sequence[str] = (), units: Mapping[str, str] = {}) -> None:
         """Adds rows to a table. The type of a column is that of its array.
 
         A list of `int` becomes u32, i64 if a number is negative or larger, or u64 if one is 2^63 or larger. Texts
-        become names.
+        become names. Later rows of a table have the columns, the key and the units of its first rows. Their values
+        take the types of the first rows, which must hold them exactly.
         """
         rows = max((np.size(values) for values in columns.values() if not isinstance(values, str)), default=0)
-        written = {name: as_column(values, rows, units.get(name, "")) for name, values in columns.items()}
-        width = sum(of.values.itemsize for of in written.values())
+        first = self._tables.get(table, Table(table, {}, 0))
+        key, units = list(key) or first.key, {**first.units, **units}
+        if first.rows and (key != first.key or units != first.units):
+            raise HitregError(f"table {table}: its key and units are not those of its first rows")
+        if first.rows and not rows:
+            return
+        if first.rows:
+            written = _later_columns(first, columns, rows)
+        else:
+            written = {name: as_column(values, rows, units.get(name, "")) for name, values in columns.items()}
+        empty = {name: replace(of, values=of.values[:0].copy()) for name, of in written.items()}
+        self._tables[table] = Table(table, empty, first.rows + rows, key)
+        if rows:
+            self._add(table, written, rows, key)
+
+    def _add(self, table: str, columns: Mapping[str, Column], rows: int, key: Sequence[str]) -> None:
+        """Writes rows, in chunks of about a MiB."""
+        width = sum(of.values.itemsize for of in columns.values())
         step = max(1, TRACE_CHUNK_BYTES // max(width, 1))
         for start in range(0, max(rows, 1), step):
-            maps = [_column_map(name, of, slice(start, start + step)) for name, of in written.items()]
+            maps = [_column_map(name, of, slice(start, start + step)) for name, of in columns.items()]
             content = {"table": table, "rows": min(step, rows - start), "key": list(key), "columns": maps}
             self._sink.chunk(content)
+
+    def close(self) -> None:
+        """Ends the file with the tables that have no rows, and gives it its name; see `LogWriter.close`."""
+        if not self._out.closed:
+            for name, of in self._tables.items():
+                if not of.rows:
+                    self._add(name, of.columns, 0, of.key)
+        super().close()
+
+
+def _later_columns(first: Table, columns: Columns, rows: int) -> dict[str, Column]:
+    """Returns later columns of a table, in the order of its first ones and with their types."""
+    if {*columns} != {*first.columns}:
+        differing = ", ".join(sorted({*columns} ^ {*first.columns}))
+        raise HitregError(f"table {first.name}: its first rows have other columns: {differing}")
+    written = {}
+    for name, of in first.columns.items():
+        try:
+            written[name] = as_later_column(columns[name], rows, of)
+        except HitregError as error:
+            raise HitregError(f"table {first.name}: column {name}: {error}") from None
+    return written
 
 
 def _column_map(name: str, of: Column, rows: slice) -> dict[str, Any]:
