@@ -6,9 +6,13 @@ namespace Hitreg {
     public enum StepKind : uint {
         /// <summary>
         /// Restore a body that exists before the first tick: row <see cref="Step.Row"/> of <see cref="Log.ReadState"/>.
+        /// Only in a log that begins within a session, after the players who are present have joined.
         /// </summary>
         Restore = 0,
-        /// <summary><see cref="Step.Player"/> joins.</summary>
+        /// <summary>
+        /// <see cref="Step.Player"/> joins. A body that the game spawns here is restored if the player was present before
+        /// the first tick.
+        /// </summary>
         Join = 1,
         /// <summary><see cref="Step.Player"/> leaves.</summary>
         Leave = 2,

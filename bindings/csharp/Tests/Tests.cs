@@ -620,7 +620,7 @@ static class Playbacks {
         Tests.Throws<ObjectDisposedException>(() => playback.Setting("a"), "a disposed playback");
     }
 
-    /// <summary>A log that begins within a session: the body of the tick before is restored first.</summary>
+    /// <summary>A log that begins within a session: the body of the tick before is restored before the first tick.</summary>
     static void Begin(string trace) {
         using (Playback playback = Open(cut, trace))
         using (Description description = Tests.OnePlayer("kept"))

@@ -1376,6 +1376,8 @@ static inline hitreg_code hitreg_log_received(const hitreg_log *log, uint32_t pl
 /*     hitreg_playback_finish(playback);                                                          */
 /*     hitreg_playback_free(playback);                                                            */
 /*                                                                                                */
+/* A log that begins within a session: the players who are present join, then bodies are          */
+/* restored. So a game may spawn a body when its player joins.                                    */
 /* In a tick, rows of your own tables come first, by their times, then joins and leaves, then     */
 /* usercmds by player, then the end of the tick.                                                  */
 /* Usercmds run in the ticks in which they were recorded as executed. If the log records no       */
@@ -1387,9 +1389,10 @@ typedef struct hitreg_playback hitreg_playback;
 
 // What a server does next in a recorded session.
 typedef enum hitreg_step_kind {
-  // Restore a body that exists before the first tick: row `row` of `hitreg_log_state`.
+  // Restore a body that exists before the first tick: row `row` of `hitreg_log_state`. Only in a log that begins
+  // within a session, after the players who are present have joined.
   HITREG_STEP_RESTORE = 0,
-  // `player` joins.
+  // `player` joins. A body that the game spawns here is restored if the player was present before the first tick.
   HITREG_STEP_JOIN = 1,
   // `player` leaves.
   HITREG_STEP_LEAVE = 2,

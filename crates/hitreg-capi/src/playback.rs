@@ -29,9 +29,10 @@ pub struct hitreg_playback {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum hitreg_step_kind {
-    /// Restore a body that exists before the first tick: row `row` of `hitreg_log_state`.
+    /// Restore a body that exists before the first tick: row `row` of `hitreg_log_state`. Only in a log that begins
+    /// within a session, after the players who are present have joined.
     HITREG_STEP_RESTORE = 0,
-    /// `player` joins.
+    /// `player` joins. A body that the game spawns here is restored if the player was present before the first tick.
     HITREG_STEP_JOIN = 1,
     /// `player` leaves.
     HITREG_STEP_LEAVE = 2,

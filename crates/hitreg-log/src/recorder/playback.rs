@@ -20,7 +20,7 @@ use crate::units::{CommandSeq, Micros, PlayerId, Tick};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlaybackStep {
     /// Restore a body: a state of tick 0 of [`Session::states`], by its index. Only at the beginning of a log that
-    /// begins within a session.
+    /// begins within a session, after the players who are present have joined.
     Restore(usize),
     /// A row of a custom kind, for games that record what else happens, in its order.
     Row {
@@ -48,6 +48,9 @@ pub enum PlaybackStep {
 
 /// The steps of a session, in order: rows of custom kinds by their times, joins and leaves, usercmds by player, the end of
 /// the tick; then the next tick.
+///
+/// In a log that begins within a session, the players who joined before its first tick join first, and then their bodies
+/// are restored. So a game may spawn a body when its player joins.
 ///
 /// Usercmds run in the ticks in which they were recorded as executed. If the session records no execution, they run in
 /// the first tick that is not earlier than they are.
@@ -126,6 +129,12 @@ impl PlaybackSteps {
         copy: &mut dyn FnMut(Record) -> Result<(), E>,
     ) -> Result<Option<PlaybackStep>, E> {
         self.now = session.ticks.get(self.tick).copied().unwrap_or(self.now);
+        let first = self.now.tick;
+        if self.tick == 0
+            && let Some(step) = self.next_change(session, |tick| tick < first)
+        {
+            return Ok(Some(step));
+        }
         if let Some(state) = self.restored.next() {
             return Ok(Some(PlaybackStep::Restore(state)));
         }
@@ -139,14 +148,8 @@ impl PlaybackSteps {
             next.2 += 1;
             return Ok(Some(PlaybackStep::Row { kind: next.0, row: next.2 - 1 }));
         }
-        for (player, (cursor, records)) in (0..).map(PlayerId).zip(self.players.iter_mut().zip(&session.players)) {
-            if let Some(change) = records.presence.get(cursor.presence).filter(|change| change.tick <= end.tick) {
-                cursor.presence += 1;
-                return Ok(Some(match change.change {
-                    Presence::Joined => PlaybackStep::Join(player),
-                    Presence::Left => PlaybackStep::Leave(player),
-                }));
-            }
+        if let Some(step) = self.next_change(session, |tick| tick <= end.tick) {
+            return Ok(Some(step));
         }
         for (player, (cursor, records)) in (0..).map(PlayerId).zip(self.players.iter_mut().zip(&session.players)) {
             while let Some(frame) = records.frames.get(cursor.frames).filter(|frame| frame.at <= end.at) {
@@ -172,6 +175,20 @@ impl PlaybackSteps {
         }
         self.tick += 1;
         Ok(Some(PlaybackStep::Tick))
+    }
+
+    /// Returns the next join or leave in one of the ticks that are due.
+    fn next_change(&mut self, session: &Session, is_due: impl Fn(Tick) -> bool) -> Option<PlaybackStep> {
+        for (player, (cursor, records)) in (0..).map(PlayerId).zip(self.players.iter_mut().zip(&session.players)) {
+            if let Some(change) = records.presence.get(cursor.presence).filter(|change| is_due(change.tick)) {
+                cursor.presence += 1;
+                return Some(match change.change {
+                    Presence::Joined => PlaybackStep::Join(player),
+                    Presence::Left => PlaybackStep::Leave(player),
+                });
+            }
+        }
+        None
     }
 }
 

@@ -50,6 +50,22 @@ fn usercmds_run_in_the_ticks_that_executed_them() {
     assert_eq!(steps(&session), (expected.collect(), 2 + 4));
 }
 
+/// Player 1 joined in tick 1 of a session whose tick 2 is the first of this log, and player 0 joins in tick 2.
+#[test]
+fn present_players_join_before_their_bodies_are_restored() {
+    let mut session = session(&[]);
+    session.ticks.remove(0);
+    session.players[0].frames.clear();
+    let change = |tick, change| PresenceRecord { tick: Tick(tick), at: Micros(i64::from(tick) * 10_000), change };
+    session.players[0].presence.push(change(2, Presence::Joined));
+    session.players[1].presence = vec![change(1, Presence::Joined), change(2, Presence::Left)];
+    session.states.push(StateRecord::shared(Tick(0), EntityId(1), Vec::new()).key(), &[]);
+    let [zero, one] = [0, 1].map(PlayerId);
+    let begin = [PlaybackStep::Join(one), PlaybackStep::Restore(0)];
+    let tick = [PlaybackStep::Join(zero), PlaybackStep::Leave(one), PlaybackStep::Tick];
+    assert_eq!(steps(&session).0, [&begin[..], &tick].concat());
+}
+
 #[test]
 fn rows_of_custom_kinds_come_first_in_a_tick_by_their_times() {
     let mut session = session(&[]);
