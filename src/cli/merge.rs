@@ -50,7 +50,7 @@ struct MergeReport {
     clients: Vec<ClientClock>,
     /// The logs that are cut off.
     cut_off: Vec<String>,
-    /// The last tick, if a client's log ends before the server's.
+    /// The last tick, if records of a log are left out because another log ends much earlier.
     ends_early: Option<EarlyEnd>,
     ticks: usize,
     usercmds: usize,
@@ -66,7 +66,7 @@ struct ClientClock {
     path: Option<String>,
     /// The offset added to its times; `null` for a client from which the server received nothing.
     offset_us: Option<i64>,
-    /// The maximum error of the offset.
+    /// The maximum error of the offset; `null` without an offset, or if its log has no packets.
     error_us: Option<i64>,
     /// Whether its log has no packets, so that ticks with equal numbers give the offset.
     by_ticks: bool,
@@ -79,8 +79,8 @@ struct ClientClock {
 struct EarlyEnd {
     tick: u32,
     at_us: i64,
-    /// The player whose log ends first.
-    player: u16,
+    /// The player whose log ends first; `null` if it is the server's log.
+    player: Option<u16>,
 }
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
@@ -107,7 +107,7 @@ impl MergeReport {
             player: aligned.player.0,
             path: aligned.log.map(|log| args.logs[log].display().to_string()),
             offset_us: aligned.offset.map(|found| found.offset.0),
-            error_us: aligned.offset.map(|found| found.error.0),
+            error_us: aligned.offset.and_then(|found| found.error).map(|error| error.0),
             by_ticks: aligned.is_by_ticks,
             begins_late: aligned.begins_late,
             usercmds,
@@ -119,7 +119,11 @@ impl MergeReport {
             map: info.map,
             clients: clients.iter().zip(usercmds).map(client).collect(),
             cut_off: cut_off.into_iter().map(|log| args.logs[log].display().to_string()).collect(),
-            ends_early: cut.map(|cut| EarlyEnd { tick: cut.tick.0, at_us: cut.at.0, player: cut.player.0 }),
+            ends_early: cut.map(|cut| EarlyEnd {
+                tick: cut.tick.0,
+                at_us: cut.at.0,
+                player: cut.player.map(|id| id.0),
+            }),
             ticks: info.ticks,
             usercmds: info.usercmds,
             duration_us: info.duration_us,
@@ -137,14 +141,17 @@ impl MergeReport {
         let length = duration(Micros(self.duration_us));
         page.pair("duration", &format!("{length}, {} ticks", count(self.ticks as u64)));
         if let Some(end) = &self.ends_early {
-            let text = format!("after tick {}, because player {}'s log ends there", end.tick, end.player);
-            page.pair("ends early", &text);
+            let log = end.player.map_or("the server's log".to_owned(), |player| format!("player {player}'s log"));
+            page.pair("ends early", &format!("after tick {}, because {log} ends there", end.tick));
         }
         page.pair("holds", &format!("{} usercmds in {}", count(self.usercmds as u64), self.size_bytes));
         page.heading("Clocks: the offset added to each client's");
         let row = |client: &ClientClock| {
             let offset = client.offset_us.map_or("-".to_owned(), |us| format!("{:+.3} ms", us as f64 / 1e3));
-            let error = client.error_us.map_or("-".to_owned(), |us| format!("± {:.3} ms", us as f64 / 1e3));
+            let error = match client.error_us {
+                Some(us) => format!("± {:.3} ms", us as f64 / 1e3),
+                None => if client.by_ticks { "unknown" } else { "-" }.to_owned(),
+            };
             let usercmds = count(client.usercmds as u64);
             let path = client.path.clone().unwrap_or("none: from the server's packets".to_owned());
             [client.player.to_string(), offset, error, usercmds, path]

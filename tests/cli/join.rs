@@ -351,7 +351,8 @@ fn a_killed_server_loses_at_most_a_second() {
     }
     place.done("recover server.hitlog.part -o server.hitlog");
     let merged = place.done("merge server.hitlog client0.hitlog client1.hitlog -o session.hitlog");
-    assert_eq!(merged["ends_early"], Value::Null);
+    // The clients recorded until they timed out.
+    assert!(merged["ends_early"].is_object() && merged["ends_early"]["player"].is_null(), "{merged:#}");
     let heard = [0, 1].map(|number| place.log(&format!("client{number}.hitlog"))).map(|client| {
         let player = player_of(&client);
         time_at_client(&client.players[player])

@@ -66,7 +66,7 @@ fn a_clients_log_without_packets_is_aligned_by_ticks() {
     let merged = merge(sides(folder.path(), |_| {})).unwrap();
     let [client, nobody] = &merged.clients[..] else { panic!("two players") };
     let offset = client.offset.unwrap();
-    assert_eq!((offset.offset, offset.error, client.is_by_ticks), (BEHIND, Micros::ZERO, true));
+    assert_eq!((offset.offset, offset.error, client.is_by_ticks), (BEHIND, None, true));
     assert_eq!((nobody.log, nobody.is_by_ticks, merged.cut), (None, false, None));
     let session = merged.session;
     let numbers: Vec<u32> = session.players[0].frames.iter().map(|frame| frame.command.seq.0).collect();
@@ -90,6 +90,20 @@ fn a_clients_log_without_packets_is_aligned_by_ticks() {
     assert_eq!((&back.header, &back.players, &back.ticks), (&session.header, &session.players, &session.ticks));
     let rows = |session: &Session| session.unknown.iter().map(|records| records.len()).collect::<Vec<_>>();
     assert_eq!((rows(&back), &back.texts), (rows(&session), &session.texts));
+}
+
+#[test]
+fn rows_after_the_last_tick_are_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let merged = merge(sides(folder.path(), |stream| {
+        let bye = stream.text("bye").unwrap();
+        for number in 1..=10 {
+            stream.row(0, 0, at(50) + Micros(100_000 * number), &[bye.into()]).unwrap();
+        }
+    }));
+    let merged = merged.unwrap();
+    let chat = merged.session.unknown.iter().find(|records| records.kind == "chat").unwrap();
+    assert_eq!((merged.cut, chat.len()), (None, 50 + 36 + 10));
 }
 
 #[test]

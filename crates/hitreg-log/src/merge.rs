@@ -6,6 +6,7 @@
 //! session replays bit for bit with any offset at which every packet arrives after it was sent.
 
 mod bounds;
+mod end;
 mod error;
 mod offset;
 mod packets;
@@ -16,6 +17,7 @@ mod survey;
 use crate::recorder::usercmds_as_made;
 use crate::sorted::SortedSet;
 
+pub use end::SessionCut;
 pub use error::MergeError;
 pub use offset::Offset;
 pub use plan::{MergePlan, PlanFailure, SideLogs};
@@ -24,7 +26,8 @@ use crate::record::{
     ClockOwner, FrameRecord, OF_PLAYERS, PlayerRecords, RecordStream, Session, Texts, TickRecord, USERCMD_BYTES,
     UnknownRecords,
 };
-use crate::units::{CommandSeq, Micros, PlayerId, Tick};
+use crate::units::{CommandSeq, Micros, PlayerId};
+use end::{SessionEnd, UnknownPacket};
 use offset::OffsetError;
 use sides::{SideIndex, is_in_time};
 
@@ -35,7 +38,7 @@ pub struct MergedSession {
     pub session: Session,
     /// The clients, in the order of players.
     pub clients: Vec<AlignedClient>,
-    /// Set when the session ends before the server's log does, because a client's log ends earlier.
+    /// Set when records of a log are left out, because another log ends much earlier.
     pub cut: Option<SessionCut>,
 }
 
@@ -54,24 +57,14 @@ pub struct AlignedClient {
     pub begins_late: bool,
 }
 
-/// The end of a session that was cut.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SessionCut {
-    /// The last tick of the session.
-    pub tick: Tick,
-    /// Time of that tick on the server's clock.
-    pub at: Micros,
-    /// The player whose log ends there: the server received later packets that this log does not have.
-    pub player: PlayerId,
-}
-
 /// Merges the sides of one session, given in any order. A client without a log takes part as the server heard it, if
 /// the server recorded that.
 ///
 /// # Errors
 /// When the logs are not the sides of one session, a side is missing or given twice, or no clock offset fits.
 pub fn merge(logs: Vec<Session>) -> Result<MergedSession, MergeError> {
-    let (mut session, mut sides) = split_by_side(logs)?;
+    let ends: Vec<Option<Micros>> = logs.iter().map(Session::full_time_span).map(|span| Some(span?.1)).collect();
+    let (server_log, mut session, mut sides) = split_by_side(logs)?;
     let mut clients = Vec::with_capacity(sides.len());
     for (player, (side, server)) in (0..).map(PlayerId).zip(sides.iter_mut().zip(&session.players)) {
         clients.push(match side {
@@ -89,7 +82,13 @@ pub fn merge(logs: Vec<Session>) -> Result<MergedSession, MergeError> {
             return Err(MergeError::BeginsLate { log, player: client.player });
         }
     }
-    let (end, cut) = common_end(&session, &sides)?;
+    let last = *session.ticks.last().ok_or(MergeError::NoTicks)?;
+    let ends = (ends[server_log], longest(&clients, &ends));
+    let last_before = |until: Micros| {
+        let ticks = session.ticks.partition_point(|tick| tick.at < until);
+        Ok::<_, MergeError>(ticks.checked_sub(1).map(|index| session.ticks[index]))
+    };
+    let end = SessionEnd::of(last, unknown_packets(&session, &sides), ends, last_before)?;
     let mut has_arrivals = false;
     for (player, side) in sides.into_iter().enumerate() {
         let Some(mut side) = side else {
@@ -117,13 +116,12 @@ pub fn merge(logs: Vec<Session>) -> Result<MergedSession, MergeError> {
         session.texts.append(&side.texts);
     }
     session.put_in_order();
-    let (tick, at) = end;
-    session.end_at(tick, at);
+    end.apply(&mut session);
     session.header.side = None;
     if !has_arrivals {
         usercmds_as_made(&mut session.header.settings);
     }
-    Ok(MergedSession { session, clients, cut })
+    Ok(MergedSession { session, clients, cut: end.cut })
 }
 
 /// The client's own records from its log.
@@ -187,8 +185,8 @@ fn has_input(records: &PlayerRecords) -> bool {
     records.is_empty() || !records.frames.is_empty() || !records.heard.is_empty()
 }
 
-/// Returns the server's log, and each player's client side if there is one.
-fn split_by_side(logs: Vec<Session>) -> Result<(Session, Vec<Option<ClientSide>>), MergeError> {
+/// Returns the server's index and log, and each player's client side if there is one.
+fn split_by_side(logs: Vec<Session>) -> Result<(usize, Session, Vec<Option<ClientSide>>), MergeError> {
     let sides = SideIndex::of(&logs.iter().map(|session| &session.header).collect::<Vec<_>>())?;
     if let Some(log) = logs.iter().position(|session| !session.time_span().is_none_or(is_in_time)) {
         return Err(MergeError::OutOfTime { log });
@@ -211,7 +209,7 @@ fn split_by_side(logs: Vec<Session>) -> Result<(Session, Vec<Option<ClientSide>>
     let clients = sides.clients.iter().enumerate().map(&mut of).collect();
     let mut server = logs[sides.server].take().ok_or(MergeError::NoServer)?;
     server.header.unknown = sides.kinds;
-    Ok((server, clients))
+    Ok((sides.server, server, clients))
 }
 
 /// Removes the server's extra bytes of the usercmds that the client's log has.
@@ -276,34 +274,34 @@ fn judged(
     }
 }
 
-/// Returns the last tick up to which the clients' logs contain every packet that the server received since they began.
-fn common_end(
-    session: &Session,
-    sides: &[Option<ClientSide>],
-) -> Result<((Tick, Micros), Option<SessionCut>), MergeError> {
-    let last = session.ticks.last().ok_or(MergeError::NoTicks)?;
-    let unknown = |(player, (server, side)): (usize, (&PlayerRecords, &Option<ClientSide>))| {
+/// Returns the end of the longest client's log on the server's clock. `ends` are those of all logs on their own clocks.
+fn longest(clients: &[AlignedClient], ends: &[Option<Micros>]) -> Option<Micros> {
+    let end = |client: &AlignedClient| Some(ends[client.log?]? + client.offset?.offset);
+    clients.iter().filter_map(end).max()
+}
+
+/// Returns the first packet of each client that the server received and that is missing after the beginning of the
+/// client's log.
+fn unknown_packets(session: &Session, sides: &[Option<ClientSide>]) -> impl Iterator<Item = UnknownPacket> {
+    let unknown = |(player, (server, side)): (u16, (&PlayerRecords, &Option<ClientSide>))| {
         let side = side.as_ref().filter(|side| !side.has_no_packets())?;
         let is_known = |number| side.records.sent.binary_search_by_key(&number, |packet| packet.number).is_ok();
         let begins = side.records.sent.first().map_or(0, |packet| packet.number);
         let first = server.reached.iter().find(|arrival| arrival.number >= begins && !is_known(arrival.number))?;
-        Some((first.at, PlayerId(player as u16), side.log))
+        Some(UnknownPacket { arrived_at: first.at, player: PlayerId(player), log: side.log })
     };
-    let unknown = session.players.iter().zip(sides).enumerate().filter_map(unknown);
-    let Some((until, player, log)) = unknown.min().filter(|(until, ..)| *until <= last.at) else {
-        return Ok(((last.tick, last.at), None));
-    };
-    let ticks = session.ticks.partition_point(|tick| tick.at < until);
-    let end = ticks.checked_sub(1).and_then(|index| session.ticks.get(index)).ok_or(MergeError::NothingLeft { log })?;
-    Ok(((end.tick, end.at), Some(SessionCut { tick: end.tick, at: end.at, player })))
+    (0..).zip(session.players.iter().zip(sides)).filter_map(unknown)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{ArrivalRecord, PacketRecord, SessionStretch, SnapshotRecord};
+    use crate::record::{
+        ArrivalRecord, DamageRecord, ExecutionRecord, PacketRecord, PresenceRecord, SessionStretch, ShotRecord,
+        SnapshotRecord,
+    };
     use crate::recorder::Description;
-    use crate::units::SnapshotSeq;
+    use crate::units::{SnapshotSeq, Tick};
     use crate::usercmd::Usercmd;
 
     fn at(number: u32) -> Micros {
@@ -410,5 +408,86 @@ mod tests {
         };
         assert!(matches!(planned(sides(12)), Err(PlanFailure::Whole)));
         assert!(planned(sides(1)).is_ok_and(|plan| plan.cut.is_none()));
+    }
+
+    /// Merges logs in memory and as streams, and checks that both give the same.
+    fn merge_both_ways(logs: Vec<Session>) -> MergedSession {
+        let headers: Vec<_> = logs.iter().map(|log| log.header.clone()).collect();
+        let mut streams = WholeLogs(logs.iter().map(|log| (log.clone(), false)).collect());
+        let plan = MergePlan::of(&headers.iter().collect::<Vec<_>>(), &mut streams).expect("a plan");
+        let mut streamed = Session::new(plan.header.clone());
+        let put = plan.put_together(&mut streams, &mut |stretch, _| {
+            streamed.append(stretch);
+            Ok::<_, std::convert::Infallible>(())
+        });
+        put.expect("logs in memory");
+        let merged = merge(logs).expect("merged");
+        assert_eq!((&merged.clients, merged.cut), (&plan.clients, plan.cut));
+        assert_eq!((&merged.session.players, &merged.session.damage), (&streamed.players, &streamed.damage));
+        merged
+    }
+
+    /// A round can end with an intermission without ticks.
+    #[test]
+    fn records_after_the_last_tick_are_kept() {
+        let (mut logs, last) = (sides(1), at(20));
+        let of_server = &mut logs[0].players[0];
+        of_server.judged.push(ShotRecord { at: last + Micros(50), ..ShotRecord::default() });
+        of_server.snapshots[19].at = last + Micros(100);
+        of_server.reached.push(ArrivalRecord { number: 21, at: last + Micros(400_000) });
+        of_server.presence.push(PresenceRecord { at: last + Micros::from_s(3), ..PresenceRecord::default() });
+        logs[0].damage.push(DamageRecord { at: last + Micros(60), ..DamageRecord::default() });
+        let of_client = &mut logs[1].players[0];
+        of_client.frames.push(frame(21, last + Micros(390_000)));
+        let packet =
+            PacketRecord { number: 21, at: last + Micros(390_000), newest: CommandSeq(21), ..of_client.sent[0] };
+        of_client.sent.push(packet);
+        let (server, client) = (logs[0].clone(), logs[1].clone());
+        let merged = merge_both_ways(logs);
+        let (all, offset) = (&merged.session.players[0], merged.clients[0].offset.expect("packets").offset);
+        assert_eq!((merged.cut, &merged.session.damage), (None, &server.damage));
+        assert_eq!((&all.judged, &all.snapshots), (&server.players[0].judged, &server.players[0].snapshots));
+        assert_eq!((&all.reached, &all.presence), (&server.players[0].reached, &server.players[0].presence));
+        assert_eq!((all.frames.len(), all.sent.len(), all.received.len()), (21, 21, 20));
+        let received = client.players[0].received.last().map(|arrival| arrival.at + offset);
+        assert_eq!(all.received.last().map(|arrival| arrival.at), received);
+    }
+
+    /// The client's log may lack what arrives after the last tick: the server does not run it.
+    #[test]
+    fn a_packet_that_is_missing_after_the_last_tick_cuts_nothing() {
+        let mut logs = sides(1);
+        let late = ArrivalRecord { number: 30, at: at(20) + Micros(9_000) };
+        logs[0].players[0].reached.push(late);
+        let merged = merge_both_ways(logs);
+        assert_eq!((merged.cut, merged.session.players[0].reached.last()), (None, Some(&late)));
+    }
+
+    /// A killed server leaves clients that record until they time out.
+    #[test]
+    fn a_client_that_records_on_without_its_server_is_cut() {
+        let with_last_frame = |after: Micros| {
+            let mut logs = sides(1);
+            logs[0].players[0].snapshots[19].at = at(20) + Micros(100);
+            // Of a tick that the log does not have.
+            let inside = ExecutionRecord { tick: Tick(21), command: CommandSeq(20), ..ExecutionRecord::default() };
+            logs[0].players[0].executed.push(inside);
+            let of_client = &mut logs[1].players[0];
+            let sent_at = at(20) + after;
+            of_client.frames.push(frame(21, sent_at));
+            let packet = PacketRecord { number: 21, at: sent_at, newest: CommandSeq(21), ..of_client.sent[0] };
+            of_client.sent.push(packet);
+            of_client.received[19].at = at(20) + Micros(3_000);
+            merge_both_ways(logs)
+        };
+        let counts = |merged: &MergedSession| {
+            let all = &merged.session.players[0];
+            (all.frames.len(), all.sent.len(), all.received.len(), all.snapshots.len(), all.executed.len())
+        };
+        let goes_on = with_last_frame(Micros::from_s(1));
+        assert_eq!((goes_on.cut, counts(&goes_on)), (None, (21, 21, 20, 20, 0)));
+        let early = with_last_frame(Micros::from_s(3));
+        assert_eq!(early.cut, Some(SessionCut { tick: Tick(20), at: at(20), player: None }));
+        assert_eq!(counts(&early), (20, 20, 19, 20, 0), "the last arrival is later than the server's last record");
     }
 }

@@ -25,7 +25,7 @@ pub struct MergedLog {
     pub clients: Vec<AlignedClient>,
     /// The number of usercmds in each client's log.
     pub usercmds: Vec<usize>,
-    /// Set if the session ends before the server's log does, because a client's log ends earlier.
+    /// Set if records of a log are left out, because another log ends much earlier.
     pub cut: Option<SessionCut>,
     /// The logs that are cut off.
     pub cut_off: Vec<usize>,

@@ -3,10 +3,11 @@
 
 use std::collections::VecDeque;
 
+use super::end::SessionEnd;
 use super::survey::{LogProgress, MergeSurvey};
-use super::{AlignedClient, MergeError, SessionCut};
+use super::{AlignedClient, MergeError, SessionCut, longest};
 use crate::record::{ClockOwner, SessionHeader, SessionStretch, TickRecord, UnknownRecords};
-use crate::units::{CommandSeq, Micros, PlayerId, Tick};
+use crate::units::{CommandSeq, Micros, PlayerId};
 
 /// A source that reads the logs of a session's sides stretch by stretch. Indices are positions in the caller's list.
 pub trait SideLogs {
@@ -33,12 +34,12 @@ pub struct MergePlan {
     pub header: SessionHeader,
     /// The clients, in the order of players.
     pub clients: Vec<AlignedClient>,
-    /// Set when the session ends before the server's log does.
+    /// Set when records of a log are left out, because another log ends much earlier.
     pub cut: Option<SessionCut>,
     /// The kinds and columns of unknown records, without rows, as [`StretchWriter`](crate::log::StretchWriter) needs
     /// them.
     pub unknown: Vec<UnknownRecords>,
-    end: (Tick, Micros),
+    end: SessionEnd,
     sides: super::SideIndex,
     logs: Vec<LogProgress>,
     last_sent: Vec<Option<CommandSeq>>,
@@ -72,20 +73,19 @@ impl MergePlan {
             return Err(PlanFailure::Whole);
         }
         let (_, last) = survey.ticks.ok_or(MergeError::NoTicks)?;
-        let (mut end, mut cut) = ((last.tick, last.at), None);
-        if let Some((until, player, log)) = survey.first_unknown(last.at) {
-            let tick = last_before(until, &survey, logs).map_err(PlanFailure::Read)?;
-            let tick = tick.ok_or(MergeError::NothingLeft { log })?;
-            (end, cut) = ((tick.tick, tick.at), Some(SessionCut { tick: tick.tick, at: tick.at, player }));
-        }
         let aligned = |((player, log), offset)| {
             let player = PlayerId(player);
             AlignedClient { player, log, offset, is_by_ticks: false, begins_late: false }
         };
+        let clients: Vec<AlignedClient> =
+            (0..).zip(survey.sides.clients.iter().copied()).zip(offsets).map(aligned).collect();
+        let ends = (survey.ends[survey.sides.server], longest(&clients, &survey.ends));
+        let last_before = |until| last_before(until, &survey, logs).map_err(PlanFailure::Read);
+        let end = SessionEnd::of(last, survey.unknown_packets(), ends, last_before)?;
         Ok(MergePlan {
             header: survey.header(headers[survey.sides.server]),
-            clients: (0..).zip(survey.sides.clients.iter().copied()).zip(offsets).map(aligned).collect(),
-            cut,
+            clients,
+            cut: end.cut,
             end,
             last_sent: survey.last_sent(),
             ticks_back: survey.ticks_back,
@@ -113,7 +113,12 @@ impl MergePlan {
             }
         }
         // Records after the end of the session are not needed.
-        while let Some(part) = parts.iter_mut().min_by_key(|part| part.bound).filter(|part| part.bound <= self.end.1) {
+        let next = |parts: &[MergeInput]| {
+            let least = (0..parts.len()).min_by_key(|index| parts[*index].bound);
+            least.filter(|index| parts[*index].bound <= self.end.until)
+        };
+        while let Some(index) = next(&parts) {
+            let part = &mut parts[index];
             let stretch = match part.chunks_left.checked_sub(1) {
                 Some(left) => {
                     part.chunks_left = left;
@@ -121,12 +126,15 @@ impl MergePlan {
                 }
                 None => None,
             };
-            let moved = stretch.map(|stretch| part.take(self, stretch));
-            if moved.is_none() {
-                part.bound = Micros(i64::MAX);
-            }
+            let moved = match stretch {
+                Some(stretch) => part.take(self, stretch),
+                None => {
+                    parts.remove(index);
+                    SessionStretch::of(&self.header)
+                }
+            };
             let until = parts.iter().map(|part| part.bound).min().unwrap_or(Micros(i64::MAX));
-            to(moved.unwrap_or_else(|| SessionStretch::of(&self.header)), until)?;
+            to(moved, until)?;
         }
         Ok(())
     }
@@ -197,7 +205,7 @@ impl MergeInput {
         let timed = self.seen.newest.map(|newest| newest - plan.logs[self.log].back + self.offset);
         let of_ticks = if self.player.is_some() { timed } else { self.ticks.front().map(|tick| tick.at) };
         self.bound = timed.min(of_ticks).unwrap_or(self.bound);
-        stretch.end_at(plan.end.0, plan.end.1);
+        plan.end.apply(&mut stretch);
         stretch
     }
 }

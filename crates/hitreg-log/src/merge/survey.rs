@@ -2,6 +2,7 @@
 //! reads the logs in parallel, so that memory use does not depend on their length.
 
 use super::bounds::OffsetBounds;
+use super::end::UnknownPacket;
 use super::offset::OffsetBound;
 use super::packets::PacketMatcher;
 use super::plan::{PlanFailure, SideLogs};
@@ -58,6 +59,8 @@ struct PlayerMerge {
 pub(super) struct MergeSurvey {
     pub(super) sides: SideIndex,
     pub(super) logs: Vec<LogProgress>,
+    /// The newest time of each log, on its own clock.
+    pub(super) ends: Vec<Option<Micros>>,
     players: Vec<PlayerMerge>,
     /// The first and the last tick.
     pub(super) ticks: Option<(TickRecord, TickRecord)>,
@@ -79,6 +82,7 @@ impl MergeSurvey {
         let player = PlayerMerge { above: OffsetBounds::above(), ..PlayerMerge::default() };
         let mut survey = MergeSurvey {
             logs: vec![LogProgress::default(); headers.len()],
+            ends: vec![None; headers.len()],
             players: vec![player; sides.clients.len()],
             ticks: None,
             first_named: None,
@@ -119,6 +123,7 @@ impl MergeSurvey {
         if self.sides.player_of(log).is_some() && stretch.unknown.iter().any(has_own) {
             return Err(PlanFailure::Whole);
         }
+        self.ends[log] = self.ends[log].max(stretch.full_time_span().map(|(_, last)| last));
         let stretch = self.sides.share(log, stretch);
         self.add(log, &stretch).ok_or(PlanFailure::Whole)
     }
@@ -220,14 +225,13 @@ impl MergeSurvey {
         self.players.iter().any(|player| player.begins_late)
     }
 
-    /// Returns the first packet up to the last tick that reached the server and is missing after the beginning of the
-    /// client's log, with the client and its log.
-    pub(super) fn first_unknown(&self, last: Micros) -> Option<(Micros, PlayerId, usize)> {
+    /// Returns the first packet of each client that the server received and that is missing after the beginning of the
+    /// client's log.
+    pub(super) fn unknown_packets(&self) -> impl Iterator<Item = UnknownPacket> {
         let of = |((player, log), of): ((u16, &Option<usize>), &PlayerMerge)| {
-            Some((of.unknown_at?, PlayerId(player), (*log)?))
+            Some(UnknownPacket { arrived_at: of.unknown_at?, player: PlayerId(player), log: (*log)? })
         };
-        let unknown = (0..).zip(&self.sides.clients).zip(&self.players).filter_map(of);
-        unknown.min().filter(|(until, ..)| *until <= last)
+        (0..).zip(&self.sides.clients).zip(&self.players).filter_map(of)
     }
 
     /// Returns the newest usercmd that each client is known to have sent.
