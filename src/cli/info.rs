@@ -77,9 +77,9 @@ struct LogInfo {
     /// The record kinds that only the log's header describes.
     #[serde(skip)]
     own: Vec<String>,
-    /// Whether the times of usercmds are their arrivals at the server.
+    /// The players whose usercmds have the times of their arrivals at the server.
     #[serde(skip)]
-    as_received: bool,
+    as_received: ReceivedUsercmds,
     /// What the numbers of snapshots say.
     #[serde(skip)]
     numbers: SnapshotNumbers,
@@ -133,7 +133,7 @@ fn show_log(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
         passed_over: games.passed_over(header),
         foreign: is_foreign(header),
         own: header.unknown.iter().filter(|kind| !kind.is_known_kind()).map(|kind| kind.name.clone()).collect(),
-        as_received: are_usercmds_as_received(&header.settings),
+        as_received: ReceivedUsercmds::of(header, &info),
         numbers: SnapshotNumbers::of(header),
         info,
         warning,
@@ -197,6 +197,32 @@ fn count_shots(
     }
 }
 
+/// The players whose usercmds have the times of their arrivals at the server, not of client frames.
+enum ReceivedUsercmds {
+    None,
+    /// All that have usercmds.
+    All,
+    /// Some, in words. Round trips are those of the others: a player without a log has none.
+    Some(String),
+}
+
+impl ReceivedUsercmds {
+    fn of(header: &SessionHeader, info: &SessionInfo) -> ReceivedUsercmds {
+        let is_received = |player: &u32| are_usercmds_as_received(&header.settings, *player);
+        let received: Vec<u32> = (0..header.players.len() as u32).filter(is_received).collect();
+        let with_usercmds = info.by_player.iter().filter(|player| player.usercmds > 0).count();
+        match received.len() {
+            0 => ReceivedUsercmds::None,
+            all if all >= with_usercmds => ReceivedUsercmds::All,
+            1..=3 => {
+                let names: Vec<String> = received.iter().map(|player| format!("p{player}")).collect();
+                ReceivedUsercmds::Some(names.join(", "))
+            }
+            some => ReceivedUsercmds::Some(format!("{some} players")),
+        }
+    }
+}
+
 fn settings_changed(header: &SessionHeader) -> Vec<(String, String)> {
     let preset = header.preset.as_deref().and_then(|name| crate::settings::Settings::preset(name).ok());
     let usual = preset.unwrap_or_default().to_pairs();
@@ -230,7 +256,11 @@ fn print_log(page: &mut Page, shown: &LogInfo) {
     // Only the game knows which button fires.
     let firing = format!(", {} with the fire button held", count(info.usercmds_firing as u64));
     let firing = if shown.foreign || info.usercmds_firing == 0 { "" } else { &firing };
-    let arrivals = if shown.as_received { ", with the times of their arrivals" } else { "" };
+    let arrivals = match &shown.as_received {
+        ReceivedUsercmds::None => String::new(),
+        ReceivedUsercmds::All => ", with the times of their arrivals".to_owned(),
+        ReceivedUsercmds::Some(players) => format!(", those of {players} with the times of their arrivals"),
+    };
     page.pair("usercmds", &format!("{}{firing}{arrivals}", count(info.usercmds as u64)));
     match (shown.shots, shown.hits) {
         (Some(shots), Some(hits)) => {
@@ -304,7 +334,10 @@ fn print_connections(page: &mut Page, shown: &LogInfo) {
     let all = || row("all", info.usercmds, &info.packets, &info.packets_up, &info.rtt_ms);
     let all = (info.by_player.len() > 1).then(all);
     page.table(&head, info.by_player.iter().take(MOST_ROWS).map(of_player).chain(all));
-    let first = if shown.as_received { "the arrival of a usercmd" } else { "making a usercmd" };
+    let first = match shown.as_received {
+        ReceivedUsercmds::All => "the arrival of a usercmd",
+        ReceivedUsercmds::None | ReceivedUsercmds::Some(_) => "making a usercmd",
+    };
     page.faint(2, &format!("packets; round trip: from {first} to receiving its ack"));
     for player in info.by_player.iter().take(MOST_ROWS) {
         for (way, packets) in [("from", &player.packets), ("to", &player.packets_up)] {

@@ -77,7 +77,7 @@ struct WhyReport<'a> {
     answer: String,
     #[serde(flatten)]
     why: &'a Why,
-    /// Whether times of usercmds (`made`) are their arrivals at the server.
+    /// Whether the times of the player's usercmds (`made`) are their arrivals at the server.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     usercmds_as_received: bool,
     /// The same shot, judged again under other settings.
@@ -224,7 +224,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
         what_if: args.what_if.question().name(),
         answer: why_answer(&why, settings),
         why: &why,
-        usercmds_as_received: are_usercmds_as_received(settings),
+        usercmds_as_received: why.players().first().is_some_and(|player| are_usercmds_as_received(settings, *player)),
         rejudged: &rejudged,
         svg: args.svg.as_ref().map(|svg| svg.display().to_string()),
     };

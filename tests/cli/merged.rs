@@ -4,8 +4,13 @@ use std::fs;
 use std::process::Stdio;
 
 use hitreg::log::read_session;
-use hitreg::record::{Origin, PlayerRecords, RecordedSide, Session, SessionId};
-use hitreg::units::{Micros, PlayerId};
+use hitreg::record::{
+    ArrivalRecord, Origin, PacketRecord, PlayerRecords, Reason, Record, RecordedSide, Session, SessionId, ShotRecord,
+    SnapshotRecord,
+};
+use hitreg::recorder::{Description, Recorder, RecorderOptions};
+use hitreg::units::{CommandSeq, Micros, PlayerId, SnapshotSeq, Tick};
+use hitreg::usercmd::Usercmd;
 use serde_json::Value;
 
 use super::folder::{Folder, code, text};
@@ -170,4 +175,54 @@ fn packets_of_missing_client_logs_do_not_count() {
     assert_eq!(folder.json("replay all.hitlog")["network"]["down"]["players_unknown"], 0);
     let page = folder.done("replay one.hitlog").split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(page.contains("; arrivals of 2 other players not known"), "{page}");
+}
+
+/// The client of p0 recorded. Of p1 there is only what the server received.
+#[test]
+fn a_missing_log_changes_only_what_is_said_of_its_player() {
+    let folder = Folder::empty();
+    let record = |name: &str, side: fn(Description) -> Description| {
+        let about = side(Description::new("mygame").tick_hz(100).player("p0").player("p1"));
+        let recorder = Recorder::create(&folder.path(name), about, RecorderOptions::patient()).unwrap();
+        let (mut stream, first) = (recorder.stream(), PlayerId(0));
+        let is_server = name == "server.hitlog";
+        for number in 1..=100u32 {
+            let (at, command) = (Micros::from_ms(10 * i64::from(number)), CommandSeq(number));
+            let before = |ms| at - Micros::from_ms(ms);
+            for player in if is_server { vec![first, PlayerId(1)] } else { vec![first] } {
+                let made = before(if is_server { 4 } else { 6 });
+                stream.usercmd(player, made, Usercmd { seq: command, ..Usercmd::default() }).unwrap();
+                let shot = ShotRecord { at, command, reason: Reason::Hit, ..ShotRecord::default() };
+                if is_server && number == 5 {
+                    stream.push(Record::Judged(player, shot)).unwrap();
+                }
+            }
+            let snapshot =
+                SnapshotRecord { at, seq: SnapshotSeq(number), tick: Tick(number), ack: command, ..Default::default() };
+            let packet = PacketRecord { number, at: before(5), newest: command, count: 1, ..PacketRecord::default() };
+            let arrived = |at: Micros| ArrivalRecord { number, at };
+            let packets = match is_server {
+                true => [Record::Reached(first, arrived(before(4))), Record::Snapshot(first, snapshot)],
+                false => [Record::Sent(first, packet), Record::Received(first, arrived(at + Micros::from_ms(1)))],
+            };
+            packets.into_iter().for_each(|record| stream.push(record).unwrap());
+            if is_server {
+                stream.tick(Tick(number), at, None).unwrap();
+            }
+        }
+        recorder.finish().unwrap();
+    };
+    record("server.hitlog", |about| about.server_side(3).usercmds_as_received());
+    record("client0.hitlog", |about| about.client_side(3, PlayerId(0)));
+    folder.done("merge server.hitlog client0.hitlog -o m.hitlog");
+    let usercmd = |shot: &str| {
+        let page = folder.done(&format!("why m.hitlog {shot}"));
+        let line = page.lines().find(|line| line.trim_start().starts_with("usercmd")).map(str::to_owned);
+        line.unwrap_or(page)
+    };
+    assert!(usercmd("p0#5").contains("#5, made at 0.044 s"), "{}", usercmd("p0#5"));
+    assert!(usercmd("p1#5").contains("#5, arrived at 0.046 s"), "{}", usercmd("p1#5"));
+    let info = folder.done("info m.hitlog");
+    assert!(info.contains("usercmds      200, those of p1 with the times of their arrivals\n"), "{info}");
+    assert!(info.contains("round trip: from making a usercmd to receiving its ack\n"), "{info}");
 }

@@ -99,13 +99,15 @@ fn a_page_says_of_usercmds_what_why_says() {
     for (described, expected) in [
         (Description::usercmds_as_received as fn(Description) -> Description, ["#5, arrived at 0.044 s", "tick 5 "]),
         (|about| about, ["#5, made at 0.044 s", "tick 5, 6.0 ms after the client made it "]),
+        // What a merged log says of the players without a log.
+        (|about| about.setting("recorder.usercmds.p0", "as_received"), ["#5, arrived at 0.044 s", "tick 5 "]),
+        (|about| about.setting("recorder.usercmds.p1", "as_received"), ["#5, made at 0.044 s", "tick 5, 6.0 ms "]),
     ] {
         let (_, contents) = report::page(&record(described), "a.hitlog");
         let shots = contents["sides"][0]["shots"].as_array().expect("shots");
         let mut shot = shots.iter().find(|shot| shot["command"] == 5).expect("the shot").clone();
         (shot["side"], shot["name"], shot["at_us"]) = (0.into(), "p0#5".into(), 50_000.into());
-        let mut correction =
-            json!({ "side": 0, "number": 1, "of": 1, "command": 5, "made_us": 44_000, "cause": "", "errors": [] });
+        let mut correction = json!({ "side": 0, "player": 0, "number": 1, "of": 1, "command": 5, "made_us": 44_000, "cause": "", "errors": [] });
         for unknown in ["at_us", "commands", "on_ground", "error_units", "velocity_error_units_per_s", "reran"] {
             correction[unknown] = Value::Null;
         }

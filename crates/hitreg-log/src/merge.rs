@@ -14,7 +14,7 @@ mod plan;
 mod sides;
 mod survey;
 
-use crate::recorder::usercmds_as_made;
+use crate::recorder::usercmds_as_received_of;
 use crate::sorted::SortedSet;
 
 pub use end::SessionCut;
@@ -89,20 +89,22 @@ pub fn merge(logs: Vec<Session>) -> Result<MergedSession, MergeError> {
         Ok::<_, MergeError>(ticks.checked_sub(1).map(|index| session.ticks[index]))
     };
     let end = SessionEnd::of(last, unknown_packets(&session, &sides), ends, last_before)?;
-    let mut has_arrivals = false;
+    let mut received = Vec::new();
     for (player, side) in sides.into_iter().enumerate() {
         let Some(mut side) = side else {
-            has_arrivals |= !session.players[player].frames.is_empty();
+            let has_received = !session.players[player].frames.is_empty();
+            received.extend(has_received.then_some(PlayerId(player as u16)));
             continue;
         };
         let has_bytes = side.unknown.iter().any(|records| records.kind == USERCMD_BYTES);
         let own = has_bytes.then(|| side.own_usercmds());
         let server = &mut session.players[player];
-        if side.has_no_packets() {
-            has_arrivals |= side.keep_known_usercmds(server);
-        } else if clients[player].begins_late {
-            has_arrivals |= side.keep_earlier_usercmds(server);
-        }
+        let has_received = match (side.has_no_packets(), clients[player].begins_late) {
+            (true, _) => side.keep_known_usercmds(server),
+            (false, true) => side.keep_earlier_usercmds(server),
+            (false, false) => false,
+        };
+        received.extend(has_received.then_some(PlayerId(player as u16)));
         session.players[player].take(ClockOwner::Client, side.records);
         session.players[player].heard.clear();
         session.header.players[player].recorded = true;
@@ -118,9 +120,7 @@ pub fn merge(logs: Vec<Session>) -> Result<MergedSession, MergeError> {
     session.put_in_order();
     end.apply(&mut session);
     session.header.side = None;
-    if !has_arrivals {
-        usercmds_as_made(&mut session.header.settings);
-    }
+    usercmds_as_received_of(&mut session.header.settings, received.into_iter());
     Ok(MergedSession { session, clients, cut: end.cut })
 }
 
@@ -297,8 +297,8 @@ fn unknown_packets(session: &Session, sides: &[Option<ClientSide>]) -> impl Iter
 mod tests {
     use super::*;
     use crate::record::{
-        ArrivalRecord, DamageRecord, ExecutionRecord, PacketRecord, PresenceRecord, SessionStretch, ShotRecord,
-        SnapshotRecord,
+        ArrivalRecord, DamageRecord, ExecutionRecord, PacketRecord, PlayerInfo, PresenceRecord, SessionStretch,
+        ShotRecord, SnapshotRecord,
     };
     use crate::recorder::Description;
     use crate::units::{SnapshotSeq, Tick};
@@ -336,12 +336,12 @@ mod tests {
         vec![server, client]
     }
 
-    /// The settings say that usercmds have the times of their arrivals as long as any usercmd does.
+    /// The settings say that a player's usercmds have the times of their arrivals as long as any of them does.
     #[test]
     fn usercmds_of_clients_have_the_times_of_their_frames() {
         let as_received = |logs: Vec<Session>| {
             let settings = merge(logs).expect("merged").session.header.settings;
-            crate::recorder::are_usercmds_as_received(&settings)
+            crate::recorder::are_usercmds_as_received(&settings, 0)
         };
         assert!(!as_received(sides(1)), "all usercmds are the client's");
         assert!(as_received(sides(5)), "the first usercmds are the server's");
@@ -353,6 +353,20 @@ mod tests {
         assert!(!as_received(without_packets(sides(1))));
         assert!(as_received(without_packets(sides(5))));
         assert!(as_received(vec![sides(1).swap_remove(0)]), "there is no client's log");
+    }
+
+    /// A missing log concerns its player alone.
+    #[test]
+    fn only_the_usercmds_of_a_player_without_a_log_have_the_times_of_their_arrivals() {
+        let mut logs = sides(1);
+        for log in &mut logs {
+            log.header.players.push(PlayerInfo { name: "p1".to_owned(), recorded: true });
+            log.players.push(PlayerRecords::default());
+        }
+        logs[0].players[1].frames.push(frame(1, at(2)));
+        let settings = merge_both_ways(logs).session.header.settings;
+        let of = |player| crate::recorder::are_usercmds_as_received(&settings, player);
+        assert_eq!((of(0), of(1)), (false, true), "{settings:?}");
     }
 
     #[test]
@@ -422,7 +436,7 @@ mod tests {
         });
         put.expect("logs in memory");
         let merged = merge(logs).expect("merged");
-        assert_eq!((&merged.clients, merged.cut), (&plan.clients, plan.cut));
+        assert_eq!((&merged.session.header, &merged.clients, merged.cut), (&plan.header, &plan.clients, plan.cut));
         assert_eq!((&merged.session.players, &merged.session.damage), (&streamed.players, &streamed.damage));
         merged
     }

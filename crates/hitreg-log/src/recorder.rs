@@ -54,7 +54,7 @@ use std::thread::JoinHandle;
 
 pub use crate::record::USERCMD_BYTES;
 pub(crate) use description::Y_AXIS;
-pub(crate) use description::usercmds_as_made;
+pub(crate) use description::usercmds_as_received_of;
 pub use description::{CustomKind, Description, are_usercmds_as_received, usercmd_bytes};
 pub use error::{FinishError, PushError};
 pub use playback::{Playback, PlaybackError, PlaybackStep, PlaybackSteps};

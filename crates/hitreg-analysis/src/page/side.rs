@@ -47,8 +47,8 @@ pub(super) struct PageSide {
     /// Whether the trace is without a server.
     is_open: bool,
     settings: Vec<(String, String)>,
-    /// Whether the times of usercmds are those of their arrivals.
-    usercmds_as_received: bool,
+    /// The players whose usercmds have the times of their arrivals.
+    usercmds_as_received: Vec<u32>,
     tables: Vec<(String, u64)>,
     /// The missing parts of the log.
     gaps: Vec<PageGap>,
@@ -158,6 +158,7 @@ impl PageSide {
         let clock_columns =
             [(None, &server)].into_iter().chain(clocks.iter().map(|(player, clock)| (Some(*player), clock)));
         let clock_columns = clock_columns.filter(|(_, clock)| !clock.is_empty());
+        let is_as_received = |player: &u32| are_usercmds_as_received(&trace.header().settings, *player);
         Ok(PageSide {
             name: shown.name.to_owned(),
             game: trace.header().game.clone(),
@@ -165,7 +166,7 @@ impl PageSide {
             mode: replay_mode(&trace.header().mode),
             is_open: trace.header().is_open(),
             settings: trace.header().settings.clone(),
-            usercmds_as_received: are_usercmds_as_received(&trace.header().settings),
+            usercmds_as_received: players.iter().copied().filter(is_as_received).collect(),
             tables: rows,
             gaps,
             notes: notes::notes(shown, &found),

@@ -59,15 +59,15 @@ pub(super) fn known(text: Option<String>) -> String {
     text.unwrap_or_else(|| "not known".to_owned())
 }
 
-/// The time at which the client made a usercmd; `None` if the log has the time of its arrival.
-pub(super) fn made(frame_us: Option<i64>, settings: &[(String, String)]) -> Option<i64> {
-    frame_us.filter(|_| !are_usercmds_as_received(settings))
+/// The time at which a player's client made a usercmd; `None` if the log has the time of its arrival.
+pub(super) fn made(frame_us: Option<i64>, (player, settings): (u32, &[(String, String)])) -> Option<i64> {
+    frame_us.filter(|_| !are_usercmds_as_received(settings, player))
 }
 
 /// A usercmd's number and time.
-pub(super) fn usercmd(number: u32, frame_us: Option<i64>, settings: &[(String, String)]) -> String {
+pub(super) fn usercmd(number: u32, frame_us: Option<i64>, of: (u32, &[(String, String)])) -> String {
     match frame_us {
-        Some(at) if made(frame_us, settings).is_none() => format!("#{number}, arrived at {}", seconds(at)),
+        Some(at) if made(frame_us, of).is_none() => format!("#{number}, arrived at {}", seconds(at)),
         Some(at) => format!("#{number}, made at {}", seconds(at)),
         None => format!("#{number}; its time is not recorded"),
     }

@@ -51,8 +51,8 @@ pub(super) fn about_correction(
     page.line(&title(why));
     page.note(2, &correction_answer(correction));
     page.blank();
-    page.pair("usercmd", &usercmd(correction.command, correction.made_us, settings));
-    let took = made(correction.made_us, settings)
+    page.pair("usercmd", &usercmd(correction.command, correction.made_us, (correction.player, settings)));
+    let took = made(correction.made_us, (correction.player, settings))
         .zip(correction.at_us)
         .map(|(made, ack)| format!(", {} later", rounded_ms(ack.saturating_sub(made))));
     let acked = known(correction.at_us.map(seconds));

@@ -23,7 +23,7 @@ pub(super) fn about_shot(
 
     page.heading(&format!("On p{}'s screen", shot.shooter));
     let frame_us = shot.made.and_then(|made| made.at_us);
-    page.pair("usercmd", &usercmd(shot.command, frame_us, settings));
+    page.pair("usercmd", &usercmd(shot.command, frame_us, (shot.shooter, settings)));
     let looks = shot.line.map(|line| format!("pitch {:.2}, yaw {:.2} degrees", line.pitch, line.yaw));
     let looks = looks.or_else(|| (!shot.has_view_angles && !shot.is_impact).then(|| NO_VIEW_ANGLES.to_owned()));
     page.pair_if("aim", looks.as_deref());
@@ -33,7 +33,7 @@ pub(super) fn about_shot(
     if let Some(who) = &about {
         let drawn = shot.drawn.as_ref().map(|drawn| {
             let at = drawn.at_us.map_or(String::new(), |at| format!(" as of server time {}", seconds(at)));
-            let age = drawn.age_us.filter(|_| made(frame_us, settings).is_some());
+            let age = drawn.age_us.filter(|_| made(frame_us, (shot.shooter, settings)).is_some());
             let age = age.map_or(String::new(), |age| format!(", {} old", rounded_ms(age)));
             let category = drawn.category.as_ref().map_or(String::new(), |category| format!(" ({})", name(category)));
             format!("{}{category}{at}{age}", name(&drawn.how))
@@ -44,7 +44,7 @@ pub(super) fn about_shot(
     page.pair("result", &came(&shot.screen));
 
     page.heading("On the server");
-    let made_us = made(frame_us, settings);
+    let made_us = made(frame_us, (shot.shooter, settings));
     page.pair_if("sent", shot.carried.as_ref().map(|carried| travelled(carried, made_us)).as_deref());
     match &shot.judged {
         Some(judged) => about_judged(page, shot, judged, settings),
@@ -125,7 +125,7 @@ fn travelled(carried: &UsercmdPath, made_us: Option<i64>) -> String {
 }
 
 fn about_judged(page: &mut Page, shot: &ShotExplanation, judged: &JudgedOutcome, settings: &[(String, String)]) {
-    let made_us = made(shot.made.and_then(|made| made.at_us), settings);
+    let made_us = made(shot.made.and_then(|made| made.at_us), (shot.shooter, settings));
     let when = |tick: Option<u32>, at_us: Option<i64>| {
         let after = made_us
             .zip(at_us)

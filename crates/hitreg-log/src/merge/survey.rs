@@ -9,7 +9,7 @@ use super::plan::{PlanFailure, SideLogs};
 use super::sides::{SideIndex, is_in_time};
 use super::{MergeError, Offset, judged, offset};
 use crate::record::{RecordStream, SessionHeader, SessionStretch, TickRecord, UnknownColumn, UnknownRecords};
-use crate::recorder::usercmds_as_made;
+use crate::recorder::usercmds_as_received_of;
 use crate::units::{CommandSeq, Micros, PlayerId, Tick};
 
 /// The furthest, in time, that a chunk may reach back behind earlier chunks. Other logs are merged in memory.
@@ -213,10 +213,9 @@ impl MergeSurvey {
     /// Returns the header of the merged session.
     pub(super) fn header(&self, server: &SessionHeader) -> SessionHeader {
         let mut header = self.sides.header(server);
-        let mut players = self.players.iter().zip(&self.sides.clients);
-        if !players.any(|(of, log)| log.is_none() && of.has_frames) {
-            usercmds_as_made(&mut header.settings);
-        }
+        let players = (0..).map(PlayerId).zip(self.players.iter().zip(&self.sides.clients));
+        let received = players.filter(|(_, (of, log))| log.is_none() && of.has_frames);
+        usercmds_as_received_of(&mut header.settings, received.map(|(player, _)| player));
         header
     }
 

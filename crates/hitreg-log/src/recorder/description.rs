@@ -215,15 +215,24 @@ pub(crate) const Y_AXIS: &str = "recorder.y_axis";
 const USERCMDS: &str = "recorder.usercmds";
 const AS_RECEIVED: &str = "as_received";
 
-/// Returns whether the settings of a log say that its usercmds have the times of their arrivals at the server
-/// ([`Description::usercmds_as_received`]).
-pub fn are_usercmds_as_received(settings: &[(String, String)]) -> bool {
-    settings.iter().any(|(key, value)| key == USERCMDS && value == AS_RECEIVED)
+/// Returns whether the settings of a log say that a player's usercmds have the times of their arrivals at the server
+/// ([`Description::usercmds_as_received`]). A merged log says it of each such player.
+pub fn are_usercmds_as_received(settings: &[(String, String)], player: u32) -> bool {
+    let says_so = |key: &str| settings.iter().any(|(known, value)| known == key && value == AS_RECEIVED);
+    says_so(USERCMDS) || says_so(&usercmds_of(player))
 }
 
-/// Removes that statement from the settings of a log whose usercmds have the times of client frames.
-pub(crate) fn usercmds_as_made(settings: &mut Vec<(String, String)>) {
-    settings.retain(|(key, _)| key != USERCMDS);
+/// The setting that says it of one player.
+fn usercmds_of(player: u32) -> String {
+    format!("{USERCMDS}.p{player}")
+}
+
+/// Limits that statement to the players whose usercmds a server recorded.
+pub(crate) fn usercmds_as_received_of(settings: &mut Vec<(String, String)>, players: impl Iterator<Item = PlayerId>) {
+    let said = settings.extract_if(.., |(key, _)| key == USERCMDS).any(|(_, value)| value == AS_RECEIVED);
+    if said {
+        settings.extend(players.map(|player| (usercmds_of(player.0.into()), AS_RECEIVED.to_owned())));
+    }
 }
 
 /// Whether a setting's name is words with dots between them.

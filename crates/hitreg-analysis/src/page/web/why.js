@@ -20,13 +20,16 @@ function list(pairs) {
   return el("dl", {}, ...known.flatMap(([word, words]) => [el("dt", {}, word), el("dd", {}, words)]));
 }
 
+/** Whether the log has the time of arrival of a shot's or correction's usercmd. */
+const isAsReceived = (contents, { side, player, shooter }) => contents.sides[side].usercmds_as_received.includes(shooter ?? player);
+
 /** The time at which the client made a usercmd; null if it is not known, or if the log has the time of its arrival. */
-const madeAt = (contents, { side }, at) => (contents.sides[side].usercmds_as_received ? null : (at ?? null));
+const madeAt = (contents, item, at) => (isAsReceived(contents, item) ? null : (at ?? null));
 
 /** A usercmd's number and time, in the words of `why`. */
 function usercmd(contents, item, at) {
   if (at === null || at === undefined) return `#${item.command}; its time is not recorded`;
-  return `#${item.command}, ${contents.sides[item.side].usercmds_as_received ? "arrived" : "made"} at ${seconds(at)}`;
+  return `#${item.command}, ${isAsReceived(contents, item) ? "arrived" : "made"} at ${seconds(at)}`;
 }
 
 /** The side, before the heading. */
