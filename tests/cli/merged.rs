@@ -69,6 +69,28 @@ fn streamed_logs_merge_as_logs_in_memory_do() {
     assert!(folder.done("verify c.hitlog").contains("1 ok"));
 }
 
+/// The server heard the usercmds of a client without a log.
+#[test]
+fn usercmds_of_a_client_without_a_log_count() {
+    let folder = Folder::empty();
+    sides::write(9.0, 3, folder.dir.path()).expect("a session");
+    folder.json("merge client0.hitlog client1.hitlog server.hitlog -o m.hitlog");
+    for log in ["server.hitlog", "m.hitlog"] {
+        let (info, replayed) = (folder.json(&format!("info {log}")), folder.json(&format!("replay {log}")));
+        let exercised = &replayed["exercised"];
+        assert!(info["usercmds"].as_u64().is_some_and(|usercmds| usercmds > 1_000), "{info:#}");
+        assert_eq!(exercised["usercmds"], info["usercmds"], "{log}");
+        assert!(exercised["active_usercmds"].as_u64() > Some(900), "{exercised:#}");
+    }
+    // A part counts what was due on the server.
+    let part = |log: &str| {
+        let part = folder.json(&format!("replay {log} --from 2 --to 6"));
+        part["exercised"]["usercmds"].as_u64().expect("a number")
+    };
+    let (heard, merged) = (part("server.hitlog"), part("m.hitlog"));
+    assert!(heard > 500 && heard.abs_diff(merged) < heard / 50, "{heard} {merged}");
+}
+
 /// A page about the server's own log reports that log alone. It does not report packets to clients as lost.
 #[test]
 fn a_servers_own_log_shows_only_what_it_contains() {

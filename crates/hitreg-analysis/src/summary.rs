@@ -9,7 +9,7 @@ pub use network::{DirectionSummary, NetworkSummary};
 
 use crate::shot_counter::ShotCounter;
 use crate::why::{is_corrected, known_cause};
-use hitreg_log::sorted::SortedMap;
+use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::stats::{CountedValues, Spread};
 use hitreg_log::trace::schema::{
     NOT_RUN, corrections, executed, frames, is_judged, own_input, packets, shots, snapshots, ticks,
@@ -115,7 +115,7 @@ pub struct ShotSummary {
 pub struct Coverage {
     /// Server ticks.
     pub ticks: u64,
-    /// Client frames. If the replay has no client frames, the usercmds that were due on the server.
+    /// Client frames. For a player without client frames, the usercmds that were due on the server.
     pub usercmds: u64,
     /// Client frames with movement, a pressed button, an impulse, or other input of the game.
     pub active_usercmds: u64,
@@ -134,7 +134,10 @@ pub struct SummaryBuilder {
     shots: ShotCounter,
     /// Whether there is a table of shots.
     has_shots: bool,
-    executed: u64,
+    /// The players with client frames.
+    framed: SortedSet<u32>,
+    /// The usercmds of each player that were due on the server.
+    due: SortedMap<u32, u64>,
     error_units: CountedValues,
     view_error_units: CountedValues,
     network: NetworkSums,
@@ -169,9 +172,14 @@ impl SummaryBuilder {
     pub fn add(&mut self, rows: &Table) {
         match rows.name.as_str() {
             ticks::NAME => self.summary.exercised.ticks += rows.rows() as u64,
-            executed::NAME => self.executed += rows.rows() as u64,
+            executed::NAME => {
+                for player in executed::Columns::read(rows).player {
+                    *self.due.entry(*player).or_default() += 1;
+                }
+            }
             frames::NAME => {
                 let frames = frames::Columns::read(rows);
+                self.framed.extend(frames.player);
                 self.summary.exercised.usercmds += frames.rows as u64;
                 self.summary.exercised.active_usercmds += active(rows, &frames);
             }
@@ -222,9 +230,8 @@ impl SummaryBuilder {
         shots.view_error_units = self.view_error_units.spread();
         (shots.fired, shots.hit, shots.reported) = (self.shots.fired(), self.shots.hit(), self.shots.reported());
         (shots.launched, shots.impacts) = (self.shots.launched(), self.shots.impacts());
-        if exercised.usercmds == 0 {
-            exercised.usercmds = self.executed;
-        }
+        let due = self.due.iter().filter(|(player, _)| !self.framed.contains(player));
+        exercised.usercmds += due.map(|(_, due)| due).sum::<u64>();
         exercised.shots = self.has_shots.then_some(shots.fired);
         exercised.hits = self.has_shots.then_some(shots.hit);
         *network = self.network.summary();
@@ -337,6 +344,22 @@ fn active(rows: &Table, frames: &frames::Columns<'_>) -> u64 {
 mod tests {
     use super::*;
     use hitreg_log::trace::Column;
+
+    /// A client's log may be missing in a merged log. The replay then has no client frames of its player.
+    #[test]
+    fn usercmds_of_players_without_client_frames_count_as_due() {
+        let table = |name: &str, players: &[u32]| {
+            let columns = [("player", players.to_vec()), ("command", (1..=players.len() as u32).collect())];
+            let columns = columns.map(|(name, values)| Column::new(name, ColumnData::U32(values)));
+            Table { name: name.to_owned(), key: Vec::new(), columns: columns.into() }
+        };
+        let mut summing = SummaryBuilder::default();
+        summing.add(&table(frames::NAME, &[0, 0, 0]));
+        summing.add(&table(executed::NAME, &[0, 1, 0, 1]));
+        assert_eq!(summing.summary().exercised.usercmds, 3 + 2);
+        summing.add(&table(frames::NAME, &[1]));
+        assert_eq!(summing.summary().exercised.usercmds, 4);
+    }
 
     /// A game's own table of corrections may lack columns, and may name a cause where nothing was corrected.
     #[test]

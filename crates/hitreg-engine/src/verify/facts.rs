@@ -15,6 +15,8 @@ pub struct LogFacts {
     pub(super) has_hashes: bool,
     pub(super) usercmds: u64,
     pub(super) active_usercmds: u64,
+    /// Whether the log knows a player only by the packets that the server received.
+    pub(super) has_heard_player: bool,
     /// A contradiction in the log.
     pub(super) contradiction: Option<String>,
     pub(super) hole: Option<MissingPart>,
@@ -42,19 +44,21 @@ impl LogFacts {
             has_hashes,
             usercmds: survey.usercmds(),
             active_usercmds: survey.active_usercmds(),
+            has_heard_player: survey.first_heard_player().is_some(),
             contradiction,
             hole: survey.first_hole().map(|gap| MissingPart { from: gap.from, to: gap.to, ticks_before }),
             has_server: header.holds() == LogContents::Whole,
         }
     }
 
-    /// The counts of a replay of the whole log. Usercmds are counted in the log if the replay has no active one: a
-    /// server's own log has no client frames, and another build's trace may lack their table.
+    /// The counts of a replay of the whole log. Usercmds are counted in the log if the replay has no client frames of some
+    /// players, or no active one: another build's trace may lack their table.
     #[must_use]
     pub fn completed(&self, exercised: Coverage) -> Coverage {
-        match exercised.active_usercmds {
-            0 => Coverage { usercmds: self.usercmds, active_usercmds: self.active_usercmds, ..exercised },
-            _ => exercised,
+        let lacks_players = self.has_heard_player && exercised.ticks > 0;
+        match lacks_players || exercised.active_usercmds == 0 {
+            true => Coverage { usercmds: self.usercmds, active_usercmds: self.active_usercmds, ..exercised },
+            false => exercised,
         }
     }
 }

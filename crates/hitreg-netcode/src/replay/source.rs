@@ -50,7 +50,7 @@ impl<'a> ReplaySource<'a> {
 
     /// Whether the log has a server to run. Without one, only its clients run, in open loop.
     pub fn has_server(&self) -> bool {
-        let found = check_server(self.header, self.survey.has_heard_player());
+        let found = check_server(self.header, self.survey.first_heard_player().is_some());
         !matches!(found, Err(ReplayError::NoServer | ReplayError::ClientSide))
     }
 

@@ -15,7 +15,7 @@ use hitreg_log::record::{
 };
 use hitreg_log::sorted::SortedSet;
 use hitreg_log::trace::schema::TableSet;
-use hitreg_log::units::{CommandSeq, Micros, Tick};
+use hitreg_log::units::{CommandSeq, Micros, PlayerId, Tick};
 pub(crate) use reorder::ReorderWindow;
 use reorder::{ConnectionNumbers, LONGEST_FLIGHT, ReorderBounds};
 
@@ -283,9 +283,9 @@ impl LogSurvey {
         self.bounds.longest
     }
 
-    /// Whether the log knows any player only by the packets that the server received.
-    pub(super) fn has_heard_player(&self) -> bool {
-        (0..self.players.len()).any(|player| self.is_heard_only(player))
+    /// Returns the first player whom the log knows only by the packets that the server received.
+    pub fn first_heard_player(&self) -> Option<PlayerId> {
+        (0..self.players.len()).find(|player| self.is_heard_only(*player)).map(|player| PlayerId(player as u16))
     }
 
     /// Whether any player received a snapshot.
