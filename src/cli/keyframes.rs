@@ -161,6 +161,10 @@ fn made(engine: &Engine<'_>, log: &SurveyedLog, every_s: u32) -> Result<Result<V
     if log.survey.first_hole().is_some() {
         return Ok(Err("this log cannot have keyframes, because records are missing from it".to_owned()));
     }
+    if let Some(player) = log.survey.first_heard_player() {
+        let what = "this log cannot have keyframes, because it has only what the server received from";
+        return Ok(Err(format!("{what} p{player}: merge the log of that client, too")));
+    }
     let length = log.survey.duration();
     if length < Micros::from_s(every_s.into()) {
         return Ok(Err(too_short(length, every_s, "--every")));

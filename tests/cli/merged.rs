@@ -89,6 +89,8 @@ fn usercmds_of_a_client_without_a_log_count() {
     };
     let (heard, merged) = (part("server.hitlog"), part("m.hitlog"));
     assert!(heard > 500 && heard.abs_diff(merged) < heard / 50, "{heard} {merged}");
+    let refused = folder.refused("keyframes m.hitlog -o k.hitlog --every 5");
+    assert!(refused.contains("because it has only what the server received from p2: merge"), "{refused}");
 }
 
 /// A page about the server's own log reports that log alone. It does not report packets to clients as lost.
