@@ -27,6 +27,20 @@ fn a_trace_is_the_same_as_itself() {
     }
 }
 
+/// A shot that never ran has the time of its frame, which is before the server's judgement of it in the other trace.
+#[test]
+fn a_shot_that_only_one_server_judged_differs_when_it_was_judged() {
+    let a = small();
+    let mut b = a.clone();
+    for (name, value) in [("at_us", 50_000.0), ("tick", 0.0), ("reason", 3.0)] {
+        set(&mut b, "shots", name, 1, value);
+    }
+    for sides in [[&a, &b], [&b, &a]] {
+        let place = diff_of(sides[0], sides[1]).first.expect("a difference").place;
+        assert_eq!((place.at_us, place.tick, place.command), (Some(96_000), Some(6), Some(6)));
+    }
+}
+
 /// The states of another class are states: they come before the hash, belong to `state`, and have tolerances.
 #[test]
 fn states_of_all_classes_are_compared() {

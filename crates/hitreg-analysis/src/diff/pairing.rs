@@ -11,12 +11,12 @@ use super::mark::{RowMark, RowRank, by_time};
 use super::options::DiffOptions;
 use super::place::RowPlace;
 use hitreg_log::trace::Table;
-use hitreg_log::trace::schema::{JoinRule, TableSchema};
+use hitreg_log::trace::schema::{JoinRule, TableSchema, is_judged, shots};
 
 /// A row of one trace, or a pair of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RowSpot {
-    /// The session time in microseconds; the earlier time if the traces differ.
+    /// The session time in microseconds. If the traces differ, the earlier time, or that of the server that judged a shot.
     pub(crate) at_us: Option<i64>,
     /// The row in A.
     pub(crate) a: Option<u32>,
@@ -33,6 +33,8 @@ pub(crate) struct Pairing<'a> {
     pub(crate) joined: Rows,
     /// The session time of each row, in microseconds; [`UNKNOWN`] for none.
     pub(crate) times: [Cow<'a, [i64]>; 2],
+    /// Whether a server judged each shot; `None` for other tables.
+    judged: Option<[Vec<bool>; 2]>,
     /// How many rows of the tables precede these rows.
     before: [u64; 2],
     /// The row numbers, if these rows are a selection.
@@ -62,7 +64,12 @@ impl<'a> Pairing<'a> {
             joined = joined.prefer_equal(&keys, |i, j| cells.iter().all(|cells| is_same(cells.compare(i, j, exactly))));
         }
         let times = [times[0].of_rows(a), times[1].of_rows(b)];
-        Ok(Pairing { a, b, key, keys, joined, times, before, numbers: None })
+        let of_table = |table: &Table| {
+            let shots = shots::Columns::read(table);
+            (0..table.rows()).map(|row| is_judged(shots.reason.get(row))).collect()
+        };
+        let judged = (a.name == shots::NAME).then(|| [a, b].map(of_table));
+        Ok(Pairing { a, b, key, keys, joined, times, judged, before, numbers: None })
     }
 
     pub(crate) fn table(&self, side: TraceSide) -> &'a Table {
@@ -82,9 +89,15 @@ impl<'a> Pairing<'a> {
         RowSpot { at_us: known(self.time(i, j)), a: Some(i as u32), b: Some(j as u32) }
     }
 
-    /// The time of a pair: the earlier one of its rows.
+    /// The time of a pair: the earlier one of its rows. A shot that only one server judged has the time of that judgement,
+    /// because the other time is that of the client's frame.
     fn time(&self, i: usize, j: usize) -> i64 {
-        self.times[0][i].min(self.times[1][j])
+        let [a, b] = [self.times[0][i], self.times[1][j]];
+        match self.judged.as_ref().map(|[of_a, of_b]| (of_a[i], of_b[j])) {
+            Some((true, false)) => a,
+            Some((false, true)) => b,
+            _ => a.min(b),
+        }
     }
 
     /// Rows that one trace lacks. With [`DiffOptions::overlap_only`] they are no difference, so there are none.
