@@ -145,7 +145,13 @@ impl<'p> SweepBuilder<'p> {
     pub fn finish(self) -> Sweep {
         let plan = self.plan;
         let row = |(values, runs): (Vec<&str>, Vec<RunFigures>)| {
-            let hits = ShareEstimate::of(runs.iter().map(RunFigures::hits_of_shots));
+            // A sample is one seed: the runs of all logs with it. Logs differ from each other for other reasons.
+            let repeats = usize::from(plan.repeats());
+            let of_seed = |seed: usize| {
+                let hits = runs.iter().skip(seed).step_by(repeats).map(RunFigures::hits_of_shots);
+                hits.fold((0, 0), |sum, run| (sum.0 + run.0, sum.1 + run.1))
+            };
+            let hits = ShareEstimate::of((0..repeats).map(of_seed));
             let hit_share_ci95 =
                 hits.filter(|_| plan.what_if == WhatIf::Rerecord).and_then(|hits| hits.confidence_95());
             let figures = SweepFigures { hit_share_ci95, ..RunFigures::together(&runs) };

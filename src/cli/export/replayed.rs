@@ -74,8 +74,9 @@ impl ReplayedTables {
                 put(&rest);
             }
             // A replay of the clients alone sends nothing, but the log says what was sent.
+            let runs_no_server = !log.has_server() || export.args.what_if.is_open();
             let wants_network = tables.has(&packets::SCHEMA) || tables.has(&snapshots::SCHEMA);
-            if ran.is_some() && wants_network && !log.has_server() {
+            if ran.is_some() && wants_network && runs_no_server {
                 log.recorded_network()?.into_iter().for_each(|table| rows(&TraceHeader::default(), table));
             }
             Ok(ran.map(|_| shapes))

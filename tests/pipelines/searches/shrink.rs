@@ -167,6 +167,8 @@ fn players_keep_their_own_settings_under_their_new_numbers() {
     };
     assert_eq!(of_players(&session).len(), 2);
     assert_eq!(of_players(&edited), [("p1.interpolation.lerp_ms".to_owned(), "50".to_owned())]);
+    let names: Vec<&str> = edited.header.players.iter().map(|player| &*player.name).collect();
+    assert_eq!(names, ["p0", "p1"], "the number of a player without a name follows it, too");
     let again = rerecord(&edited).expect("the input replays");
     assert_eq!(of_players(&again), of_players(&edited));
 }

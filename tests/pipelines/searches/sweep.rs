@@ -13,7 +13,7 @@ use hitreg::link::{Jitter, LinkModel};
 use hitreg::log::{WriterOptions, write_session};
 use hitreg::memory::MemoryLimit;
 use hitreg::record::Session;
-use hitreg::replay::{ReplayOptions, ReplayOutput, replay, rerecord};
+use hitreg::replay::{ReplayOptions, ReplayOutput, WhatIf, replay, rerecord};
 use hitreg::session::scenario::Scenario;
 use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::settings::Settings;
@@ -86,6 +86,20 @@ fn replay_discs(session: &Session, change: &str) -> ReplayOutput {
 
 fn replay_arena(session: &Session, change: &str) -> ReplayOutput {
     built_in::replay(session, &changed(session, change)).expect("a log of this build")
+}
+
+/// The interval is over the seeds: the same log twice tells no more than once.
+#[test]
+fn a_confidence_interval_is_over_the_seeds_and_not_over_the_logs() {
+    let plan = plan(&["interpolation.lerp_ms=0"]).asking(WhatIf::Rerecord).with_seeds(4).expect("enough seeds");
+    let intervals = |logs: &[Session]| -> Vec<Option<f64>> {
+        run_sweep(logs, &plan, &|| {}).rows.iter().map(|row| row.figures.hit_share_ci95).collect()
+    };
+    let link = LinkModel { delay_ms: 60.0, ..LinkModel::default() };
+    let log = record_discs(&Scenario { seconds: 40.0, link, ..Scenario::default() }, DiscRules::default());
+    let once = intervals(std::slice::from_ref(&log));
+    assert!(once.iter().all(Option::is_some), "{once:?}");
+    assert_eq!(intervals(&[log.clone(), log.clone(), log]), once);
 }
 
 #[test]

@@ -145,8 +145,15 @@ fn inputs_of(session: &Session) -> Session {
 fn remove_players(session: &mut Session, removed: &SortedSet<usize>) {
     beginning::remove_players(&mut session.states, removed);
     without_players(&mut session.header.settings, removed);
+    let kept: Vec<usize> = (0..session.header.players.len()).filter(|p| !removed.contains(p)).collect();
     let mut place = 0..;
     session.header.players.retain(|_| place.next().is_none_or(|p| !removed.contains(&p)));
+    // A name that is only the player's number follows it.
+    for (number, (player, before)) in session.header.players.iter_mut().zip(kept).enumerate() {
+        if player.name == format!("p{before}") {
+            player.name = format!("p{number}");
+        }
+    }
     let mut place = 0..;
     session.players.retain(|_| place.next().is_none_or(|p| !removed.contains(&p)));
 }
