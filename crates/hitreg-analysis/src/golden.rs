@@ -169,7 +169,7 @@ named! {
         Digests = "digests",
         /// Counts, such as corrections by cause, but no shot.
         Counts = "counts",
-        /// Shots with equal outcomes: their rewind, view error or weapon's words.
+        /// Shots with equal outcomes: their tick, rewind or view error.
         Shots = "shots",
         /// The outcomes of shots: hit or miss, target, hitgroup, damage, or a shot in one golden only.
         Hits = "hits",
@@ -183,12 +183,6 @@ impl GoldenChange {
     pub fn of(accepted: Option<&str>, replayed: &str) -> GoldenChange {
         let Some(accepted) = accepted else { return GoldenChange::New };
         let [before, after] = [accepted, replayed].map(GoldenSections::of);
-        let outcomes = |shots: &str| -> Vec<String> {
-            shots
-                .lines()
-                .map(|shot| shot.split_once("; rewound").map_or(shot, |(outcome, _)| outcome).to_owned())
-                .collect()
-        };
         if outcomes(&before.shots) != outcomes(&after.shots) {
             GoldenChange::Hits
         } else if before.shots != after.shots {
@@ -213,6 +207,19 @@ impl GoldenChange {
             GoldenChange::New => "there was no golden",
         }
     }
+}
+
+/// The shooter, the usercmd and the outcome of each shot. Goldens list shots in the order of their ticks, which are not
+/// part of an outcome.
+fn outcomes(shots: &str) -> Vec<&str> {
+    let of = |shot| {
+        let after_tick = str::strip_prefix(shot, "tick ").and_then(|rest| rest.split_once(' '));
+        let outcome = after_tick.map_or(shot, |(_, outcome)| outcome);
+        outcome.split_once("; rewound").map_or(outcome, |(outcome, _)| outcome)
+    };
+    let mut all: Vec<&str> = shots.lines().map(of).collect();
+    all.sort_unstable();
+    all
 }
 
 /// A golden, split by the meaning of its lines.
@@ -345,6 +352,8 @@ mod tests {
             (GoldenChange::Digests, golden("bb", 1, &[shot])),
             (GoldenChange::Counts, golden("bb", 2, &[shot])),
             (GoldenChange::Shots, golden("bb", 2, &[&shot.replace("80.000", "81.000")])),
+            (GoldenChange::Shots, golden("bb", 2, &[&shot.replace("tick 1", "tick 12")])),
+            (GoldenChange::Hits, golden("bb", 2, &[&shot.replace("p0 #1", "p0 #2")])),
             (GoldenChange::Hits, golden("bb", 2, &[&shot.replace("chest 9", "head 36")])),
             (GoldenChange::Hits, golden("bb", 2, &[])),
         ] {
