@@ -298,6 +298,23 @@ fn the_first_difference_is_an_effect_of_a_changed_setting() {
     assert!(notes.contains(&echo), "{notes:?}");
 }
 
+/// A setting that gives the same first values after another usercmd is not alone the cause.
+#[test]
+fn a_setting_is_the_only_cause_only_if_it_has_the_named_effect() {
+    let folder = Folder::empty();
+    folder.done("record synth --players 6 --seconds 4 --seed 3 --loss 2% --jitter-ms 8 --delay-ms 50 -o a.hitlog");
+    let bisect = "bisect ticks a.hitlog --on state --b-set client.redundancy=1 --b-set";
+    let alone = "client.redundancy is 3 in A, 1 in B, and alone gives this difference";
+    for (other, how, is_alone) in
+        [("interpolation.lerp_ms=90", "stood_in in B", true), ("server.on_lost_command=skip", "missing in B", false)]
+    {
+        let found = folder.differs(&format!("{bisect} {other}"));
+        let evidence = found["cause"]["evidence"].as_str().expect("evidence");
+        assert!(evidence.contains(how), "{other}: {evidence}");
+        assert_eq!(evidence.contains(alone), is_alone, "{other}: {evidence}");
+    }
+}
+
 /// The same for the number of usercmds in each packet, and for the times of ticks.
 #[test]
 fn the_first_difference_of_a_preset_is_an_effect() {

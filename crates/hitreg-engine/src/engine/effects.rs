@@ -117,10 +117,13 @@ pub(super) fn behind(
         check(&engine.runner.stop)?;
         let Some(other) = trial.replayed(TraceSide::A, settings, part)? else { return Ok(None) };
         let found = diff(before, other.source(), &trial.options).ok().and_then(|found| found.first);
-        Ok(Some(found.is_some_and(|found| {
-            (&found.table, &found.place, &found.field, &found.a, &found.b)
-                == (&first.table, &first.place, &first.field, &first.a, &first.b)
-        })))
+        // The same row with the same values, after the same usercmds.
+        let is_it = |found: Divergence| {
+            let row = |of: &Divergence| (of.table.clone(), of.place.clone(), of.field.clone(), of.others.clone());
+            let values = |of: &Divergence| (of.a.clone(), of.b.clone(), of.usercmds_a.clone(), of.usercmds_b.clone());
+            row(&found) == row(first) && values(&found) == values(first)
+        };
+        Ok(Some(found.is_some_and(is_it)))
     };
     let alone = |setting: &ChangedSetting| of_b(setting).map_or(Ok(None), |pair| gives_it(vec![pair]));
     let tried: Vec<Option<bool>> = changed.par_iter().map(alone).collect::<Result<_, _>>()?;
