@@ -7,7 +7,7 @@ use super::sides::ComparisonSource;
 use super::{ComparisonSpec, Engine, EngineError, ReplaySpecs, SideTrace, check};
 use hitreg_analysis::bisect::DivergenceOrigin;
 use hitreg_analysis::diff::{
-    ChangedSetting, DiffOptions, Divergence, TraceDiff, TraceSide, TraceVerdict, diff, settings_that_differ,
+    ChangedSetting, DiffOptions, Divergence, TraceDiff, TraceSide, TraceVerdict, UsercmdRow, diff, settings_that_differ,
 };
 use hitreg_log::record::split_of_player;
 use hitreg_log::trace::TraceSource;
@@ -117,11 +117,15 @@ pub(super) fn behind(
         check(&engine.runner.stop)?;
         let Some(other) = trial.replayed(TraceSide::A, settings, part)? else { return Ok(None) };
         let found = diff(before, other.source(), &trial.options).ok().and_then(|found| found.first);
-        // The same row with the same values, after the same usercmds.
+        // The same values in the same row, after usercmds with the same outcomes. Other fields may show other settings.
         let is_it = |found: Divergence| {
-            let row = |of: &Divergence| (of.table.clone(), of.place.clone(), of.field.clone(), of.others.clone());
-            let values = |of: &Divergence| (of.a.clone(), of.b.clone(), of.usercmds_a.clone(), of.usercmds_b.clone());
-            row(&found) == row(first) && values(&found) == values(first)
+            let outcomes = |usercmds: &[UsercmdRow]| -> Vec<_> {
+                usercmds.iter().map(|row| (row.player, row.command, row.how.clone())).collect()
+            };
+            let after = |of: &Divergence| [&of.usercmds_a, &of.usercmds_b].map(|usercmds| outcomes(usercmds));
+            (&found.table, &found.place, &found.field, &found.a, &found.b)
+                == (&first.table, &first.place, &first.field, &first.a, &first.b)
+                && after(&found) == after(first)
         };
         Ok(Some(found.is_some_and(is_it)))
     };
