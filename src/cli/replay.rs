@@ -101,9 +101,9 @@ struct ReplayReport {
     /// The replayed part of the session; `None` for the whole session.
     #[serde(skip_serializing_if = "Option::is_none")]
     part: Option<SessionPart>,
-    /// Whether the session goes on after the part.
+    /// Whether packets after the part, which the replay does not have, decide which packets of the part are lost.
     #[serde(skip)]
-    goes_on: bool,
+    is_open_ended: bool,
     /// The digest of the trace; `None` for a part of a session.
     #[serde(skip_serializing_if = "Option::is_none")]
     digest: Option<String>,

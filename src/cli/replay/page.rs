@@ -68,7 +68,7 @@ pub(super) fn print(page: &mut Page, report: &ReplayReport) {
     }
     RejudgedHit::print(page, &report.hits_again, report.prediction.checked > 0);
     if let Some(network) = &report.network {
-        print_network(page, network, report.goes_on);
+        print_network(page, network, report.is_open_ended);
     }
     if let Some(trace) = &report.trace {
         page.blank();
@@ -256,15 +256,15 @@ fn compared_in_words(report: &ReplayReport, compared: u64, first_difference_tick
     }
 }
 
-/// Prints the traffic of a session, or of a part after which it goes on.
-fn print_network(page: &mut Page, network: &NetworkSummary, goes_on: bool) {
+/// Prints the traffic of a session or a part. Later packets may decide which packets of a part are lost: `is_open_ended`.
+fn print_network(page: &mut Page, network: &NetworkSummary, is_open_ended: bool) {
     page.heading("Network");
     let one_way = |what: &str, way: &DirectionSummary| {
         let took = way.took_ms.map_or(String::new(), |ms| format!(", median {} ms", measure(ms.p50)));
         let bytes = way.bytes.map_or(String::new(), |bytes| format!(", {} bytes", count(bytes)));
         let lost = match way.lost {
             // The session goes on after a part. Later packets show which of the last ones are lost.
-            Some(lost) if goes_on && way.in_flight > 0 => {
+            Some(lost) if is_open_ended && way.in_flight > 0 => {
                 let most = share(lost + way.in_flight, way.sent);
                 format!("{} to {most} lost, {} not decided in this part", share(lost, way.sent), count(way.in_flight))
             }

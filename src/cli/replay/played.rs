@@ -9,7 +9,9 @@ use crate::cli::files;
 use crate::cli::progress::{Progress, Stopwatch};
 use crate::cli::trouble::CommandError;
 use crate::drawing::ViewErrorCollector;
-use crate::engine::{Engine, EngineError, Games, Playable, SurveyedLog, retry_with_encoding, write_replayed};
+use crate::engine::{
+    Engine, EngineError, Games, LogRecords, Playable, SurveyedLog, retry_with_encoding, write_replayed,
+};
 use crate::fairness::FairnessBuilder;
 use crate::golden::ReplaySummary;
 use crate::log::{TraceLayout, WriterOptions as LogOptions};
@@ -98,13 +100,19 @@ pub(super) fn play(
     if part.is_none() {
         summary.exercised = log.facts()?.completed(summary.exercised);
     }
+    let mut goes_on = part.is_some_and(|part| log.survey.played().is_some_and(|(_, last)| part.to <= last));
+    if let (Some(part), Some(network), true, true) = (part, &mut summary.network, goes_on, changed.is_empty()) {
+        let lost = LogRecords::open(path, part)?.lost_packets()?;
+        [&mut network.up, &mut network.down].into_iter().zip(lost).for_each(|(way, lost)| way.decide(lost));
+        goes_on = false;
+    }
     let digest = part.is_none().then(|| gathered.summary.digest().to_string());
     let spreads = distributions(gathered.weighing.round_trips_ms(), gathered.summary.prediction_errors());
     let header = gathered.summary.header;
     Ok(ReplayReport {
         path: path.display().to_string(),
         part: part.map(|Part { from, to }| SessionPart { from_us: from, to_us: to }),
-        goes_on: part.is_some_and(|part| log.survey.played().is_some_and(|(_, last)| part.to <= last)),
+        is_open_ended: goes_on,
         digest,
         settings_changed: changed,
         what_if: args.what_if.question().name(),

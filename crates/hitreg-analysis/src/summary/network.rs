@@ -46,6 +46,17 @@ pub struct DirectionSummary {
     pub bytes: Option<u64>,
 }
 
+impl DirectionSummary {
+    /// Sets the number of lost packets of a part of a session. Later packets, which the part does not have, decide it.
+    pub fn decide(&mut self, lost: u64) {
+        if let Some(known) = self.lost {
+            let undelivered = known + self.in_flight;
+            let lost = lost.clamp(known, undelivered);
+            (self.lost, self.in_flight) = (Some(lost), undelivered - lost);
+        }
+    }
+}
+
 /// Accumulates packets and snapshots.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NetworkSums {

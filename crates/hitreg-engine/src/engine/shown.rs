@@ -16,6 +16,7 @@ use hitreg_log::recorded::all_records;
 use hitreg_log::store::{self, InputFile};
 use hitreg_log::trace::schema::{TableSet, shots};
 use hitreg_log::trace::{Table, Trace, TraceHeader};
+use hitreg_log::traffic::{Packet, PacketReader};
 use hitreg_log::units::Micros;
 use hitreg_netcode::replay::{Part, ReplayOptions, is_rejudged_table};
 
@@ -34,7 +35,7 @@ impl From<SideTrace> for ShownReplay {
     }
 }
 
-/// The records of a log, of which a page reads one stretch after the other.
+/// The records of a part of a log, read one stretch after the other.
 #[expect(missing_debug_implementations, reason = "an open log has none")]
 pub struct LogRecords<'a> {
     path: &'a Path,
@@ -173,6 +174,26 @@ impl<'a> LogRecords<'a> {
     pub fn first_hole(&self) -> Result<Option<GapRecord>, EngineError> {
         let hole = self.log.borrow_mut().first_hole();
         hole.map_err(|source| EngineError::content(self.path, source))
+    }
+
+    /// Returns how many packets of the part were lost, to and from the server: later packets of the log arrived.
+    ///
+    /// # Errors
+    /// Fails if the log cannot be read.
+    pub fn lost_packets(&self) -> Result<[u64; 2], EngineError> {
+        let (mut reader, mut lost) = (PacketReader::new(&self.header), [0; 2]);
+        let mut count = |packet: Packet| {
+            if packet.took_us.is_none() && self.part.has(Micros(packet.sent_us)) {
+                lost[usize::from(!packet.is_up)] += 1;
+            }
+        };
+        let read = self.each(&mut |stretch| {
+            reader.add(stretch, &mut count);
+            reader.is_waiting_for(&|sent| self.part.has(sent))
+        });
+        read.map_err(EngineError::Request)?;
+        reader.end(&mut count);
+        Ok(lost)
     }
 
     fn named(&self, error: impl std::fmt::Display) -> String {
