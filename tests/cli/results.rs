@@ -141,6 +141,10 @@ fn json_has_the_fields_that_programs_rely_on() {
         "network.up.sent network.up.lost network.up.took_ms.p50 network.usercmds_per_packet network.down.sent",
     );
     let open = folder.json("replay a.hitlog --mode open");
+    // No server runs, so packets are those of the log.
+    let exported = |mode: &str| folder.done(&format!("export a.hitlog --table packets --to csv {mode}"));
+    assert!(exported("--mode open").lines().count() > 100);
+    assert_eq!(exported("--mode open").lines().count(), exported("").lines().count());
     for mode in ["off", "extrapolate", "two-point", "history"] {
         let score = &open["interpolation"][mode];
         has(score, "samples error_units.p50 error_units.p95 error_units.p99");

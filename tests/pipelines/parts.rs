@@ -155,6 +155,19 @@ fn an_invalid_part_is_refused() {
     assert!(matches!(refused(4, 5), ReplayError::NotInSession { .. }));
 }
 
+#[test]
+fn the_last_tick_is_a_part() {
+    let session = record(&Scenario { players: 2, seconds: 3.0, ..Scenario::default() });
+    let last = *session.ticks.last().expect("ticks");
+    let part = |from: Micros| {
+        let part = Part { from, to: Part::WHOLE.to };
+        replay(&session, &ReplayOptions { part: Some(part), ..ReplayOptions::default() })
+    };
+    let trace = part(last.at).expect("a part").trace;
+    assert_eq!(trace.table("ticks").expect("ticks").u32s("tick"), [last.tick.0]);
+    assert!(matches!(part(last.at + Micros(1)), Err(ReplayError::NotInSession { .. })));
+}
+
 /// A log in chunks, and its survey.
 struct ChunkedLog {
     header: SessionHeader,

@@ -65,3 +65,44 @@ impl<'t> TraceRows<'t> {
         CorrectionExplanation::all(self)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::why::PositionKind;
+    use hitreg_log::trace::{Column, ColumnData};
+
+    /// A server's own log has no views. Its second class has a table of its own.
+    #[test]
+    fn a_target_of_any_class_is_where_the_server_judged_it() {
+        let numbers = |name: &str, value: u32| Column::new(name, ColumnData::U32(vec![value]));
+        let singles = |name: &str, value: f32| Column::new(name, ColumnData::F32(vec![value]));
+        let times = |name: &str, value: i64| Column::new(name, ColumnData::I64(vec![value]));
+        let word = |name: &str, value: &str| {
+            Column::new(name, ColumnData::Name { names: vec![value.to_owned()], codes: vec![0] })
+        };
+        let drone =
+            vec![numbers("tick", 7), numbers("entity", 100), singles("origin.x", 3.0), singles("origin.y", 4.0)];
+        let shot = vec![
+            numbers("shooter", 0),
+            numbers("command", 5),
+            numbers("index", 0),
+            numbers("tick", 7),
+            times("at_us", 70_000),
+            times("rewind_us", 0),
+            word("reason", "hit"),
+            word("target", "entity 100"),
+        ];
+        let tables = vec![
+            Table::new("bodies.drone", drone),
+            Table::new(shots::NAME, shot),
+            Table::new(views::NAME, vec![Column::new("player", ColumnData::U32(Vec::new()))]),
+        ];
+        let trace = Trace { tables, ..Trace::default() };
+        let found = TraceRows::new(&trace).shot(0);
+        for which in [PositionKind::Judged, PositionKind::Present] {
+            let place = found.place_of(which).expect("a place");
+            assert_eq!(place.origin.map(|at| at.to_array()), Some([3.0, 4.0, 0.0]), "{which:?}");
+        }
+    }
+}
