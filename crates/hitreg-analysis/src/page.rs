@@ -39,6 +39,7 @@ use crate::why::RejudgedShots;
 use hitreg_log::record::{Session, SessionHeader, SessionStretch, Wall};
 use hitreg_log::trace::schema::{effects, frames, is_bodies, variables};
 use hitreg_log::trace::{Table, TraceSource};
+use hitreg_log::traffic::{Packet, PacketReader};
 use hitreg_log::units::Micros;
 use packed::{PackedColumn, PageColumns, whole};
 use side::PageSide;
@@ -69,6 +70,31 @@ pub trait PageLog {
 
     /// Whether the page shows a time.
     fn shows(&self, at: Micros) -> bool;
+
+    /// Passes on the packets that the page shows, and all records it reads for them. Later packets decide whether a packet
+    /// was lost, so it reads until each shown packet is decided.
+    ///
+    /// # Errors
+    /// Fails with a message if the log cannot be read.
+    fn each_packet(
+        &self,
+        stretches: &mut dyn FnMut(&SessionStretch),
+        packets: &mut dyn FnMut(Packet),
+    ) -> Result<(), String> {
+        let mut reader = PacketReader::new(self.header());
+        let mut shown = |packet: Packet| {
+            if self.shows(Micros(packet.sent_us)) {
+                packets(packet);
+            }
+        };
+        self.each(&mut |stretch| {
+            stretches(stretch);
+            reader.add(stretch, &mut shown);
+            reader.is_waiting_for(&|sent| self.shows(sent))
+        })?;
+        reader.end(&mut shown);
+        Ok(())
+    }
 
     /// The records between two times.
     ///

@@ -5,11 +5,9 @@ use super::PageInput;
 use super::round_trips::RoundTrips;
 use super::series::Packets;
 use crate::round_trips::each_snapshot_trip;
-use hitreg_log::record::{GapRecord, Outline};
+use hitreg_log::record::{GapRecord, Outline, SessionStretch};
 use hitreg_log::round_trips::SnapshotRoundTrips;
 use hitreg_log::sorted::SortedMap;
-use hitreg_log::traffic::{Packet, PacketReader};
-use hitreg_log::units::Micros;
 
 /// What happened on the network in the shown part.
 pub(super) struct NetworkRows {
@@ -29,16 +27,9 @@ impl NetworkRows {
             each_snapshot_trip(shown.trace, &mut |player, at, took| trips.push(player, at.0, took.0))?;
             return Ok(NetworkRows { packets, trips, gaps });
         };
-        let mut reader = PacketReader::new(log.header());
-        let mut push = |packet: Packet| {
-            if log.shows(Micros(packet.sent_us)) {
-                packets.push(packet);
-            }
-        };
         let mut finders: SortedMap<u32, SnapshotRoundTrips> = SortedMap::new();
-        log.each(&mut |stretch| {
+        let mut read = |stretch: &SessionStretch| {
             gaps.extend(stretch.gaps.iter().filter(|gap| log.shows(gap.from) || log.shows(gap.to)).copied());
-            reader.add(stretch, &mut push);
             for (player, outline) in (0..).zip(&Outline::of(stretch).players) {
                 finders.entry(player).or_default().add(outline, &mut |at, took| {
                     if log.shows(at) {
@@ -46,10 +37,8 @@ impl NetworkRows {
                     }
                 });
             }
-            // A packet is lost if a later one arrived, perhaps after the shown part.
-            reader.is_waiting_for(&|sent| log.shows(sent))
-        })?;
-        reader.end(&mut push);
+        };
+        log.each_packet(&mut read, &mut |packet| packets.push(packet))?;
         Ok(NetworkRows { packets, trips, gaps })
     }
 }
@@ -59,15 +48,14 @@ mod tests {
     use super::*;
     use crate::page::PageLog;
     use crate::page::round_trips::RoundTrip;
+    use crate::page::side::tests::log_of;
     use crate::page::usercmds::acks_of;
     use crate::page::world::TrackPrecision;
-    use hitreg_log::record::{
-        ArrivalRecord, Origin, PacketRecord, PlayerInfo, PlayerRecords, Session, SessionHeader, SessionStretch,
-    };
+    use hitreg_log::record::{ArrivalRecord, PacketRecord, PlayerRecords, Session, SessionHeader};
     use hitreg_log::sorted::SortedSet;
     use hitreg_log::trace::schema::{corrections, frames, snapshots};
     use hitreg_log::trace::{Column, ColumnData, Table, Trace};
-    use hitreg_log::units::Seed;
+    use hitreg_log::units::Micros;
 
     /// A log of which the first second is shown.
     struct FirstSecond(Vec<SessionStretch>, SessionHeader);
@@ -106,20 +94,7 @@ mod tests {
             SessionStretch { players: vec![records], ..SessionStretch::default() }
         };
         let lost = |last: &[u32]| {
-            let header = SessionHeader {
-                game: "disc".into(),
-                rules: Vec::new().into(),
-                map: String::new(),
-                seed: Seed(0),
-                settings: Vec::new(),
-                preset: None,
-                players: vec![PlayerInfo { name: "p0".into(), recorded: true }],
-                origin: Origin::Synthetic,
-                side: None,
-                classes: Vec::new(),
-                usercmd: Vec::new(),
-                unknown: Vec::new(),
-            };
+            let header = log_of(&["p0"]).header;
             let log = FirstSecond(vec![stretch(1, &[]), stretch(2, &[]), stretch(3, &[]), stretch(4, last)], header);
             let trace = Trace::default();
             let shown = PageInput { name: "", map: "", trace: &trace, log: Some(&log), rejudged: &[], notes: &[] };

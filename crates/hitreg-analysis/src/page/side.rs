@@ -326,13 +326,14 @@ impl ScreenRows {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use hitreg_log::record::{Origin, PlayerInfo, Session, SessionHeader};
     use hitreg_log::trace::{SessionSource, Trace};
     use hitreg_log::units::Seed;
 
-    fn log_of(players: &[&str]) -> Session {
+    /// A session of players with these names.
+    pub(in crate::page) fn log_of(players: &[&str]) -> Session {
         let of = |name: &&str| PlayerInfo { name: (*name).into(), recorded: true };
         Session::new(SessionHeader {
             game: "disc".into(),

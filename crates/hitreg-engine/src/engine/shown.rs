@@ -16,7 +16,6 @@ use hitreg_log::recorded::all_records;
 use hitreg_log::store::{self, InputFile};
 use hitreg_log::trace::schema::{TableSet, shots};
 use hitreg_log::trace::{Table, Trace, TraceHeader};
-use hitreg_log::traffic::{Packet, PacketReader};
 use hitreg_log::units::Micros;
 use hitreg_netcode::replay::{Part, ReplayOptions, is_rejudged_table};
 
@@ -181,18 +180,13 @@ impl<'a> LogRecords<'a> {
     /// # Errors
     /// Fails if the log cannot be read.
     pub fn lost_packets(&self) -> Result<[u64; 2], EngineError> {
-        let (mut reader, mut lost) = (PacketReader::new(&self.header), [0; 2]);
-        let mut count = |packet: Packet| {
-            if packet.took_us.is_none() && self.part.has(Micros(packet.sent_us)) {
+        let mut lost = [0; 2];
+        let read = self.each_packet(&mut |_| (), &mut |packet| {
+            if packet.took_us.is_none() {
                 lost[usize::from(!packet.is_up)] += 1;
             }
-        };
-        let read = self.each(&mut |stretch| {
-            reader.add(stretch, &mut count);
-            reader.is_waiting_for(&|sent| self.part.has(sent))
         });
         read.map_err(EngineError::Request)?;
-        reader.end(&mut count);
         Ok(lost)
     }
 

@@ -31,6 +31,7 @@ const ON_SCREEN: [&str; 6] = ["hit", "hit the world", "missed", "already dead", 
 const ON_SERVER: [&str; 6] = ["hit", "hit the world", "missed", "already dead", "launched", NOT_RUN];
 /// The beginning of the names of tables with the states of one class, besides `bodies`.
 pub const BODIES_OF_CLASS: &str = "bodies.";
+
 /// Returns whether a table holds the states of entities, of the first class or another one.
 pub fn is_bodies(table: &str) -> bool {
     table == bodies::NAME || table.starts_with(BODIES_OF_CLASS)
