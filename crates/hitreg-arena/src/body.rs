@@ -3,9 +3,9 @@
 
 use glam::Vec3;
 
-use super::pmove::{VIEW_HEIGHT_STANDING_UNITS, eye_height_units};
-use super::solid::SolidHull;
-use super::weapon::WeaponId;
+use crate::pmove::{VIEW_HEIGHT_STANDING_UNITS, eye_height_units};
+use crate::rules::WeaponId;
+use crate::solid::SolidHull;
 use hitreg_netcode::game::{CellMeaning, CellRole, Cells, FieldSchema, Scope, body, cells};
 
 cells! {

@@ -1,30 +1,35 @@
-//! A map as the game uses it: solids, spawn points and teleporters.
+//! A map as the game uses it: solids, spawn points, teleporters and props.
 
-mod outline;
-mod props;
-mod shape;
 mod text;
 
-use glam::Vec3;
+use glam::{DVec3, Vec3};
 use serde::{Deserialize, Serialize};
 
-use super::brush::{BrushError, ConvexBrush, Facet};
-use super::solid::{Solid, SolidHull, SweepContact};
-use super::world::CollisionWorld;
-
-pub use props::{BellPlace, Props};
-pub use shape::ShapeError;
-pub use text::MapTextError;
+use crate::brush::{ConvexBrush, Facet};
+use crate::solid::{Solid, SolidHull, SweepContact};
+use crate::world::CollisionWorld;
+use hitreg_netcode::game::Wall;
+use hitreg_netcode::geometry::Polygon;
+pub use text::{MapTextError, ShapeError};
 
 /// The built-in maps, as names and texts.
 pub(crate) const BUILT_IN: &[(&str, &str)] =
     &[("courtyard", include_str!("../maps/courtyard.map")), ("orchard", include_str!("../maps/orchard.map"))];
 
 /// The most brushes of a map, which bounds the time to load a bad file.
-pub(crate) const MOST_BRUSHES: usize = 8_192;
+const MOST_BRUSHES: usize = 8_192;
 
 /// The most sides of a brush, for the same reason.
-pub(crate) const MOST_SIDES: usize = 48;
+const MOST_SIDES: usize = 48;
+
+/// The most props of one kind; a walker's posts are numbered in one byte.
+const MOST_PROPS: usize = 255;
+
+/// Sides whose normal is more vertical than this count as floor, roof or ramp.
+const STEEP: f64 = 0.7;
+
+/// A distance that no map reaches, in units.
+const REACH_UNITS: f64 = 65_536.0;
 
 /// A map, ready to play. It is stored as brushes and places; the data for sweeps is prepared on loading.
 #[derive(Clone, Serialize, Deserialize)]
@@ -107,6 +112,11 @@ impl ArenaMap {
         &self.solid
     }
 
+    /// Returns the walls in top view: the steep sides of all brushes.
+    pub fn walls(&self) -> Vec<Wall> {
+        self.brushes().iter().flat_map(walls_of).collect()
+    }
+
     fn new(stored: MapSource) -> ArenaMap {
         let solid = CollisionWorld::new(&stored.brushes);
         ArenaMap { stored, solid }
@@ -129,7 +139,7 @@ impl PartialEq for ArenaMap {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SpawnPoint {
     /// The middle of the standing hull, in units.
-    #[serde(with = "super::vector")]
+    #[serde(with = "stored_vector")]
     pub origin: Vec3,
     /// The view direction in degrees, counter-clockwise from +x.
     pub yaw_deg: f32,
@@ -151,10 +161,10 @@ impl SpawnPoint {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Teleporter {
     /// The box's lowest corner, in units.
-    #[serde(with = "super::vector")]
+    #[serde(with = "stored_vector")]
     pub min: Vec3,
     /// The box's highest corner, in units.
-    #[serde(with = "super::vector")]
+    #[serde(with = "stored_vector")]
     pub max: Vec3,
     /// The destination.
     pub to: SpawnPoint,
@@ -200,42 +210,108 @@ impl From<ArenaMap> for MapSource {
     }
 }
 
+/// The props of a map, each kind in the order of the file. Places are in units.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Props {
+    /// The trees, by the middle of the trunk. Their solid parts are brushes.
+    pub trees: Vec<[f32; 3]>,
+    /// The twigs from which apples fall.
+    pub apples: Vec<[f32; 3]>,
+    /// The bells.
+    pub bells: Vec<BellPlace>,
+    /// The walker's round: the middle of a standing hull at each post. A map with at least two posts has a walker.
+    pub posts: Vec<[f32; 3]>,
+    /// Whether the launcher is loaded with arrows.
+    pub arrows: bool,
+}
+
+/// The place of a bell.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BellPlace {
+    /// The origin in units.
+    pub origin: [f32; 3],
+    /// The length of its ringing in ms.
+    pub length_ms: u16,
+}
+
+impl Props {
+    /// Returns whether there are no props.
+    pub fn is_empty(&self) -> bool {
+        *self == Props::default()
+    }
+
+    pub(crate) fn are_few(&self) -> bool {
+        [self.trees.len(), self.apples.len(), self.bells.len(), self.posts.len()].into_iter().all(|n| n <= MOST_PROPS)
+    }
+}
+
+fn walls_of(brush: &ConvexBrush) -> impl Iterator<Item = Wall> {
+    let steep = brush.facets().iter().enumerate().filter(|(_, facet)| facet.normal[2].abs() < STEEP);
+    steep.filter_map(|(index, facet)| {
+        let normal = DVec3::from(facet.normal);
+        let others = brush.facets().iter().enumerate().filter(|(other, _)| *other != index);
+        let cut = |side: Option<Polygon>, (_, other): (usize, &Facet)| {
+            let [_, behind] = side?.cut(DVec3::from(other.normal), other.distance);
+            behind
+        };
+        let side = others.fold(Some(Polygon::on_plane(normal, facet.distance, REACH_UNITS)), cut)?;
+        let (from, to, bottom, top) = side.seen_from_above(normal)?;
+        Some(Wall { from, to, bottom, top, of: None })
+    })
+}
+
 /// Serialises brushes, each as its planes.
 mod stored_brushes {
     use serde::de::{Deserialize, Deserializer, Error};
     use serde::{Serialize, Serializer};
 
-    use super::{BrushError, ConvexBrush, Facet, MOST_BRUSHES, MOST_SIDES};
-
-    /// The reasons why stored brushes are invalid.
-    #[derive(Debug, thiserror::Error)]
-    enum StoredError {
-        #[error("{found} brushes; the most is {MOST_BRUSHES}")]
-        TooManyBrushes { found: usize },
-        #[error("brush {brush}: {found} sides; the most is {MOST_SIDES}")]
-        TooManySides { brush: usize, found: usize },
-        #[error("brush {brush}: {source}")]
-        Brush { brush: usize, source: BrushError },
-    }
+    use super::{ConvexBrush, Facet, MOST_BRUSHES, MOST_SIDES};
 
     pub(super) fn serialize<S: Serializer>(brushes: &[ConvexBrush], serializer: S) -> Result<S::Ok, S::Error> {
         brushes.iter().map(ConvexBrush::facets).collect::<Vec<_>>().serialize(serializer)
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ConvexBrush>, D::Error> {
-        checked(Vec::deserialize(deserializer)?).map_err(D::Error::custom)
-    }
-
-    fn checked(brushes: Vec<Vec<Facet>>) -> Result<Vec<ConvexBrush>, StoredError> {
+        let brushes: Vec<Vec<Facet>> = Vec::deserialize(deserializer)?;
         if brushes.len() > MOST_BRUSHES {
-            return Err(StoredError::TooManyBrushes { found: brushes.len() });
+            return Err(D::Error::custom(format!("{} brushes; the most is {MOST_BRUSHES}", brushes.len())));
         }
         let to_brush = |(brush, facets): (usize, Vec<Facet>)| {
             if facets.len() > MOST_SIDES {
-                return Err(StoredError::TooManySides { brush, found: facets.len() });
+                let found = facets.len();
+                return Err(D::Error::custom(format!("brush {brush}: {found} sides; the most is {MOST_SIDES}")));
             }
-            ConvexBrush::new(facets).map_err(|source| StoredError::Brush { brush, source })
+            ConvexBrush::new(facets).map_err(|source| D::Error::custom(format!("brush {brush}: {source}")))
         };
         brushes.into_iter().enumerate().map(to_brush).collect()
+    }
+}
+
+/// Serialises vectors as arrays of three numbers.
+mod stored_vector {
+    use glam::Vec3;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(vector: &Vec3, serializer: S) -> Result<S::Ok, S::Error> {
+        vector.to_array().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec3, D::Error> {
+        <[f32; 3]>::deserialize(deserializer).map(Vec3::from_array)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_box_has_four_walls() {
+        let walls: Vec<Wall> = walls_of(&ConvexBrush::cuboid([0.0, 10.0, 20.0], [100.0, 50.0, 70.0])).collect();
+        assert_eq!(walls.len(), 4);
+        assert!(walls.iter().all(|wall| (wall.bottom, wall.top) == (20.0, 70.0)), "{walls:?}");
+        let length: f32 = walls.iter().map(|w| (w.to[0] - w.from[0]).abs() + (w.to[1] - w.from[1]).abs()).sum();
+        assert_eq!(length, 280.0);
+        assert!(ArenaMap::courtyard().walls().len() > 50);
     }
 }

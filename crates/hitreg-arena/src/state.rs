@@ -1,10 +1,24 @@
-//! The authoritative state: all entities, and the server-only state of each.
+//! The authoritative state: all entities, and the server-only state of each. Also the spawning and respawning of players.
 
-use super::body::{ArenaBody, BodyKind};
-use super::prop::PropState;
-use super::weapon::WeaponId;
-use hitreg_log::units::{CommandSeq, EntityId, PlayerId, Seed};
-use hitreg_netcode::game::{BadCells, Body, Cells, FIRST_LOCAL_ENTITY};
+use glam::Vec3;
+
+use crate::body::{Ammunition, ArenaBody, BodyKind};
+use crate::game::ArenaEffect;
+use crate::map::SpawnPoint;
+use crate::pmove::VIEW_HEIGHT_STANDING_UNITS;
+use crate::prop;
+use crate::prop::PropState;
+use crate::rules::{ArenaRules, WeaponId};
+use crate::solid::SolidHull;
+use hitreg_log::rng::Rng;
+use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
+use hitreg_netcode::game::{BadCells, Body, Cells, FIRST_LOCAL_ENTITY, WorldSink};
+
+/// Separates the random streams of respawns from those of usercmds, whose upper half is a player's number.
+const RESPAWN_STREAM: u64 = 1 << 63;
+
+/// A player who falls this far below the lowest spawn point dies, in units. This happens only on maps that leak.
+const VOID_DEPTH_UNITS: f32 = 8_192.0;
 
 /// The world of the arena.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,10 +46,9 @@ pub(crate) struct ProjectileFlight {
 }
 
 impl ArenaWorld {
-    /// Creates an empty world.
-    pub(crate) fn empty(seed: Seed) -> ArenaWorld {
-        let (entities, props, flights) = (Vec::new(), Vec::new(), Vec::new());
-        ArenaWorld { seed, players: 0, entities, props, flights }
+    /// Creates a world for a number of players, who are yet to be added.
+    pub(crate) fn new(seed: Seed, players: u16) -> ArenaWorld {
+        ArenaWorld { seed, players, entities: Vec::new(), props: Vec::new(), flights: Vec::new() }
     }
 
     /// Returns an entity by id.
@@ -182,5 +195,83 @@ impl<'a> WordReader<'a> {
 
     fn narrow(&mut self, what: &str) -> Result<u16, BadCells> {
         u16::get(self.take(1, what)?).map_err(|found| bad(what, found))
+    }
+}
+
+/// Returns the world before the first tick. Players without a free spawn point wait for one as dead players.
+pub(crate) fn spawn(rules: &ArenaRules, seed: Seed, players: u16) -> ArenaWorld {
+    let mut world = ArenaWorld::new(seed, players);
+    for number in 0..players {
+        let id = EntityId(number);
+        let waiting = ArenaBody { kind: BodyKind::Player, ..ArenaBody::default() };
+        let body = match free_place(rules, &world, id, 0) {
+            Some(place) => ArenaBody { teleports: 0, ..appearing(rules, &waiting, place) },
+            None => ArenaBody { origin: rules.map.spawn_points()[0].origin, ..waiting },
+        };
+        world.entities.push((id, body));
+    }
+    prop::place(rules, &mut world);
+    world
+}
+
+/// Respawns the dead whose time has come, as soon as a spawn point is free. Kills players who have fallen out of the
+/// map.
+pub(crate) fn respawn(rules: &ArenaRules, world: &mut ArenaWorld, dt: Micros, out: &mut impl WorldSink) {
+    let lowest = rules.map.spawn_points().iter().map(|place| place.origin.z).fold(f32::INFINITY, f32::min);
+    for number in 0..usize::from(world.players) {
+        let (id, body) = &mut world.entities[number];
+        let id = *id;
+        if body.alive {
+            if body.origin.z < lowest - VOID_DEPTH_UNITS {
+                body.alive = false;
+                body.health = 0;
+                body.respawn_us = rules.respawn_ms.saturating_mul(1_000);
+                body.frags = body.frags.saturating_sub(1);
+                out.effect(ArenaEffect::Death.by(id, body.origin));
+            }
+            continue;
+        }
+        body.respawn_us = body.respawn_us.saturating_sub(u32::try_from(dt.0).unwrap_or(0));
+        if body.respawn_us > 0 {
+            continue;
+        }
+        let body = *body;
+        if let Some(place) = free_place(rules, world, id, body.teleports) {
+            world.entities[number].1 = appearing(rules, &body, place);
+            out.effect(ArenaEffect::Respawn.by(id, place.origin));
+        }
+    }
+}
+
+/// Returns the first free spawn point, starting from one that the seed selects.
+fn free_place(rules: &ArenaRules, world: &ArenaWorld, id: EntityId, life: u32) -> Option<SpawnPoint> {
+    let places = rules.map.spawn_points();
+    let stream = RESPAWN_STREAM | (u64::from(id.0) << 32) | u64::from(life);
+    let start = Rng::new(world.seed, stream).below(places.len() as u64) as usize;
+    let is_free = |place: &SpawnPoint| {
+        let hulls = SolidHull::Standing.half_extent_units() * 2.0;
+        world
+            .player_bodies()
+            .iter()
+            .all(|(_, other)| !other.is_target() || (other.origin - place.origin).abs().cmpgt(hulls).any())
+    };
+    (0..places.len()).map(|turn| places[(start + turn) % places.len()]).find(is_free)
+}
+
+/// Returns a new life at a place, with full health and ammunition; the score is kept.
+fn appearing(rules: &ArenaRules, before: &ArenaBody, place: SpawnPoint) -> ArenaBody {
+    let [pistol, shotgun, launcher] = WeaponId::ALL.map(|weapon| rules.weapon(weapon));
+    ArenaBody {
+        kind: BodyKind::Player,
+        origin: place.origin,
+        viewangles: Vec3::new(0.0, place.yaw_deg, 0.0),
+        view_ofs_z: VIEW_HEIGHT_STANDING_UNITS,
+        clip: Ammunition { pistol: pistol.clip, shotgun: shotgun.clip, launcher: launcher.clip },
+        reserve: Ammunition { pistol: pistol.reserve, shotgun: shotgun.reserve, launcher: launcher.reserve },
+        health: rules.health,
+        alive: true,
+        frags: before.frags,
+        teleports: before.teleports.wrapping_add(1),
+        ..ArenaBody::default()
     }
 }

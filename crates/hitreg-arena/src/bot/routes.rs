@@ -5,12 +5,12 @@ use std::collections::BinaryHeap;
 
 use glam::Vec3;
 
-use super::super::body::ArenaBody;
-use super::super::fire::yaw_of;
-use super::super::map::ArenaMap;
-use super::super::pmove::{BUTTON_DUCK, pmove};
-use super::super::rules::ArenaRules;
-use super::super::step::nearby;
+use crate::body::ArenaBody;
+use crate::map::ArenaMap;
+use crate::pmove::{BUTTON_DUCK, pmove};
+use crate::rules::ArenaRules;
+use crate::shot::yaw_of;
+use crate::step::nearby;
 use hitreg_log::usercmd::Input;
 
 /// The longest distance between joined places, in units.
@@ -170,8 +170,8 @@ pub(crate) fn has_arrived(at: Vec3, place: Vec3) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::solid::SolidHull;
     use super::*;
+    use crate::solid::SolidHull;
 
     #[test]
     fn every_place_leads_to_every_other() {
