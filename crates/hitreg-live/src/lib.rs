@@ -6,42 +6,126 @@
 
 #![expect(clippy::disallowed_types, reason = "live sessions open sockets")]
 
-mod arrived_packets;
 mod client;
-mod clock;
-mod counters;
-mod error;
-mod join;
 mod loopback;
-mod main_loop;
-mod own;
 mod proxy;
-mod report;
-mod serve;
 mod server;
+mod session;
 mod socket;
-mod threads;
-mod transit;
-mod turn;
-mod urgent;
 mod welcome;
 
-pub use error::LiveError;
-pub use join::{JoinOptions, JoinResult, join, resolve};
+use std::hash::{BuildHasher, RandomState};
+use std::net::SocketAddr;
+
+pub use client::{JoinOptions, JoinResult, join, resolve};
+use hitreg_log::units::Micros;
+use hitreg_netcode::session::SynthError;
+use hitreg_netcode::wire::{Key, Refusal};
+pub use hitreg_netcode::wire::{Notice, RequestKind};
 pub use loopback::{live_header, record_live};
-pub use own::{AskError, GrantLimits, OwnSettings};
 pub use proxy::{ForwardedTraffic, ProxyOptions, ProxyReport, proxy};
-pub use report::{
+pub use server::{ServeOptions, serve};
+pub use session::{
     ClientsReport, LatenessSummary, LiveReport, LiveSink, Perception, ServerReport, SessionRates, SnapshotCounts,
     TrafficCounts,
 };
-pub use serve::{ServeOptions, serve};
-pub use welcome::WelcomeError;
+pub use welcome::{AskError, GrantLimits, OwnSettings, WelcomeError};
 
-use std::hash::{BuildHasher, RandomState};
-
-use hitreg_netcode::wire::Key;
-pub use hitreg_netcode::wire::{Notice, RequestKind};
+/// The reason why a live session could not start or had to end.
+#[derive(Debug, thiserror::Error)]
+pub enum LiveError {
+    /// The scenario cannot be run.
+    #[error(transparent)]
+    Scenario(#[from] SynthError),
+    /// A live session measures real datagrams, so it cannot use nominal sizes.
+    #[error("wire.sizes=nominal is not possible in a live session, which sends real datagrams: leave it out")]
+    NominalSizes,
+    /// The link is invalid.
+    #[error("{0}")]
+    Link(String),
+    /// The session that a proxy observed does not match the request.
+    #[error("{0}")]
+    Session(String),
+    /// Another program uses the port.
+    #[error("UDP port {} is in use: choose another one, or stop the program that uses it", address.port())]
+    PortTaken {
+        /// The requested address.
+        address: SocketAddr,
+    },
+    /// The address is not available.
+    #[error("no UDP socket can be opened on {address}: {source}")]
+    Bind {
+        /// The requested address.
+        address: SocketAddr,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// The socket failed.
+    #[error("the UDP socket cannot be used: {0}")]
+    Socket(#[source] std::io::Error),
+    /// The system refused to start a thread.
+    #[error("no thread can be started: {0}")]
+    Thread(#[source] std::io::Error),
+    /// A thread ended before the session.
+    #[error("a thread of the session ended unexpectedly")]
+    ThreadGone,
+    /// The server refused the client.
+    #[error("{server} refused this client: {why}")]
+    Refused {
+        /// The server.
+        server: SocketAddr,
+        /// The reason.
+        why: Refusal,
+    },
+    /// The server does not answer.
+    #[error(
+        "{server} does not answer: start a server there with `hitreg serve -o server.hitlog`, or check the address"
+    )]
+    Silent {
+        /// The server.
+        server: SocketAddr,
+    },
+    /// The name is not a valid server address.
+    #[error("`{name}` is not an address ({why}): write HOST:PORT")]
+    NoAddress {
+        /// The name.
+        name: String,
+        /// The reason.
+        why: String,
+    },
+    /// The client cannot play by the server's welcome.
+    #[error(transparent)]
+    Welcome(#[from] WelcomeError),
+    /// The client's settings cannot be requested.
+    #[error(transparent)]
+    Ask(#[from] AskError),
+    /// The server stopped waiting for players.
+    #[error("the server at {server} ended the session before it began")]
+    NeverBegan {
+        /// The server.
+        server: SocketAddr,
+    },
+    /// Not all players were ready in time.
+    #[error(
+        "after {} s, {ready} of {places} players are ready: start the others with `hitreg join HOST -o client.hitlog`, \
+         or wait longer with --wait",
+        waited.as_s_f64()
+    )]
+    PlayersMissing {
+        /// The number of ready players.
+        ready: u16,
+        /// The number of players of the session.
+        places: u16,
+        /// How long the server waited.
+        waited: Micros,
+    },
+    /// The server has fallen silent.
+    #[error("the server at {server} is gone: no packet for 5 seconds. Start it again, then join again")]
+    ServerGone {
+        /// The server.
+        server: SocketAddr,
+    },
+}
 
 /// Returns an unpredictable key from the random state that the system provides.
 fn secret() -> Key {

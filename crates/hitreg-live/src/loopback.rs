@@ -3,20 +3,15 @@
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Scope, ScopedJoinHandle};
 
-use super::LiveError;
-use super::client::{ClientSetup, ClientSocket, connect, play};
-use super::clock::MonotonicClock;
-use super::counters::{Counters, RecordSender, WAITING_RECORDS};
-use super::main_loop::MainLoop;
-use super::report::{LiveReport, LiveSink};
-use super::server::{self, ServerSetup};
-use super::socket::{ReceivedDatagram, open};
-use super::threads::{read_from, spawn, wait_for};
-use super::transit::{Outbound, WAITING_IN_TRANSIT, deliver};
+use crate::LiveError;
+use crate::client::{ClientSetup, ClientSocket, connect, play};
+use crate::server::{self, ServerSetup};
+use crate::session::{Counters, LiveReport, LiveSink, MainLoop, MonotonicClock, RecordSender, WAITING_RECORDS};
+use crate::socket::{Outbound, WAITING_IN_TRANSIT, deliver, open, read_from, spawn, wait_for};
 use hitreg_log::record::{Origin, Record, SessionHeader};
 use hitreg_log::units::{Micros, PlayerId, Seed};
 use hitreg_netcode::game::Bots;
@@ -58,7 +53,9 @@ where
         header: live_header::<G>(scenario, rules)?,
         settings: Arc::new(scenario.settings().map_err(SynthError::from)?),
         length: scenario.length(),
-        links: links_of(scenario),
+        links: (0..scenario.players)
+            .map(|p| Links::modelled(scenario.link_of(p), Seed(scenario.seed), PlayerId(p)))
+            .collect(),
         clock: MonotonicClock::start(),
         counters: Counters::default(),
         ending: AtomicBool::new(false),
@@ -126,8 +123,8 @@ impl Loopback {
             hears: false,
             settings: Arc::clone(&self.settings),
             clock: self.clock,
-            outbound: Outbound::new(Arc::clone(server), Some(posts.clone())),
-            inbox: self.read_from(scope, server)?,
+            outbound: Outbound { socket: Arc::clone(server), delays: Some(posts.clone()) },
+            inbox: read_from(scope, server, None, &self.over)?,
             records: RecordSender(records.clone()),
             counters: &self.counters,
             length: self.length,
@@ -143,9 +140,9 @@ impl Loopback {
         for (line, socket) in clients.iter().enumerate() {
             let socket = ClientSocket {
                 clock: self.clock,
-                outbound: Outbound::new(Arc::clone(socket), Some(posts.clone())),
+                outbound: Outbound { socket: Arc::clone(socket), delays: Some(posts.clone()) },
                 line,
-                inbox: self.read_from(scope, socket)?,
+                inbox: read_from(scope, socket, None, &self.over)?,
                 server: address,
                 counters: &self.counters,
                 stop: &self.ending,
@@ -165,7 +162,7 @@ impl Loopback {
         rules: Arc<G::Rules>,
         bots: &FreeBots<G>,
     ) -> Result<(), LiveError> {
-        let Some((connection, accepted)) = connect::<G::Body>(&socket, ConnectOptions::new(G::NAME))? else {
+        let Some((end, accepted)) = connect::<G::Body>(socket, ConnectOptions::new(G::NAME))? else {
             return Ok(());
         };
         let player = accepted.player;
@@ -176,7 +173,7 @@ impl Loopback {
         let bot = bot.ok_or(LiveError::ThreadGone)?;
         let (settings, seed) = (Arc::clone(&self.settings), self.header.seed);
         let asks = Vec::new();
-        let playing = ClientSetup { socket, connection, player, settings, seed, records, keeps_snapshots: false, asks };
+        let playing = ClientSetup { end, player, settings, seed, records, keeps_snapshots: false, asks };
         play::<G>(playing, rules, bot)
     }
 
@@ -184,14 +181,6 @@ impl Loopback {
     fn ends_with<T>(&self, result: T) -> T {
         self.ending.store(true, Ordering::Relaxed);
         result
-    }
-
-    fn read_from<'scope, 'env>(
-        &'env self,
-        scope: &'scope Scope<'scope, 'env>,
-        socket: &Arc<UdpSocket>,
-    ) -> Result<Receiver<ReceivedDatagram>, LiveError> {
-        read_from(scope, socket, None, &self.over)
     }
 }
 
@@ -210,9 +199,4 @@ type FreeBots<G> = Mutex<Vec<Option<<G as Bots>::Bot>>>;
 
 fn open_local(port: u16) -> Result<Arc<UdpSocket>, LiveError> {
     open(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).map(Arc::new)
-}
-
-fn links_of(scenario: &Scenario) -> Vec<Links<ModelledLink>> {
-    let links = |p| Links::modelled(scenario.link_of(p), Seed(scenario.seed), PlayerId(p));
-    (0..scenario.players).map(links).collect()
 }

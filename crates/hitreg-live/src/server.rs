@@ -1,35 +1,121 @@
-//! The server of a live session. One thread passes datagrams and ticks to the server pipeline, each with a unique time,
-//! and records these inputs.
+//! The server of a live session, and the standalone server. One thread passes datagrams and ticks to the server pipeline,
+//! each with a unique time, and records these inputs.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::Duration;
 
-use super::LiveError;
-use super::arrived_packets::ArrivedPackets;
-use super::clock::{MonotonicClock, Schedule};
-use super::counters::{Counters, RecordSender};
-use super::own::{self, GrantLimits, OwnSettings};
-use super::socket::{LOOK_UP_EVERY, ReceivedDatagram, receive};
-use super::transit::Outbound;
-use super::turn::{ServerTurn, TurnOrder};
-use super::welcome::{Welcome, WelcomeError, with_own};
+use crate::LiveError;
+use crate::loopback::live_header;
+use crate::session::{
+    Counters, LiveReport, LiveSink, MainLoop, MonotonicClock, RecordSender, Schedule, WAITING_RECORDS,
+};
+use crate::socket::{
+    LOOK_UP_EVERY, Outbound, ReceivedDatagram, WAITING_DATAGRAMS, open, read_from, receive, spawn, wait_for,
+};
+use crate::welcome::{self, GrantLimits, OwnSettings, Welcome, WelcomeError, with_own};
+use hitreg_log::record::{RecordedSide, SessionHeader, SessionId};
 use hitreg_log::units::{Micros, PlayerId, Seed};
-use hitreg_netcode::game::Body;
+use hitreg_netcode::game::{Body, Bots};
 use hitreg_netcode::packet::{HeardPacket, Snapshot};
 use hitreg_netcode::pipeline::{Netcode, ServerPipeline, Setup};
 use hitreg_netcode::protocol::Direction;
-use hitreg_netcode::session::SessionRecorder;
+use hitreg_netcode::session::scenario::Scenario;
 use hitreg_netcode::session::sequence::{self, PackedSnapshot, ServerEnds};
+use hitreg_netcode::session::{SessionRecorder, SynthError};
 use hitreg_netcode::settings::Settings;
 use hitreg_netcode::wire::{
     ClientRequest, Endpoint, EndpointOptions, IncomingMessage, Key, LeaveReason, Notice, ReadyCount, RequestKind,
     ServerConnection, ServerEvent, SharedStates,
 };
 
+/// A tick that is late by this much follows a stall of the whole process.
+const STALL: Micros = Micros::from_ms(50);
+
+/// After a stall, the server waits this long for the thread that reads the socket.
+const READER_WAKES: Micros = Micros::from_ms(10);
+
 /// A client that is silent for this long counts as gone.
 const TIMEOUT: Micros = Micros::from_s(10);
+
+/// Where a server listens, and what it allows.
+#[derive(Clone, Copy, Debug)]
+pub struct ServeOptions {
+    /// The address to listen on.
+    pub address: SocketAddr,
+    /// The limits on settings that clients request.
+    pub limits: GrantLimits,
+    /// The longest wait for all players; `None` for no limit.
+    pub wait: Option<Micros>,
+}
+
+/// Serves a scenario's session over UDP, in real time, for clients that [`join`](super::join()). The
+/// network between the machines replaces the scenario's links. Each client gets its requested settings within the limits.
+/// The log's header holds the granted settings and is ready when all players are. Setting `stop` ends the session early
+/// but cleanly.
+///
+/// # Errors
+/// When the scenario cannot be run, when a socket or thread is not available, or when players are missing too long.
+pub fn serve<G>(
+    scenario: &Scenario,
+    rules: &Arc<G::Rules>,
+    options: ServeOptions,
+    stop: &AtomicBool,
+    sink: &mut dyn LiveSink,
+) -> Result<LiveReport, LiveError>
+where
+    G: Bots + Netcode,
+{
+    let session = SessionId(super::secret().0);
+    let length = scenario.length();
+    let mut header =
+        SessionHeader { side: Some(RecordedSide { session, player: None }), ..live_header::<G>(scenario, rules)? };
+    for player in &mut header.players {
+        player.recorded = false;
+    }
+    let welcome = Welcome::new(&header, session, length)?;
+    let settings = Arc::new(scenario.settings().map_err(SynthError::from)?);
+    let socket = Arc::new(open(options.address)?);
+    sink.listening(socket.local_addr().map_err(LiveError::Socket)?);
+    let (clock, counters) = (MonotonicClock::start(), Counters::default());
+    let (ending, over) = (AtomicBool::new(false), AtomicBool::new(false));
+    let lateness = std::thread::scope(|scope| {
+        let (records, recorded) = sync_channel(WAITING_RECORDS);
+        let (begins, begun) = sync_channel(1);
+        let start = || {
+            let serving = ServerSetup {
+                places: header.players.len() as u16,
+                seed: header.seed,
+                hears: true,
+                settings,
+                clock,
+                outbound: Outbound { socket: Arc::clone(&socket), delays: None },
+                inbox: read_from(scope, &socket, None, &over)?,
+                records: RecordSender(records),
+                counters: &counters,
+                length,
+                stop: &ending,
+                joins: Some(JoinPolicy { welcome, limits: options.limits, wait: options.wait, begins }),
+            };
+            let rules = Arc::clone(rules);
+            spawn(scope, "server", move || run::<G>(serving, rules))
+        };
+        let ran = start().and_then(|server| {
+            let main_loop = MainLoop { clock, counters: &counters, stop, ending: &ending };
+            if let Some(settings) = main_loop.wait(sink, &begun) {
+                header.settings = settings.to_pairs();
+                main_loop.begin(sink, &header);
+            }
+            main_loop.run(sink, &recorded);
+            wait_for(server)
+        });
+        over.store(true, Ordering::Relaxed);
+        ran
+    })?;
+    Ok(counters.report(lateness))
+}
 
 /// The parameters of a server.
 pub(super) struct ServerSetup<'a> {
@@ -62,11 +148,8 @@ pub(super) struct JoinPolicy {
     pub(super) begins: SyncSender<Settings>,
 }
 
-/// The lateness of each tick in µs.
-pub(super) type TickDelays = Vec<u32>;
-
-/// Waits for all players, runs the session to its end, and sends farewells.
-pub(super) fn run<G: Netcode>(serving: ServerSetup<'_>, rules: Arc<G::Rules>) -> Result<TickDelays, LiveError> {
+/// Waits for all players, runs the session to its end, and sends farewells. Returns the lateness of each tick in µs.
+pub(super) fn run<G: Netcode>(serving: ServerSetup<'_>, rules: Arc<G::Rules>) -> Result<Vec<u32>, LiveError> {
     let longest_wait = serving.joins.as_ref().and_then(|joins| joins.wait);
     let ServerSetup { places, clock, inbox, counters, .. } = serving;
     let common = serving.joins.as_ref().map_or(Ok(Vec::new()), |joins| joins.welcome.encode())?;
@@ -141,7 +224,7 @@ struct LiveServer<'a, G: Netcode> {
     clock: MonotonicClock,
     server: G::Server,
     recorder: SessionRecorder<'a, RecordSender, G>,
-    lateness: TickDelays,
+    lateness: Vec<u32>,
     ends: ServerConnections<'a, G::Body>,
 }
 
@@ -221,7 +304,7 @@ impl<B: Body> ServerConnections<'_, B> {
     /// acceptance does not fit into a datagram, the player gets the common settings.
     fn grant(&mut self, player: PlayerId, asked: &[u8]) -> Option<Vec<u8>> {
         let joins = self.joins.as_ref()?;
-        let granted = own::grant(asked, player, &self.settings, joins.limits);
+        let granted = welcome::grant(asked, player, &self.settings, joins.limits);
         let welcome = joins.welcome.granting(&self.settings, player, granted.clone()).ok()?.encode().ok()?;
         let reply = self.endpoint.welcome(player, welcome)?;
         self.own[usize::from(player.0)] = granted;
@@ -377,5 +460,152 @@ impl<B: Body> ServerEnds<B> for ServerConnections<'_, B> {
                 self.outbound.send_on(usize::from(player.0), Direction::Down, at, to, datagram);
             }
         }
+    }
+}
+
+/// What the server does next.
+#[derive(Debug, PartialEq, Eq)]
+enum ServerTurn {
+    /// It computes the tick that is due.
+    Tick,
+    /// It handles a datagram.
+    Datagram(ReceivedDatagram),
+    /// It checks whether the session is over.
+    Idle,
+}
+
+/// Chooses the server's turns. A tick that is late by an interval or by [`STALL`] waits for the datagrams that arrived before
+/// it: their usercmds may use the time that the tick covers. Their number is limited, so a flood cannot stop the ticks.
+struct TurnOrder {
+    /// The tick interval.
+    interval: Micros,
+    /// The time at which the late tick was noticed.
+    late_since: Option<Micros>,
+    /// The number of datagrams that went before the late tick.
+    taken: usize,
+}
+
+impl TurnOrder {
+    pub(super) fn new(interval: Micros) -> TurnOrder {
+        TurnOrder { interval, late_since: None, taken: 0 }
+    }
+
+    /// Returns the turn at `now`, when the next tick is due at `due`. Waits for a datagram until then.
+    ///
+    /// # Errors
+    /// When the reader thread has ended.
+    pub(super) fn next(
+        &mut self,
+        inbox: &Receiver<ReceivedDatagram>,
+        now: Micros,
+        due: Micros,
+    ) -> Result<ServerTurn, LiveError> {
+        let late = now - due;
+        if late < Micros::ZERO {
+            let received = receive(inbox, duration(due - now).min(LOOK_UP_EVERY))?;
+            return Ok(received.map_or(ServerTurn::Idle, ServerTurn::Datagram));
+        }
+        if late >= self.interval.min(STALL) && self.taken < WAITING_DATAGRAMS {
+            let since = *self.late_since.get_or_insert(now);
+            let wait = if since - due >= STALL { since + READER_WAKES - now } else { Micros::ZERO };
+            if let Some(datagram) = receive(inbox, duration(wait))? {
+                self.taken += 1;
+                return Ok(ServerTurn::Datagram(datagram));
+            }
+        }
+        (self.late_since, self.taken) = (None, 0);
+        Ok(ServerTurn::Tick)
+    }
+}
+
+/// Returns a duration; zero for a negative one.
+fn duration(of: Micros) -> Duration {
+    Duration::from_micros(of.0.max(0).unsigned_abs())
+}
+
+/// The newest packets that arrived from a player.
+#[derive(Clone, Copy, Debug, Default)]
+struct ArrivedPackets {
+    newest: u32,
+    /// A bit for each of the 64 packets before `newest`; the lowest is the packet just before it.
+    before: u64,
+}
+
+impl ArrivedPackets {
+    /// Returns whether the packet had not arrived yet. A packet far behind the newest counts as a new one.
+    pub(super) fn insert(&mut self, number: u32) -> bool {
+        if number > self.newest {
+            let steps = number - self.newest;
+            let shifted = self.before.checked_shl(steps).unwrap_or_default();
+            self.before = shifted | 1u64.checked_shl(steps - 1).unwrap_or_default();
+            self.newest = number;
+            return true;
+        }
+        let Some(place) = (self.newest - number).checked_sub(1) else { return false };
+        let bit = 1u64.checked_shl(place).unwrap_or_default();
+        let is_new = self.before & bit == 0;
+        self.before |= bit;
+        is_new
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    const INTERVAL: Micros = Micros::from_ms(16);
+
+    /// Returns the number of datagrams that the server takes before a tick that is late, of so many that wait.
+    fn taken_before_tick(waiting: usize, late_ms: i64) -> usize {
+        let (sender, inbox) = sync_channel(waiting.max(1));
+        let from = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
+        (0..waiting).for_each(|_| sender.send((from, vec![7])).expect("there is room"));
+        let mut order = TurnOrder::new(INTERVAL);
+        // A second late tick has the same limit.
+        let mut taken = [0; 2];
+        for taken in &mut taken {
+            let due = Micros::from_s(5);
+            while let ServerTurn::Datagram(_) =
+                order.next(&inbox, due + Micros::from_ms(late_ms), due).expect("a sender")
+            {
+                *taken += 1;
+            }
+        }
+        assert_eq!(taken[1], (waiting - taken[0]).min(taken[0]), "{waiting} waiting, {late_ms} ms late");
+        taken[0]
+    }
+
+    #[test]
+    fn a_late_tick_runs_what_arrived_before_it() {
+        assert_eq!([16, 49, 50, 1_500].map(|late_ms| taken_before_tick(100, late_ms)), [100; 4]);
+        assert_eq!(taken_before_tick(0, 1_500), 0);
+    }
+
+    #[test]
+    fn a_flood_delays_no_tick_for_long() {
+        assert_eq!(taken_before_tick(2 * WAITING_DATAGRAMS, 1_500), WAITING_DATAGRAMS);
+        assert_eq!([0, 15].map(|late_ms| taken_before_tick(100, late_ms)), [0; 2]);
+    }
+
+    #[test]
+    fn datagrams_are_taken_until_the_tick_is_due() {
+        let (sender, inbox) = sync_channel(1);
+        let datagram = (SocketAddr::from((Ipv4Addr::LOCALHOST, 1)), vec![7]);
+        sender.send(datagram.clone()).expect("there is room");
+        let mut order = TurnOrder::new(INTERVAL);
+        let mut next = |now_us| order.next(&inbox, Micros(now_us), Micros(1_000)).expect("a sender");
+        assert_eq!(next(999), ServerTurn::Datagram(datagram));
+        assert_eq!([next(999), next(1_000)], [ServerTurn::Idle, ServerTurn::Tick]);
+    }
+
+    #[test]
+    fn a_packet_that_arrives_again_is_not_new() {
+        let mut arrived = ArrivedPackets::default();
+        let order = [1, 2, 2, 5, 3, 5, 3, 1, 4, 200, 199, 199, 5, 200];
+        let new = order.map(|number| arrived.insert(number));
+        let [yes, no] = [true, false];
+        assert_eq!(new, [yes, yes, no, yes, yes, no, no, no, yes, yes, yes, no, yes, no]);
     }
 }

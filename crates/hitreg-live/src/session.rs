@@ -1,14 +1,24 @@
-//! The progress and the final report of a live session.
+//! The progress and the final report of a live session, and what all its threads share: the clock, the counters, and one
+//! channel for their records.
+//!
+//! A thread records an action before any other thread can see its effect. The channel therefore holds causes before
+//! effects, and a log that is cut at any point replays up to that point.
 
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::counters::Counters;
+use crate::socket::LOOK_UP_EVERY;
 use hitreg_log::record::{Record, SessionHeader};
 use hitreg_log::stats::percentile;
-use hitreg_log::units::Micros;
+use hitreg_log::units::{Hz, Micros};
+use hitreg_netcode::session::RecordSink;
+use hitreg_netcode::wire::Notice;
 
 /// Receives the records of a live session. All calls come from one thread, and causes come before effects.
 pub trait LiveSink {
@@ -186,5 +196,236 @@ impl SessionRates {
             ),
             bytes_per_s: per_s(clients.sent.bytes + server.sent.bytes),
         }
+    }
+}
+
+/// The most notices kept in a session; further ones are dropped.
+const HEARD_MAX: usize = 10_000;
+
+/// The most records that may wait to be written to the log. When the disk stays too slow, the session blocks.
+pub(super) const WAITING_RECORDS: usize = 1 << 16;
+
+/// One thread's end of the channel.
+#[derive(Clone, Debug)]
+pub(super) struct RecordSender(pub(super) SyncSender<Record>);
+
+impl RecordSink for RecordSender {
+    fn record(&mut self, record: Record) {
+        // The receiver ends early only after an error, which ends the session.
+        let _ = self.0.send(record);
+    }
+}
+
+/// What all threads know of a running session.
+#[derive(Debug, Default)]
+pub(super) struct SessionState {
+    /// The time at which the session began.
+    pub(super) began_at: Option<Micros>,
+    /// The number of ready players.
+    pub(super) ready: u64,
+    /// The number of players that the session waits for; 0 while unknown.
+    pub(super) places: u64,
+    /// The counters of the report.
+    pub(super) report: LiveReport,
+    /// The notices that clients received, in order.
+    pub(super) heard: Vec<Notice>,
+}
+
+/// The state of a session, shared by all threads.
+#[derive(Debug, Default)]
+pub(super) struct Counters(Mutex<SessionState>);
+
+impl Counters {
+    pub(super) fn lock(&self) -> MutexGuard<'_, SessionState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds to the counters of the server.
+    pub(super) fn count_server(&self, add: impl FnOnce(&mut ServerReport)) {
+        add(self.lock().report.server.get_or_insert_default());
+    }
+
+    /// Adds to the counters of the clients.
+    pub(super) fn count_clients(&self, add: impl FnOnce(&mut ClientsReport)) {
+        add(self.lock().report.clients.get_or_insert_default());
+    }
+
+    /// Keeps notices that a client received.
+    pub(super) fn add_notices(&self, notices: Vec<Notice>) {
+        let heard = &mut self.lock().heard;
+        let room = HEARD_MAX.saturating_sub(heard.len());
+        heard.extend(notices.into_iter().take(room));
+    }
+
+    /// Returns the report, with the lateness of the ticks in µs.
+    pub(super) fn report(&self, lateness_us: Vec<u32>) -> LiveReport {
+        let mut report = self.lock().report.clone();
+        if let Some(server) = &mut report.server {
+            server.lateness = LatenessSummary::of(lateness_us);
+        }
+        report
+    }
+}
+
+/// The interval between progress updates.
+pub(super) const SHOW_EVERY: Micros = Micros::from_ms(100);
+/// The interval between saves of the log.
+pub(super) const SAVE_EVERY: Micros = Micros::from_s(1);
+
+/// The main thread of a live session. It passes on the records of all threads, saves them once a second, and reports
+/// progress.
+pub(super) struct MainLoop<'a> {
+    pub(super) clock: MonotonicClock,
+    pub(super) counters: &'a Counters,
+    /// Set from outside to end the session early.
+    pub(super) stop: &'a AtomicBool,
+    /// Set when server and clients are to end.
+    pub(super) ending: &'a AtomicBool,
+}
+
+impl MainLoop<'_> {
+    /// Waits until all players are ready, and returns the value that the server sends then. Returns `None` when the
+    /// session ends before it begins.
+    pub(super) fn wait<T>(&self, sink: &mut dyn LiveSink, begun: &Receiver<T>) -> Option<T> {
+        loop {
+            match begun.recv_timeout(LOOK_UP_EVERY) {
+                Ok(begun) => return Some(begun),
+                Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            sink.show(&SessionRates::new(self.counters, self.clock.now()));
+            if self.stop.load(Ordering::Relaxed) {
+                self.ending.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Starts the log.
+    pub(super) fn begin(&self, sink: &mut dyn LiveSink, header: &SessionHeader) {
+        if sink.begin(header).is_break() {
+            self.ending.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Passes records on until all their senders have ended.
+    pub(super) fn run(&self, sink: &mut dyn LiveSink, recorded: &Receiver<Record>) {
+        let (mut show_at, mut save_at) = (Micros::ZERO, SAVE_EVERY);
+        let mut kept = ControlFlow::Continue(());
+        loop {
+            match recorded.recv_timeout(LOOK_UP_EVERY) {
+                Ok(record) if kept.is_continue() => kept = sink.record(&record),
+                Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            let now = self.clock.now();
+            if now >= show_at {
+                show_at = now + SHOW_EVERY;
+                sink.show(&SessionRates::new(self.counters, now));
+            }
+            if now >= save_at && kept.is_continue() {
+                save_at = now + SAVE_EVERY;
+                kept = sink.every_second();
+            }
+            if kept.is_break() || self.stop.load(Ordering::Relaxed) {
+                self.ending.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// A monotonic clock. Its copies show the same time on all threads.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MonotonicClock {
+    started: Instant,
+}
+
+impl MonotonicClock {
+    /// Starts a clock at zero.
+    #[expect(clippy::disallowed_methods, reason = "the clock of live sessions reads the system time")]
+    pub(super) fn start() -> MonotonicClock {
+        MonotonicClock { started: Instant::now() }
+    }
+
+    pub(super) fn now(self) -> Micros {
+        Micros(self.started.elapsed().as_micros() as i64)
+    }
+
+    /// Returns a unique time for one event. The function returns only after that time has passed. Everything that the
+    /// event causes, on any thread, therefore gets a later time. A replay orders events by these times alone.
+    pub(super) fn stamp(self) -> Micros {
+        let stamp = self.now();
+        while self.now() <= stamp {
+            std::hint::spin_loop();
+        }
+        stamp
+    }
+
+    /// Returns the duration until `then`; zero when it has passed.
+    pub(super) fn until(self, then: Micros) -> Duration {
+        Duration::from_micros((then - self.now()).0.max(0).unsigned_abs())
+    }
+}
+
+/// A periodic schedule that skips missed turns instead of catching up.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Schedule {
+    first: Micros,
+    hz: Hz,
+    turn: i64,
+}
+
+impl Schedule {
+    /// Creates a schedule with `hz` turns per second, starting at `first`.
+    pub(super) fn new(first: Micros, hz: Hz) -> Schedule {
+        Schedule { first, hz, turn: 0 }
+    }
+
+    /// Returns the time of the next turn.
+    pub(super) fn due(&self) -> Micros {
+        self.first + self.hz.turn(self.turn)
+    }
+
+    /// Delays the next turn and all later ones by `late`.
+    pub(super) fn delay(&mut self, late: Micros) {
+        self.first += late;
+    }
+
+    /// Moves to the first turn after `now`. Returns the number of turns skipped.
+    pub(super) fn advance(&mut self, now: Micros) -> u64 {
+        self.turn += 1;
+        let next = self.hz.turns_in(now - self.first) + 1;
+        let missed = (next - self.turn).max(0);
+        self.turn += missed;
+        missed.unsigned_abs()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn returned_times_are_in_the_past() {
+        let clock = MonotonicClock::start();
+        let mut last = Micros(-1);
+        for _ in 0..1_000 {
+            let stamp = clock.stamp();
+            assert!(last < stamp && stamp < clock.now());
+            last = stamp;
+        }
+    }
+
+    #[test]
+    fn missed_turns_are_skipped() {
+        let mut schedule = Schedule::new(Micros(500), Hz::parse("64").expect("a rate"));
+        assert_eq!(schedule.due(), Micros(500));
+        assert_eq!(schedule.advance(Micros(600)), 0);
+        assert_eq!(schedule.due(), Micros(500 + 15_625));
+        assert_eq!(schedule.advance(Micros(500 + 3 * 15_625 + 1)), 2);
+        assert_eq!(schedule.due(), Micros(500 + 4 * 15_625));
+        schedule.delay(Micros(70));
+        assert_eq!(schedule.due(), Micros(570 + 4 * 15_625));
+        assert_eq!(schedule.advance(Micros(600 + 4 * 15_625)), 0);
+        assert_eq!(schedule.due(), Micros(570 + 5 * 15_625));
     }
 }

@@ -1,14 +1,28 @@
-//! UDP sockets, each with a reader thread. Waiting on a channel wakes up on time; a socket timeout wakes up only at the
-//! next kernel timer tick.
+//! UDP sockets, each with a reader thread, and modelled links between them. Waiting on a channel wakes up on time; a socket
+//! timeout wakes up only at the next kernel timer tick.
+//!
+//! On a modelled link, a datagram waits for its modelled delay. A thread then sends it through the intended socket, or
+//! passes it to its reader.
 
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::thread::{Builder, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
-use super::LiveError;
+use thread_priority::ThreadPriority;
+
+use crate::LiveError;
+use crate::session::MonotonicClock;
+use hitreg_log::sorted::SortedMap;
+use hitreg_log::units::Micros;
+use hitreg_netcode::link::{Link, ModelledLink};
+use hitreg_netcode::protocol::Direction;
+use hitreg_netcode::session::Links;
+use hitreg_netcode::wire::{DATAGRAM_BYTES_MAX, MessageType, message_type};
 
 /// The most received datagrams that may wait; further ones are dropped, as the kernel would drop them.
 pub(super) const WAITING_DATAGRAMS: usize = 4096;
@@ -75,6 +89,145 @@ pub(super) fn receive(
         Err(RecvTimeoutError::Timeout) => Ok(None),
         Err(RecvTimeoutError::Disconnected) => Err(LiveError::ThreadGone),
     }
+}
+
+pub(super) fn spawn<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> Result<ScopedJoinHandle<'scope, T>, LiveError> {
+    Builder::new().name(name.to_owned()).spawn_scoped(scope, work).map_err(LiveError::Thread)
+}
+
+/// Waits for the end of a thread.
+pub(super) fn wait_for<T>(thread: ScopedJoinHandle<'_, Result<T, LiveError>>) -> Result<T, LiveError> {
+    thread.join().unwrap_or(Err(LiveError::ThreadGone))
+}
+
+/// Starts a thread that reads from a socket until `over` is set. Snapshots from the server may pass through modelled
+/// links.
+pub(super) fn read_from<'scope, 'env>(
+    scope: &'scope Scope<'scope, 'env>,
+    socket: &Arc<UdpSocket>,
+    delays: Option<(MonotonicClock, SyncSender<TransitDatagram>)>,
+    over: &'env AtomicBool,
+) -> Result<Receiver<ReceivedDatagram>, LiveError> {
+    let (datagrams, inbox) = sync_channel(WAITING_DATAGRAMS);
+    let socket = Arc::clone(socket);
+    let take = move |from, bytes: Vec<u8>| {
+        // Handshake and farewell datagrams are not delayed.
+        let is_frame =
+            matches!(message_type(&bytes), Ok(MessageType::LiveFromServer | MessageType::FragmentFromServer));
+        let is_over = match &delays {
+            Some((clock, delays)) if is_frame => {
+                let to = TransitTarget::Inbox(datagrams.clone(), from);
+                let posted = TransitDatagram { to, bytes, sent_at: clock.now(), line: 0, direction: Direction::Down };
+                delays.send(posted).is_err()
+            }
+            Some(_) | None => matches!(datagrams.try_send((from, bytes)), Err(TrySendError::Disconnected(_))),
+        };
+        if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    spawn(scope, "socket", move || read(&socket, DATAGRAM_BYTES_MAX, over, take))?;
+    Ok(inbox)
+}
+
+/// The most datagrams that may wait for the delaying thread.
+pub(super) const WAITING_IN_TRANSIT: usize = 8192;
+
+/// Sends datagrams through a socket, either immediately or through modelled links.
+#[derive(Clone, Debug)]
+pub(super) struct Outbound {
+    pub(super) socket: Arc<UdpSocket>,
+    pub(super) delays: Option<SyncSender<TransitDatagram>>,
+}
+
+/// A datagram in transit.
+#[derive(Clone, Debug)]
+pub(super) struct TransitDatagram {
+    to: TransitTarget,
+    bytes: Vec<u8>,
+    sent_at: Micros,
+    /// The index of the modelled connection that it takes.
+    line: usize,
+    direction: Direction,
+}
+
+/// The destination of a datagram.
+#[derive(Clone, Debug)]
+enum TransitTarget {
+    /// Outgoing, to this address.
+    Address(Arc<UdpSocket>, SocketAddr),
+    /// Incoming, to this reader; the datagram came from this address.
+    Inbox(SyncSender<ReceivedDatagram>, SocketAddr),
+}
+
+impl Outbound {
+    /// Sends a datagram immediately. A datagram that the system refuses counts as lost in transit.
+    pub(super) fn send(&self, to: SocketAddr, bytes: &[u8]) {
+        let _ = self.socket.send_to(bytes, to);
+    }
+
+    /// Sends a datagram of a connection, through its modelled link if there is one.
+    pub(super) fn send_on(&self, line: usize, direction: Direction, sent_at: Micros, to: SocketAddr, bytes: Vec<u8>) {
+        match &self.delays {
+            None => self.send(to, &bytes),
+            Some(delays) => {
+                let to = TransitTarget::Address(Arc::clone(&self.socket), to);
+                // The receiving thread ends only after the session.
+                let _ = delays.send(TransitDatagram { to, bytes, sent_at, line, direction });
+            }
+        }
+    }
+}
+
+/// Delays datagrams until all senders have ended. Datagrams still in transit at that time are lost.
+pub(super) fn deliver(clock: MonotonicClock, mut links: Vec<Links<ModelledLink>>, posts: &Receiver<TransitDatagram>) {
+    // Datagrams by due time and arrival.
+    let mut waiting: SortedMap<(Micros, u64), TransitDatagram> = SortedMap::new();
+    let mut posted = 0;
+    loop {
+        while let Some(post) = waiting.first_entry().filter(|post| post.key().0 <= clock.now()) {
+            let TransitDatagram { to, bytes, .. } = post.remove();
+            // The datagram is lost when the destination refuses it.
+            match to {
+                TransitTarget::Address(socket, to) => drop(socket.send_to(&bytes, to)),
+                TransitTarget::Inbox(reader, from) => drop(reader.try_send((from, bytes))),
+            }
+        }
+        let wait = waiting.first_key_value().map_or(Duration::from_secs(1), |((due, _), _)| clock.until(*due));
+        let post = match posts.recv_timeout(wait) {
+            Ok(post) => post,
+            Err(RecvTimeoutError::Timeout) => continue,
+            Err(RecvTimeoutError::Disconnected) => return,
+        };
+        let Some(links) = links.get_mut(post.line) else { continue };
+        let fate = links.link(post.direction).send(post.sent_at, post.bytes.len().min(usize::from(u16::MAX)) as u16);
+        for due in fate.arrivals() {
+            waiting.insert((due, posted), post.clone());
+            posted += 1;
+        }
+    }
+}
+
+/// Requests real-time scheduling for the calling thread, on which datagrams wait. When other programs keep all cores busy
+/// (for example two games on one machine), it would otherwise wait for milliseconds. Returns whether the system granted it. Most systems require a
+/// privilege (on Linux `CAP_SYS_NICE`, or a limit `rtprio` above 0).
+#[cfg(unix)]
+pub(super) fn run_at_once() -> bool {
+    use thread_priority::{
+        RealtimeThreadSchedulePolicy, ThreadSchedulePolicy, set_thread_priority_and_policy, thread_native_id,
+    };
+
+    // The lowest real-time priority is enough to precede all normal threads.
+    let policy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
+    set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, policy).is_ok()
+}
+
+/// Requests the highest priority for the calling thread. Returns whether the system granted it.
+#[cfg(not(unix))]
+pub(super) fn run_at_once() -> bool {
+    ThreadPriority::Max.set_for_current().is_ok()
 }
 
 #[cfg(test)]
