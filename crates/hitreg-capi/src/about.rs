@@ -2,17 +2,18 @@
 
 use std::ffi::c_char;
 
-use super::guard::hitreg_code::{self, HITREG_ERROR_VALUE};
-use super::guard::{Failure, array, fail, free, guard, handle, text};
-use super::{hitreg_column, hitreg_field};
 use ::hitreg_log::record::{CellKind, Class, FieldSchema, Meaning, Scope};
 use ::hitreg_log::recorder::Description;
 use ::hitreg_log::units::PlayerId;
 
+use crate::guard::hitreg_code::{self, HITREG_ERROR_VALUE};
+use crate::guard::{Failure, array, fail, free, guard, handle, text};
+use crate::{hitreg_column, hitreg_field};
+
 /// What a session is: its game, players, settings, and the fields of its entities. Starting a recorder uses it up; free
 /// it afterwards.
 pub struct hitreg_description {
-    description: Description,
+    pub(super) description: Description,
 }
 
 /// The type of a field or a column. Columns of traces take all but `HITREG_I32`.
@@ -74,11 +75,6 @@ pub enum hitreg_meaning {
 }
 
 impl hitreg_description {
-    /// Returns the description for a recorder.
-    pub(super) fn get(&self) -> Description {
-        self.description.clone()
-    }
-
     fn change(&mut self, with: impl FnOnce(Description) -> Description) -> Result<(), Failure> {
         self.description = with(std::mem::replace(&mut self.description, Description::new("")));
         Ok(())

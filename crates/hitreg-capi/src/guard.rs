@@ -6,6 +6,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ::hitreg_log::recorder::{FinishError, PushError};
 
+use self::hitreg_code::{
+    HITREG_ERROR_DESCRIPTION, HITREG_ERROR_FILE, HITREG_ERROR_FINISHED, HITREG_ERROR_LATE, HITREG_ERROR_MISFIT,
+    HITREG_ERROR_NULL, HITREG_ERROR_OVERRUN, HITREG_ERROR_PANIC, HITREG_ERROR_SIZE, HITREG_ERROR_STOPPED,
+    HITREG_ERROR_VALUE, HITREG_OK,
+};
+
 /// Result of a call.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,12 +47,6 @@ pub enum hitreg_code {
     /// The library panicked. Please report it.
     HITREG_ERROR_PANIC = 13,
 }
-
-use hitreg_code::{
-    HITREG_ERROR_DESCRIPTION, HITREG_ERROR_FILE, HITREG_ERROR_FINISHED, HITREG_ERROR_LATE, HITREG_ERROR_MISFIT,
-    HITREG_ERROR_NULL, HITREG_ERROR_OVERRUN, HITREG_ERROR_PANIC, HITREG_ERROR_SIZE, HITREG_ERROR_STOPPED,
-    HITREG_ERROR_VALUE, HITREG_OK,
-};
 
 /// An error code with its message.
 #[derive(Debug)]

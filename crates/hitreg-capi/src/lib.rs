@@ -20,23 +20,18 @@ mod about;
 mod guard;
 mod log;
 mod members;
-mod playback;
-mod push;
 mod recorder;
-mod rows;
-mod trace;
+mod replay;
 mod types;
 
 pub use about::*;
 pub use guard::{hitreg_code, hitreg_last_error, hitreg_version};
 pub use log::*;
 pub use members::*;
-pub use playback::*;
-pub use push::*;
 pub use recorder::{
-    hitreg_recorder, hitreg_recorder_create, hitreg_recorder_finish, hitreg_recorder_free, hitreg_recorder_keep_last,
-    hitreg_recorder_save, hitreg_recorder_trace, hitreg_recorder_written, hitreg_stream, hitreg_stream_free,
-    hitreg_stream_new, hitreg_stream_release,
+    hitreg_push_row, hitreg_put_text, hitreg_recorder, hitreg_recorder_create, hitreg_recorder_finish,
+    hitreg_recorder_free, hitreg_recorder_keep_last, hitreg_recorder_save, hitreg_recorder_trace,
+    hitreg_recorder_written, hitreg_stream, hitreg_stream_free, hitreg_stream_new, hitreg_stream_release,
 };
-pub use trace::*;
+pub use replay::*;
 pub use types::*;

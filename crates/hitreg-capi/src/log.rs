@@ -5,21 +5,21 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use ::hitreg_log::sorted::SortedMap;
-
-use super::guard::hitreg_code::{self, HITREG_ERROR_FILE, HITREG_ERROR_NO_ROW};
-use super::guard::{Failure, answer, fail, free, guard, look, text};
-use super::hitreg_table::{self, *};
-use super::rows::{self, TableNumber, no_series, number_of};
-use super::{hitreg_effect, hitreg_value};
 use ::hitreg_log::record::{
     ArrivalRecord, CellKind, Effect, Execution, FieldSchema, FrameRecord, NumberForm, PlayerRecords, Presence, Reason,
     Session, ShotRecord, TextCode, UnknownColumn, UnknownKind, UnknownRecords, cells_of,
 };
 use ::hitreg_log::recorder::{USERCMD_BYTES, usercmd_bytes};
+use ::hitreg_log::sorted::SortedMap;
 use ::hitreg_log::store;
 use ::hitreg_log::trace::Digest;
 use ::hitreg_log::units::{CommandSeq, PlayerId};
+
+use crate::guard::hitreg_code::{self, HITREG_ERROR_FILE, HITREG_ERROR_NO_ROW};
+use crate::guard::{Failure, answer, fail, free, guard, look, text};
+use crate::hitreg_table::{self, *};
+use crate::types::{self, TableNumber, no_series, number_of};
+use crate::{hitreg_effect, hitreg_value};
 
 /// A log in memory. It is immutable: any number of threads may read it at once.
 pub struct hitreg_log {
@@ -559,13 +559,13 @@ pub unsafe extern "C" fn hitreg_log_row(
         let time = match TableNumber::of(table)? {
             TableNumber::Known(table, name, _) => {
                 let (time, found) = log.row(table, series, index)?;
-                rows::put(name, &found, values, count)?;
+                types::put(name, &found, values, count)?;
                 time
             }
             TableNumber::Custom(number) => {
                 let table = log.custom(number)?;
                 let found = row(table.series.get(&series).map_or(&[][..], |rows| rows), index)?;
-                rows::put(&table.name, &found.values, values, count)?;
+                types::put(&table.name, &found.values, values, count)?;
                 found.at_us
             }
         };

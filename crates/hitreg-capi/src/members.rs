@@ -2,14 +2,15 @@
 
 use std::ffi::{c_char, c_void};
 
-use super::about::cell_kind;
-use super::guard::hitreg_code::{self, HITREG_ERROR_MISFIT, HITREG_ERROR_SIZE, HITREG_ERROR_VALUE};
-use super::guard::{Failure, array, fail, fits, guard, look, null, text};
-use super::recorder::own;
-use super::{hitreg_description, hitreg_description_class, hitreg_field, hitreg_log, hitreg_state, hitreg_stream};
 use ::hitreg_log::record::{CellKind, ClassId, Record, StateRecord, TextCode};
 use ::hitreg_log::recorder::Stream;
 use ::hitreg_log::units::{EntityId, Tick};
+
+use crate::about::cell_kind;
+use crate::guard::hitreg_code::{self, HITREG_ERROR_MISFIT, HITREG_ERROR_SIZE, HITREG_ERROR_VALUE};
+use crate::guard::{Failure, array, fail, fits, guard, look, null, text};
+use crate::recorder::own;
+use crate::{hitreg_description, hitreg_description_class, hitreg_field, hitreg_log, hitreg_state, hitreg_stream};
 
 /// A member of a struct as a field of a class. Make it with HITREG_FIELD.
 #[repr(C)]
