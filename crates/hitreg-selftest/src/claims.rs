@@ -28,30 +28,25 @@ macro_rules! claim {
 mod bitfield;
 mod categories;
 mod compensation;
-mod datagram;
 mod display;
 mod experiment;
 mod nereids;
+pub(crate) mod partial;
 mod prediction;
-mod protocol;
-mod redundancy;
-mod results;
 mod script;
-mod scripted_input;
-mod updates;
+mod server;
 mod watch;
-pub(crate) mod without;
-mod zones;
 
 use std::borrow::Borrow;
 
 use serde::Serialize;
 
-use experiment::Experiment;
+use crate::claims::experiment::Experiment;
+use crate::claims::script::{ExpectedFigure, Script};
 use hitreg_arena::MapTextError;
+use hitreg_log::units::Micros;
 use hitreg_netcode::session::SynthError;
 use hitreg_netcode::settings::SettingError;
-use script::{ExpectedFigure, Script};
 
 /// One statement of a founding document.
 #[derive(Debug)]
@@ -187,18 +182,27 @@ fn median<T: Borrow<f64>>(values: impl IntoIterator<Item = T>) -> Option<f64> {
     hitreg_log::stats::percentile(&sorted, 50.0)
 }
 
+/// Returns the absolute changes between successive values.
+fn changes(values: &[f64]) -> Vec<f64> {
+    values.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect()
+}
+
+/// Returns the intervals between successive times, in ms.
+fn intervals_ms(times: impl IntoIterator<Item = Micros>) -> Vec<f64> {
+    let times: Vec<Micros> = times.into_iter().collect();
+    times.windows(2).map(|pair| (pair[1] - pair[0]).as_ms_f64()).collect()
+}
+
 /// Returns all claims, by theme.
 pub fn all() -> impl Iterator<Item = &'static Claim> {
     [
         prediction::CLAIMS,
         display::CLAIMS,
         compensation::CLAIMS,
-        updates::CLAIMS,
-        zones::CLAIMS,
+        server::CLAIMS,
         nereids::CLAIMS,
-        protocol::CLAIMS,
         bitfield::CLAIMS,
-        redundancy::CLAIMS,
+        nereids::REDUNDANCY_CLAIMS,
         categories::CLAIMS,
     ]
     .into_iter()
@@ -217,7 +221,7 @@ impl Claim {
     /// Measures the claim with another text.
     fn check_as(&self, text: &str, mechanism: MechanismState) -> Result<ClaimResult, ClaimError> {
         let script: Script = toml::from_str(text).map_err(|error| ClaimError::Syntax(error.to_string()))?;
-        let experiment = Experiment::new(script.clone(), mechanism == MechanismState::Off);
+        let experiment = Experiment { script: script.clone(), is_off: mechanism == MechanismState::Off };
         let measured = (self.measure)(&experiment)?;
         let figures: Vec<Figure> =
             script.expect.iter().map(|expect| expect.compare(&measured)).collect::<Result<_, _>>()?;

@@ -4,28 +4,19 @@
 //!
 //! A plan that breaks a property is reduced as long as it breaks the same property.
 
-mod agree;
-mod bounds;
 mod check;
 mod disk;
-mod drawn;
-mod intruder;
-mod lie;
 mod plan;
 mod play;
-mod sides;
-mod smaller;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use hitreg_log::sorted::SortedMap;
-use hitreg_log::units::named;
 use serde::Serialize;
 
-pub use lie::FalseClaims;
-pub use plan::{PlanLimits, PlannedFault, PlayerPlan, SoakPlan};
-pub use play::SoakMaps;
-pub use smaller::smaller;
+pub use crate::soak::plan::{FalseClaims, PlanLimits, PlannedFault, PlayerPlan, SoakPlan};
+pub use crate::soak::play::SoakMaps;
+use hitreg_log::sorted::SortedMap;
+use hitreg_log::units::named;
 
 named! {
     /// The properties that must hold for every session.
@@ -133,4 +124,47 @@ pub fn run(stage: &SoakMaps, plan: &SoakPlan) -> Result<SoakCoverage, BrokenProp
             Err(BrokenProperty { property: SoakProperty::Plays, detail: format!("it panics: {said}") })
         }
     }
+}
+
+/// The shortest session, in ms.
+const SHORTEST_MS: u32 = 100;
+
+/// Returns restrictions under which a seed's plan breaks the same property, and the failure. It removes faults that are
+/// not needed, reduces players to the minimum, and halves the length as often as possible.
+pub fn smaller(
+    breaks: &dyn Fn(&SoakPlan) -> Option<BrokenProperty>,
+    seed: u64,
+    limits: &PlanLimits,
+    broken: BrokenProperty,
+) -> (PlanLimits, BrokenProperty) {
+    let (mut limits, mut broken) = (limits.clone(), broken);
+    loop {
+        let before = limits.clone();
+        for candidate in candidates(seed, &limits) {
+            let found = breaks(&SoakPlan::of(seed, &candidate)).filter(|found| found.property == broken.property);
+            if let Some(found) = found {
+                (limits, broken) = (candidate, found);
+                break;
+            }
+        }
+        if limits == before {
+            return (limits, broken);
+        }
+    }
+}
+
+/// Returns the next restrictions to try, the most informative first.
+fn candidates(seed: u64, limits: &PlanLimits) -> Vec<PlanLimits> {
+    let plan = SoakPlan::of(seed, limits);
+    let without = |fault: &PlannedFault| {
+        let mut less = limits.clone();
+        less.without.insert(*fault);
+        less
+    };
+    let mut candidates: Vec<PlanLimits> = plan.faults.iter().map(without).collect();
+    let players = plan.players.len();
+    candidates.extend((1..players).map(|fewer| PlanLimits { players: Some(fewer), ..limits.clone() }));
+    let shorter = [plan.length_ms / 2, plan.length_ms * 3 / 4].into_iter().filter(|ms| *ms >= SHORTEST_MS);
+    candidates.extend(shorter.map(|ms| PlanLimits { length_ms: Some(ms), ..limits.clone() }));
+    candidates
 }

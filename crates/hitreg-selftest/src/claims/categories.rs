@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use glam::Vec3;
 
-use super::experiment::Experiment;
-use super::prediction::key_to_movement;
-use super::watch::{ObservedFrame, SessionWatch, body_of};
-use super::{Claim, ClaimError, NamedFigures, count, greatest, share};
+use crate::claims::experiment::Experiment;
+use crate::claims::prediction::key_to_movement;
+use crate::claims::watch::{ObservedFrame, SessionWatch, body_of};
+use crate::claims::{Claim, ClaimError, NamedFigures, count, greatest, share};
 use hitreg_arena::{ArenaBody, ArenaEffect, ArenaMap, ArenaRules, BodyKind, record_synthetic};
 use hitreg_log::units::{EntityId, Micros};
-use hitreg_netcode::game::{Category, Effect, PlacedBody};
+use hitreg_netcode::game::{Category, PlacedBody};
 use hitreg_netcode::session::scenario::Scenario;
 use hitreg_netcode::wire::SnapshotBitCounts;
 
@@ -42,7 +42,7 @@ fn constant([seen]: [&SessionWatch; 1]) -> NamedFigures {
 }
 
 fn constant_told_once(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let seen = experiment.play_variant(if experiment.is_off() { "unheard" } else { "heard" })?;
+    let seen = experiment.play_variant(if experiment.is_off { "unheard" } else { "heard" })?;
     let (from, _) = seen.inspect;
     let all = || seen.sent.iter().filter_map(|sent| Some((sent.at >= from, sent.bit_counts?)));
     let bytes = |later: bool, bits: &dyn Fn(&SnapshotBitCounts) -> u32| {
@@ -101,7 +101,7 @@ fn controlled(seen: &SessionWatch) -> NamedFigures {
     let shown = own.into_iter().find(|(_, health)| *health < 100).map(|(at, _)| at);
     let hurt = seen.ticks.iter().find(|tick| body_of(&tick.bodies, 0).is_some_and(|b| b.health < 100));
     vec![
-        ("key to movement", key_to_movement(seen, 0).map(Micros::as_ms_f64)),
+        ("key to movement", key_to_movement(seen)),
         ("frames", count(off.len())),
         ("own avatar: distance from the prediction, max", greatest(&off)),
         ("loss of health to its display", shown.zip(hurt).map(|(shown, hurt)| (shown - hurt.at).as_ms_f64())),
@@ -162,10 +162,7 @@ fn deterministic_ai(seen: &SessionWatch) -> NamedFigures {
 }
 
 fn reactive(seen: &SessionWatch) -> NamedFigures {
-    let fired: Vec<&ObservedFrame> = seen
-        .frames_of(0)
-        .filter(|frame| frame.effects.iter().any(|effect| effect.kind == ArenaEffect::Launcher as u8))
-        .collect();
+    let fired: Vec<&ObservedFrame> = seen.frames_of(0).filter(|frame| frame.plays(ArenaEffect::Launcher)).collect();
     let is_arrow = |placed: &PlacedBody<ArenaBody>| placed.body.kind == BodyKind::Arrow;
     let shown = |shot: &&ObservedFrame| {
         let had = arrows(seen, shot.at - Micros(1));
@@ -178,18 +175,18 @@ fn reactive(seen: &SessionWatch) -> NamedFigures {
     vec![
         ("arrows shot", count(fired.len())),
         ("shot to visible arrow, max", greatest(&delays)),
-        ("arrows launched by the server", count(seen.shots.iter().filter(|s| s.shooter.0 == 0).count())),
+        ("arrows launched by the server", count(seen.shots_of(0).count())),
     ]
 }
 
 fn taken_back(seen: &SessionWatch) -> NamedFigures {
     let has_arrow = |frame: &&ObservedFrame| frame.drawn.iter().any(|(_, p)| is_by(p, Category::Reactive));
     let on_screen: Vec<Micros> = seen.frames_of(0).filter(has_arrow).map(|frame| frame.at).collect();
-    let shot = seen.frames_of(0).find(|frame| !frame.shots.is_empty() || frame.effects.iter().any(is_launch));
+    let shot = seen.frames_of(0).find(|frame| !frame.shots.is_empty() || frame.plays(ArenaEffect::Launcher));
     let word = shot.and_then(|shot| seen.received_by(0).find(|s| s.ack >= shot.command.seq)).map(|s| s.at);
     let since = |at: Option<Micros>, from: Option<Micros>| at.zip(from).map(|(at, from)| (at - from).as_ms_f64());
     vec![
-        ("arrows launched by the server", count(seen.shots.iter().filter(|s| s.shooter.0 == 0).count())),
+        ("arrows launched by the server", count(seen.shots_of(0).count())),
         ("shot to visible arrow", since(on_screen.first().copied(), shot.map(|shot| shot.at))),
         ("shot to the server's answer", since(word, shot.map(|shot| shot.at))),
         (
@@ -201,10 +198,6 @@ fn taken_back(seen: &SessionWatch) -> NamedFigures {
             word.map(|word| on_screen.iter().filter(|at| **at >= word).count() as f64),
         ),
     ]
-}
-
-fn is_launch(effect: &Effect) -> bool {
-    effect.kind == ArenaEffect::Launcher as u8
 }
 
 fn inverted(seen: &SessionWatch) -> NamedFigures {
@@ -283,7 +276,7 @@ fn short_jump([seen, simulating]: [&SessionWatch; 2]) -> NamedFigures {
 fn by_all(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let preset = "nereids".to_owned();
     let mut scenario = Scenario { preset, players: 4, seconds: 30.0, ..Scenario::default() };
-    if experiment.is_off() {
+    if experiment.is_off {
         scenario.settings.insert("prediction.mode".to_owned(), "movement".to_owned());
     }
     let mut seen = SessionWatch::default();

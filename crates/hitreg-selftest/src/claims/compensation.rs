@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use glam::Vec3;
 
-use super::experiment::Experiment;
-use super::watch::{ObservedShot, SessionWatch, body_of};
-use super::{Claim, ClaimError, NamedFigures, count, greatest, least, median, share};
+use crate::claims::experiment::Experiment;
+use crate::claims::watch::{ObservedShot, ObservedSnapshot, ObservedTick, SessionWatch, body_of};
+use crate::claims::{Claim, ClaimError, NamedFigures, count, greatest, least, median, share};
 use hitreg_analysis::fairness::{CoverHits, Fairness};
-use hitreg_arena::{ArenaBody, ArenaEffect};
+use hitreg_arena::{Arena, ArenaBody, ArenaEffect};
 use hitreg_log::units::{EntityId, Micros, PlayerId};
-use hitreg_netcode::game::Reason;
+use hitreg_netcode::game::{Effect, Reason};
 use hitreg_netcode::geometry::angle_off;
 use hitreg_netcode::replay::TraceTables;
 
@@ -48,11 +48,8 @@ fn lead_extrapolated([at_60, at_300]: [&SessionWatch; 2]) -> NamedFigures {
 }
 
 fn hit_tone([led, unled]: [&SessionWatch; 2]) -> NamedFigures {
-    let fired: Vec<Micros> = led
-        .frames_of(SHOOTER)
-        .filter(|frame| frame.effects.iter().any(|effect| effect.kind == ArenaEffect::Pistol as u8))
-        .map(|frame| frame.at)
-        .collect();
+    let fired: Vec<Micros> =
+        led.frames_of(SHOOTER).filter(|frame| frame.plays(ArenaEffect::Pistol)).map(|frame| frame.at).collect();
     let heard = tones(led);
     let delay = |heard: &Micros| {
         let shot = fired.iter().copied().filter(|shot| shot <= heard).max_by_key(|shot| shot.0)?;
@@ -101,12 +98,12 @@ fn moves_nobody([with, without]: [&SessionWatch; 2]) -> NamedFigures {
 }
 
 fn stance_and_life([ducked, died]: [&SessionWatch; 2]) -> NamedFigures {
-    let shots = |seen: &SessionWatch| seen.shots.iter().filter(|shot| shot.shooter.0 == SHOOTER).count();
+    let shots = |seen: &SessionWatch| seen.shots_of(SHOOTER).count();
     let now_ducked = ducked.shots.iter().all(|shot| {
         let tick = ducked.ticks.iter().find(|tick| tick.at == shot.at);
         tick.and_then(|tick| body_of(&tick.bodies, RUNNER)).is_some_and(|body| body.ducked)
     });
-    let found_dead = died.shots.iter().filter(|shot| shot.shooter.0 == SHOOTER);
+    let found_dead = died.shots_of(SHOOTER);
     let found_dead = found_dead.filter(|shot| shot.verdict.reason == Reason::AlreadyDead).count();
     vec![
         ("shots at the head of a target that ducked since", count(if now_ducked { shots(ducked) } else { 0 })),
@@ -185,7 +182,7 @@ fn client_says_it_hit(experiment: &Experiment) -> Result<NamedFigures, ClaimErro
         .map(|(command, _)| *command)
         .collect();
     let agreed = seen.hits().filter(|shot| claimed.contains(&shot.command)).count();
-    let health = |tick: Option<&super::watch::ObservedTick>| Some(f64::from(body_of(&tick?.bodies, RUNNER)?.health));
+    let health = |tick: Option<&ObservedTick>| Some(f64::from(body_of(&tick?.bodies, RUNNER)?.health));
     let lost = health(seen.ticks.first()).zip(health(seen.ticks.last())).map(|(first, last)| first - last);
     Ok(vec![
         ("shots that hit on the shooter's screen", count(claimed.len())),
@@ -248,10 +245,8 @@ fn lead_that_hits(seen: &SessionWatch) -> Option<f64> {
 
 /// Returns the times at which the shooter heard its hits.
 fn tones(seen: &SessionWatch) -> Vec<Micros> {
-    let is_tone = |effect: &&hitreg_netcode::game::Effect| {
-        effect.kind == ArenaEffect::HitTone as u8 && effect.entity == EntityId(SHOOTER)
-    };
-    let heard = |s: &super::watch::ObservedSnapshot| vec![s.at; s.effects.iter().filter(is_tone).count()];
+    let is_tone = |effect: &&Effect| effect.kind == ArenaEffect::HitTone as u8 && effect.entity == EntityId(SHOOTER);
+    let heard = |s: &ObservedSnapshot| vec![s.at; s.effects.iter().filter(is_tone).count()];
     seen.received_by(SHOOTER).flat_map(heard).collect()
 }
 
@@ -287,9 +282,9 @@ fn stopped(experiment: &Experiment, variant: &str) -> Result<Option<f64>, ClaimE
 /// Returns from the tables of a replay how targets were in cover when they were hit.
 fn exposure(experiment: &Experiment, variant: &str) -> Result<CoverHits, ClaimError> {
     let prepared = experiment.variant(variant)?;
-    let mut tables = TraceTables::new::<hitreg_arena::Arena>(prepared.scene.players.len(), Arc::clone(&prepared.rules));
+    let mut tables = TraceTables::new::<Arena>(prepared.scene.players.len(), Arc::clone(&prepared.rules));
     prepared.play(&mut tables)?;
-    Ok(Fairness::of(&tables.finish::<hitreg_arena::Arena>()).all)
+    Ok(Fairness::of(&tables.finish::<Arena>()).all)
 }
 
 /// Returns the angle, in degrees, between where the runner looks and the shooter at the time of a shot.

@@ -1,7 +1,7 @@
 //! How the others are drawn: extrapolation, interpolation, teleports. Player 0 watches, player 1 moves.
 
-use super::watch::{ObservedFrame, SessionWatch, body_of};
-use super::{Claim, NamedFigures, count, greatest, least, median, share};
+use crate::claims::watch::{ObservedFrame, SessionWatch, body_of};
+use crate::claims::{Claim, NamedFigures, count, greatest, intervals_ms, least, median, share};
 use hitreg_log::units::Micros;
 use hitreg_netcode::game::PlacementKind;
 
@@ -37,8 +37,7 @@ fn extrapolation_distance(seen: &SessionWatch) -> NamedFigures {
 }
 
 fn extrapolation_cap(seen: &SessionWatch) -> NamedFigures {
-    let silence = seen.received_by(VIEWER).map(|s| s.at).collect::<Vec<_>>();
-    let silence = greatest(silence.windows(2).map(|pair| (pair[1] - pair[0]).as_ms_f64()));
+    let silence = greatest(intervals_ms(seen.received_by(VIEWER).map(|s| s.at)));
     vec![
         ("time without updates, max", silence),
         ("distance ahead of the last update, max", greatest(ahead_of_last(seen))),

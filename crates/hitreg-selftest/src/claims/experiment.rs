@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use glam::Vec3;
 
-use super::ClaimError;
-use super::results::{ShotConfirmations, TrustingServer};
-use super::script::{LinkScript, MapName, PlayerScript, RulesChange, SceneVariant, Script, ScriptedSession};
-use super::scripted_input::ScriptedInput;
-use super::watch::SessionWatch;
-use super::without::{ClientPart, PartialClient};
+use crate::claims::ClaimError;
+use crate::claims::partial::{ClientPart, PartialClient, ShotConfirmations, TrustingServer};
+use crate::claims::script::{
+    LinkScript, MapName, PlayerScript, RulesChange, SceneVariant, Script, ScriptedInput, ScriptedSession,
+};
+use crate::claims::watch::SessionWatch;
 use crate::soak::FalseClaims;
 use hitreg_arena::{Arena, ArenaBody, ArenaMap, ArenaRules, Muzzle, WeaponId};
 use hitreg_log::sorted::SortedMap;
@@ -24,8 +24,9 @@ use hitreg_netcode::settings::Settings;
 /// The setup of a claim: its script, played with the claimed mechanism or without.
 #[derive(Clone, Debug)]
 pub(super) struct Experiment {
-    script: Script,
-    is_off: bool,
+    pub(super) script: Script,
+    /// Whether the mechanism is switched off; also for mechanisms that no setting controls.
+    pub(super) is_off: bool,
 }
 
 /// A scene with all changes applied.
@@ -39,15 +40,6 @@ pub(super) struct PreparedExperiment {
 }
 
 impl Experiment {
-    pub(super) fn new(script: Script, is_off: bool) -> Experiment {
-        Experiment { script, is_off }
-    }
-
-    /// Returns whether the mechanism is switched off, for mechanisms that no setting controls.
-    pub(super) fn is_off(&self) -> bool {
-        self.is_off
-    }
-
     /// Plays the scene unchanged.
     ///
     /// # Errors

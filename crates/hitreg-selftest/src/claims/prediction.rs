@@ -2,9 +2,9 @@
 
 use glam::Vec3;
 
-use super::experiment::Experiment;
-use super::watch::{ObservedFrame, SessionWatch, body_of};
-use super::{Claim, ClaimError, NamedFigures, count, greatest, least, median};
+use crate::claims::experiment::Experiment;
+use crate::claims::watch::{ObservedFrame, SessionWatch, body_of};
+use crate::claims::{Claim, ClaimError, NamedFigures, count, greatest, least, median};
 use hitreg_arena::{ArenaBody, ArenaEffect, WeaponId};
 use hitreg_log::record::Execution;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
@@ -29,14 +29,14 @@ pub(super) const CLAIMS: &[Claim] = &[
 ];
 
 fn dumb_client(seen: &SessionWatch) -> NamedFigures {
-    vec![("key to movement", key_to_movement(seen, 0).map(Micros::as_ms_f64))]
+    vec![("key to movement", key_to_movement(seen))]
 }
 
 fn prediction_at_once(seen: &SessionWatch) -> NamedFigures {
     let checked: Vec<f32> = seen.received_by(0).filter_map(|s| Some(s.comparison?.error_units)).collect();
     let wrong = checked.iter().filter(|error| **error > 0.0).count();
     vec![
-        ("key to movement", key_to_movement(seen, 0).map(Micros::as_ms_f64)),
+        ("key to movement", key_to_movement(seen)),
         ("predictions compared with the server", count(checked.len())),
         ("wrong predictions", count(wrong)),
     ]
@@ -65,7 +65,7 @@ fn five_in_flight(seen: &SessionWatch) -> NamedFigures {
 }
 
 fn frame_times(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
-    let play = |variant| experiment.play_variant(if experiment.is_off() { "regular" } else { variant });
+    let play = |variant| experiment.play_variant(if experiment.is_off { "regular" } else { variant });
     let regular = play("regular")?;
     let [irregular, capped, hitches, loaded] = ["irregular", "capped", "hitches", "loaded"].map(play);
     let (irregular, capped, hitches, loaded) = (irregular?, capped?, hitches?, loaded?);
@@ -151,7 +151,7 @@ fn client_says_where_it_is([honest, lied]: [&SessionWatch; 2]) -> NamedFigures {
 
 fn effects_once(seen: &SessionWatch) -> NamedFigures {
     let is_shot = |effect: &&Effect| effect.kind == ArenaEffect::Pistol as u8 && effect.entity == EntityId(0);
-    let fired = seen.shots.iter().filter(|shot| shot.shooter == PlayerId(0)).count();
+    let fired = seen.shots_of(0).count();
     let heard = seen.frames_of(0).flat_map(|frame| &frame.effects).filter(is_shot).count();
     let reran = seen.received_by(0).filter_map(|s| s.correction.as_ref()).map(|c| c.reran as usize).sum();
     vec![
@@ -224,7 +224,7 @@ fn weapons_predicted(seen: &SessionWatch) -> NamedFigures {
 }
 
 fn weapon_logic_shared(seen: &SessionWatch) -> NamedFigures {
-    let fired: Vec<_> = seen.shots.iter().filter(|shot| shot.shooter.0 == 0).map(|shot| shot.command).collect();
+    let fired: Vec<_> = seen.shots_of(0).map(|shot| shot.command).collect();
     let shown = seen.frames_of(0).flat_map(|frame| &frame.shots);
     let never = shown.filter(|(command, _)| !fired.contains(command)).count();
     let corrections = seen.corrected(0).count();
@@ -236,42 +236,40 @@ fn weapon_logic_shared(seen: &SessionWatch) -> NamedFigures {
 }
 
 fn push_latency([beyond, half, none]: [&SessionWatch; 3]) -> NamedFigures {
-    let lag = |seen: &SessionWatch| key_to_movement(seen, 0).map(Micros::as_ms_f64);
     vec![
-        ("key to movement at -1000", lag(beyond)),
-        ("key to movement at -50", lag(half)),
-        ("key to movement at 0", lag(none)),
+        ("key to movement at -1000", key_to_movement(beyond)),
+        ("key to movement at -50", key_to_movement(half)),
+        ("key to movement at 0", key_to_movement(none)),
     ]
 }
 
-/// Returns the time from the first usercmd with movement to the first frame in which the own body is drawn elsewhere.
-pub(super) fn key_to_movement(seen: &SessionWatch, player: u16) -> Option<Micros> {
-    let pressed = seen.frames_of(player).find(|f| f.command.input.forwardmove != 0.0 && f.own_drawn.is_some())?;
-    let before = seen.frames_of(player).take_while(|f| f.at < pressed.at).last()?.own_drawn?;
+/// Returns the time in ms from the first usercmd of player 0 with movement to the first frame in which the own body is drawn elsewhere.
+pub(super) fn key_to_movement(seen: &SessionWatch) -> Option<f64> {
+    let pressed = seen.frames_of(0).find(|f| f.command.input.forwardmove != 0.0 && f.own_drawn.is_some())?;
+    let before = seen.frames_of(0).take_while(|f| f.at < pressed.at).last()?.own_drawn?;
     let moved = |drawn: Vec3| (drawn - before).truncate().length() > 0.01;
-    let shown = seen.frames_of(player).find(|f| f.at >= pressed.at && f.own_drawn.is_some_and(moved))?;
-    Some(shown.at - pressed.at)
+    let shown = seen.frames_of(0).find(|f| f.at >= pressed.at && f.own_drawn.is_some_and(moved))?;
+    Some((shown.at - pressed.at).as_ms_f64())
 }
 
 /// Player 0 fires twice, and the usercmd of the first shot is lost.
 fn sound_cut(seen: &SessionWatch) -> NamedFigures {
-    let is_shot = |effect: &Effect| effect.kind == ArenaEffect::Pistol as u8;
     let heard: Vec<(CommandSeq, Micros)> = seen
         .inspected(0)
-        .filter(|frame| frame.effects.iter().any(is_shot))
+        .filter(|frame| frame.plays(ArenaEffect::Pistol))
         .map(|frame| (frame.command.seq, frame.at))
         .collect();
     let cut: Vec<(CommandSeq, Micros)> = seen
         .received_by(0)
         .filter_map(|snapshot| Some((snapshot.at, snapshot.correction.as_ref()?)))
         .flat_map(|(at, correction)| correction.cut.iter().map(move |(of, effect)| (*of, effect, at)))
-        .filter(|(_, effect, _)| is_shot(effect))
+        .filter(|(_, effect, _)| effect.kind == ArenaEffect::Pistol as u8)
         .map(|(of, _, at)| (of, at))
         .collect();
     let took = heard.first().zip(cut.first()).filter(|(heard, cut)| heard.0 == cut.0);
     vec![
         ("shots heard", count(heard.len())),
-        ("shots run by the server", count(seen.shots.iter().filter(|shot| shot.shooter.0 == 0).count())),
+        ("shots run by the server", count(seen.shots_of(0).count())),
         ("shots cut", count(cut.len())),
         ("first shot: sound to cut", took.map(|(heard, cut)| (cut.1 - heard.1).as_ms_f64())),
     ]

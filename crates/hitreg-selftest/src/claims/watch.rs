@@ -2,8 +2,8 @@
 
 use glam::Vec3;
 
-use super::scripted_input::IntendedFrame;
-use hitreg_arena::{Arena, ArenaBody};
+use crate::claims::script::IntendedFrame;
+use hitreg_arena::{Arena, ArenaBody, ArenaEffect};
 use hitreg_log::record::{ArrivalRecord, Execution, PacketRecord};
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
@@ -132,6 +132,11 @@ impl SessionWatch {
         self.shots.iter().filter(|shot| shot.verdict.reason == Reason::Hit)
     }
 
+    /// Returns the judged shots of one player.
+    pub(super) fn shots_of(&self, player: u16) -> impl Iterator<Item = &ObservedShot> {
+        self.shots.iter().filter(move |shot| shot.shooter.0 == player)
+    }
+
     /// The snapshots that corrected a player's prediction.
     pub(super) fn corrected(&self, player: u16) -> impl Iterator<Item = &ObservedSnapshot> {
         self.received_by(player).filter(|snapshot| snapshot.correction.is_some())
@@ -142,12 +147,12 @@ impl SessionWatch {
         self.frames.iter().filter(move |frame| frame.player.0 == player)
     }
 
-    /// Returns the inspected frames of one player.
     /// The frames of all players in the inspected part.
     pub(super) fn all_inspected(&self) -> impl Iterator<Item = &ObservedFrame> {
         self.frames.iter().filter(|frame| self.inspects(frame.at))
     }
 
+    /// Returns the inspected frames of one player.
     pub(super) fn inspected(&self, player: u16) -> impl DoubleEndedIterator<Item = &ObservedFrame> {
         self.frames_of(player).filter(|frame| self.inspects(frame.at))
     }
@@ -204,6 +209,11 @@ pub(super) fn body_of(bodies: &[(EntityId, ArenaBody)], entity: u16) -> Option<&
 }
 
 impl ObservedFrame {
+    /// Returns whether the client plays such an effect.
+    pub(super) fn plays(&self, kind: ArenaEffect) -> bool {
+        self.effects.iter().any(|effect| effect.kind == kind as u8)
+    }
+
     /// Returns one other entity as drawn.
     pub(super) fn drawn(&self, entity: u16) -> Option<&PlacedBody<ArenaBody>> {
         self.drawn.iter().find(|(id, _)| id.0 == entity).map(|(_, placed)| placed)

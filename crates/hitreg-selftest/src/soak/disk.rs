@@ -3,10 +3,10 @@
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::SoakProperty::{Crash, Flipped, FullDisk, Log, Torn};
-use super::check::{CheckResult, broken};
-use super::play::SoakSession;
-use super::{SoakCoverage, SoakProperty};
+use crate::soak::SoakProperty::{Crash, Flipped, FullDisk, Log, Torn};
+use crate::soak::check::{CheckResult, broken};
+use crate::soak::play::SoakSession;
+use crate::soak::{BrokenProperty, SoakCoverage, SoakProperty};
 use hitreg_log::log::{self, LogWriter, WriterOptions};
 use hitreg_log::record::{EventTime, Record, Session, each_stream};
 use hitreg_log::rng::Rng;
@@ -122,12 +122,7 @@ fn recorded(played: &SoakSession, count: usize, disk: Disk, ends: bool) -> (Vec<
 
 /// Returns how much session time of the first `count` records a log lacks. An error means that the log holds anything
 /// other than a prefix of them.
-fn lost_of(
-    property: SoakProperty,
-    played: &SoakSession,
-    count: usize,
-    left: &[u8],
-) -> Result<Micros, super::BrokenProperty> {
+fn lost_of(property: SoakProperty, played: &SoakSession, count: usize, left: &[u8]) -> Result<Micros, BrokenProperty> {
     let (found, damage) = log::recover(left).map_err(|error| broken(property, error.to_string()))?;
     let (prefix, records) = prefix(played, &found);
     same(property, &found, &prefix, "what was recovered")?;
