@@ -74,7 +74,10 @@ pub struct ArenaBot {
     me: EntityId,
     rng: Rng,
     routes: Arc<RouteGraph>,
-    eyes: BotAttention,
+    /// How long the bot takes to notice a player.
+    reaction: Micros,
+    /// The player to fight, who may not be noticed yet.
+    foe: Option<Foe>,
     hand: BotAim,
     legs: BotPath,
     life: Option<u32>,
@@ -102,7 +105,8 @@ impl ArenaBot {
         let mut rng = Rng::new(seed, BOT_STREAM | u64::from(player.0));
         ArenaBot {
             me: player.entity(),
-            eyes: BotAttention::new(&mut rng),
+            reaction: Micros::from_ms(160 + rng.below(140) as i64),
+            foe: None,
             hand: BotAim::new(&mut rng),
             legs: BotPath::default(),
             routes: Arc::clone(routes),
@@ -133,7 +137,7 @@ impl ArenaBot {
         if !own.alive {
             return Input { msec, viewangles: self.hand.viewangles(), ..Input::default() };
         }
-        let foe = self.eyes.look(rules, self.me, eye, self.hand.viewangles(), others, now);
+        let foe = self.look(rules, eye, others, now);
         let stride = self.walk(rules, own, foe.as_ref(), now);
         let fires = self.aim(rules, own, eye, foe.as_ref(), msec);
         let viewangles = self.hand.viewangles();
@@ -146,6 +150,45 @@ impl ArenaBot {
         Input { msec, viewangles, forwardmove, sidemove, buttons: pressed, impulse, ..Input::default() }
     }
 
+    /// Looks at what the client draws, and returns the player to fight, once noticed.
+    fn look(&mut self, rules: &ArenaRules, eye: Vec3, others: &[(EntityId, ArenaBody)], now: Micros) -> Option<Foe> {
+        self.keep_in_view(rules, eye, others, now);
+        if self.foe.is_none_or(|foe| !foe.in_sight) {
+            let forward = axes(self.hand.viewangles()).forward;
+            let is_noticed = |body: &ArenaBody| {
+                let to = body.origin - eye;
+                let away = to.length();
+                away < HEARD_UNITS || to.dot(forward) > away * FIELD_COSINE
+            };
+            let nearest = others
+                .iter()
+                .filter(|(id, body)| *id != self.me && body.is_target() && is_noticed(body) && sees(rules, eye, body))
+                .min_by(|(_, a), (_, b)| a.origin.distance(eye).total_cmp(&b.origin.distance(eye)));
+            if let Some((id, body)) = nearest {
+                let noticed_at = now + self.reaction;
+                self.foe = Some(Foe { id: *id, body: *body, in_sight: true, last_seen: now, noticed_at });
+            }
+        }
+        self.foe.filter(|foe| now.0 >= foe.noticed_at.0)
+    }
+
+    fn keep_in_view(&mut self, rules: &ArenaRules, eye: Vec3, others: &[(EntityId, ArenaBody)], now: Micros) {
+        let Some(foe) = &mut self.foe else { return };
+        let body = others.iter().find(|(id, _)| *id == foe.id).map(|(_, body)| body);
+        match body.filter(|body| body.is_target()) {
+            None => self.foe = None,
+            Some(body) => {
+                foe.in_sight = sees(rules, eye, body);
+                if foe.in_sight {
+                    foe.body = *body;
+                    foe.last_seen = now;
+                } else if (now - foe.last_seen).0 > MEMORY.0 {
+                    self.foe = None;
+                }
+            }
+        }
+    }
+
     fn begin_anew(&mut self, own: &ArenaBody, now: Micros) {
         self.life = Some(own.teleports);
         // Each life begins with the next weapon, so that a short session uses them all.
@@ -153,7 +196,7 @@ impl ArenaBot {
         self.choose_at = now + Micros::from_ms(4_000);
         self.hand.start_from(own.viewangles);
         self.legs.forget();
-        self.eyes.foe = None;
+        self.foe = None;
     }
 
     fn walk(&mut self, rules: &ArenaRules, own: &ArenaBody, foe: Option<&Foe>, now: Micros) -> Stride {
@@ -286,66 +329,6 @@ struct Foe {
     in_sight: bool,
     last_seen: Micros,
     noticed_at: Micros,
-}
-
-/// A bot's perception: the players that it sees, after a reaction time, and where it last saw them.
-#[derive(Clone, Debug)]
-struct BotAttention {
-    reaction: Micros,
-    foe: Option<Foe>,
-}
-
-impl BotAttention {
-    fn new(rng: &mut Rng) -> BotAttention {
-        BotAttention { reaction: Micros::from_ms(160 + rng.below(140) as i64), foe: None }
-    }
-
-    /// Looks at what the client draws, and returns the player to fight, once noticed.
-    fn look(
-        &mut self,
-        rules: &ArenaRules,
-        me: EntityId,
-        eye: Vec3,
-        viewangles: Vec3,
-        others: &[(EntityId, ArenaBody)],
-        now: Micros,
-    ) -> Option<Foe> {
-        self.keep_in_view(rules, eye, others, now);
-        if self.foe.is_none_or(|foe| !foe.in_sight) {
-            let forward = axes(viewangles).forward;
-            let is_noticed = |body: &ArenaBody| {
-                let to = body.origin - eye;
-                let away = to.length();
-                away < HEARD_UNITS || to.dot(forward) > away * FIELD_COSINE
-            };
-            let nearest = others
-                .iter()
-                .filter(|(id, body)| *id != me && body.is_target() && is_noticed(body) && sees(rules, eye, body))
-                .min_by(|(_, a), (_, b)| a.origin.distance(eye).total_cmp(&b.origin.distance(eye)));
-            if let Some((id, body)) = nearest {
-                let noticed_at = now + self.reaction;
-                self.foe = Some(Foe { id: *id, body: *body, in_sight: true, last_seen: now, noticed_at });
-            }
-        }
-        self.foe.filter(|foe| now.0 >= foe.noticed_at.0)
-    }
-
-    fn keep_in_view(&mut self, rules: &ArenaRules, eye: Vec3, others: &[(EntityId, ArenaBody)], now: Micros) {
-        let Some(foe) = &mut self.foe else { return };
-        let body = others.iter().find(|(id, _)| *id == foe.id).map(|(_, body)| body);
-        match body.filter(|body| body.is_target()) {
-            None => self.foe = None,
-            Some(body) => {
-                foe.in_sight = sees(rules, eye, body);
-                if foe.in_sight {
-                    foe.body = *body;
-                    foe.last_seen = now;
-                } else if (now - foe.last_seen).0 > MEMORY.0 {
-                    self.foe = None;
-                }
-            }
-        }
-    }
 }
 
 /// Returns whether the map leaves the line to the player's eye or middle free.

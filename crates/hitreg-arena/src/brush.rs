@@ -15,6 +15,10 @@ const CUT_UNITS: f64 = 4.0 * TRUSTED_UNITS as f64;
 /// An upper bound of single-precision rounding errors within the reliable cube, in units.
 const ROUNDING_UNITS: f64 = 0.25;
 
+/// The six axis directions.
+pub(crate) const AXES: [[f64; 3]; 6] =
+    [[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, -1.0]];
+
 /// One plane of a brush: `normal · p <= distance` is its solid side.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "[f64; 4]", into = "[f64; 4]")]
@@ -35,23 +39,6 @@ impl From<Facet> for [f64; 4] {
     fn from(facet: Facet) -> [f64; 4] {
         let [x, y, z] = facet.normal;
         [x, y, z, facet.distance]
-    }
-}
-
-impl Facet {
-    /// Returns the plane moved out by the support of `hull`: the position of the hull's origin when the hull touches
-    /// the plane.
-    fn moved_out(&self, hull: SolidHull) -> Facet {
-        let half = hull.half_extent_units().to_array();
-        let support: f64 = std::iter::zip(self.normal, half).map(|(n, half)| n.abs() * f64::from(half)).sum();
-        Facet { normal: self.normal, distance: self.distance + support }
-    }
-
-    /// Returns the moved plane for sweeps, in single precision throughout, as in Half-Life.
-    fn face_for(&self, hull: SolidHull) -> HullFace {
-        let normal = Vec3::from_array(self.normal.map(|n| n as f32));
-        let support = normal.abs().dot(hull.half_extent_units());
-        HullFace { normal, distance: self.distance as f32 + support }
     }
 }
 
@@ -107,7 +94,7 @@ impl ConvexBrush {
     /// Creates an axis-aligned box from its lowest and highest corners, in units.
     pub fn cuboid(min: [f64; 3], max: [f64; 3]) -> ConvexBrush {
         let distances = (0..3).flat_map(|axis| [max[axis], -min[axis]]);
-        let facets = axes().zip(distances).map(|(normal, distance)| Facet { normal, distance });
+        let facets = AXES.into_iter().zip(distances).map(|(normal, distance)| Facet { normal, distance });
         ConvexBrush { facets: facets.collect() }
     }
 
@@ -118,12 +105,23 @@ impl ConvexBrush {
 
     /// Returns the faces that the origin of `hull` must stay outside of.
     pub(crate) fn faces_for(&self, hull: SolidHull) -> impl Iterator<Item = HullFace> {
-        self.facets.iter().map(move |facet| facet.face_for(hull))
+        // In single precision throughout, as in Half-Life.
+        self.facets.iter().map(move |facet| {
+            let normal = Vec3::from_array(facet.normal.map(|n| n as f32));
+            let support = normal.abs().dot(hull.half_extent_units());
+            HullFace { normal, distance: facet.distance as f32 + support }
+        })
     }
 
     /// Returns a box outside which no sweep of `hull` can hit this brush.
     pub(crate) fn bounds_for(&self, hull: SolidHull) -> Bounds {
-        let grown: Vec<Facet> = self.facets.iter().map(|facet| facet.moved_out(hull)).collect();
+        let half = hull.half_extent_units().to_array();
+        // Each plane moves out by the support of the hull.
+        let move_out = |facet: &Facet| {
+            let support: f64 = std::iter::zip(facet.normal, half).map(|(n, half)| n.abs() * f64::from(half)).sum();
+            Facet { normal: facet.normal, distance: facet.distance + support }
+        };
+        let grown: Vec<Facet> = self.facets.iter().map(move_out).collect();
         Bounds::of_convex(&grown)
     }
 }
@@ -205,21 +203,12 @@ impl Bounds {
     }
 }
 
-/// Returns the six axis directions.
-pub(crate) fn axes() -> impl Iterator<Item = [f64; 3]> {
-    (0..6).map(|side| {
-        let mut axis = [0.0; 3];
-        axis[side / 2] = if side % 2 == 0 { 1.0 } else { -1.0 };
-        axis
-    })
-}
-
 /// Returns the lowest and the highest corner of a box; `None` if the planes form another solid, or none. Most brushes are
 /// boxes, and need no search for corners.
 fn corners_of_box(planes: &[Facet]) -> Option<[[f64; 3]; 2]> {
     let mut corners = [[0.0; 3]; 2];
     let mut across_axes = 0;
-    for (side, axis) in axes().enumerate() {
+    for (side, axis) in AXES.into_iter().enumerate() {
         let across = || planes.iter().filter(|plane| plane.normal == axis);
         across_axes += across().count();
         let distance = across().map(|plane| plane.distance).reduce(f64::min)?;
@@ -232,7 +221,7 @@ fn corners_of_box(planes: &[Facet]) -> Option<[[f64; 3]; 2]> {
 
 /// Returns the planes of a cube around everything, which give open brushes corners too.
 pub(crate) fn cut_planes(distance: f64) -> impl Iterator<Item = Facet> {
-    axes().map(move |normal| Facet { normal, distance })
+    AXES.into_iter().map(move |normal| Facet { normal, distance })
 }
 
 /// Returns the points where three planes meet behind all others. Points within `tolerance_units` of a plane count as

@@ -69,11 +69,14 @@ where
     let clients = (0..scenario.players).map(|_| open_local(0)).collect::<Result<Vec<_>, _>>()?;
     let lateness = std::thread::scope(|scope| {
         let (records, recorded) = sync_channel(WAITING_RECORDS);
-        let ran = session.start::<G>(scope, rules, &server, &clients, records).and_then(|running| {
+        let ran = session.start::<G>(scope, rules, &server, &clients, records).and_then(|(server, players)| {
             let main_loop =
                 MainLoop { clock: session.clock, counters: &session.counters, stop, ending: &session.ending };
             main_loop.run(sink, &recorded);
-            running.finish()
+            let players: Vec<_> = players.into_iter().map(wait_for).collect();
+            let lateness = wait_for(server);
+            players.into_iter().collect::<Result<(), LiveError>>()?;
+            lateness
         });
         // If some threads could not be started, this ends the ones that run.
         session.ending.store(true, Ordering::Relaxed);
@@ -97,13 +100,11 @@ struct Loopback {
     over: AtomicBool,
 }
 
-/// The threads of the server and of the clients.
-struct SessionThreads<'scope> {
-    server: ScopedJoinHandle<'scope, Result<Vec<u32>, LiveError>>,
-    players: Vec<ScopedJoinHandle<'scope, Result<(), LiveError>>>,
-}
+/// A thread of the session, with its result.
+type SessionThread<'scope, T> = ScopedJoinHandle<'scope, Result<T, LiveError>>;
 
 impl Loopback {
+    /// Starts the threads of the server and of the clients. The server's returns the lateness of each tick.
     fn start<'scope, 'env, G>(
         &'env self,
         scope: &'scope Scope<'scope, 'env>,
@@ -111,7 +112,7 @@ impl Loopback {
         server: &Arc<UdpSocket>,
         clients: &[Arc<UdpSocket>],
         records: SyncSender<Record>,
-    ) -> Result<SessionThreads<'scope>, LiveError>
+    ) -> Result<(SessionThread<'scope, Vec<u32>>, Vec<SessionThread<'scope, ()>>), LiveError>
     where
         G: Bots + Netcode,
     {
@@ -120,7 +121,6 @@ impl Loopback {
         let serving = ServerSetup {
             places: self.header.players.len() as u16,
             seed: self.header.seed,
-            hears: false,
             settings: Arc::clone(&self.settings),
             clock: self.clock,
             outbound: Outbound { socket: Arc::clone(server), delays: Some(posts.clone()) },
@@ -152,7 +152,7 @@ impl Loopback {
             let work = move || self.ends_with(self.join_and_play::<G>(socket, records, rules, &bots));
             players.push(spawn(scope, "client", work)?);
         }
-        Ok(SessionThreads { server, players })
+        Ok((server, players))
     }
 
     fn join_and_play<G: Bots + Netcode>(
@@ -181,16 +181,6 @@ impl Loopback {
     fn ends_with<T>(&self, result: T) -> T {
         self.ending.store(true, Ordering::Relaxed);
         result
-    }
-}
-
-impl SessionThreads<'_> {
-    /// Waits for all threads. Returns the first error.
-    fn finish(self) -> Result<Vec<u32>, LiveError> {
-        let players: Vec<_> = self.players.into_iter().map(wait_for).collect();
-        let lateness = wait_for(self.server);
-        players.into_iter().collect::<Result<(), LiveError>>()?;
-        lateness
     }
 }
 

@@ -88,7 +88,6 @@ where
             let serving = ServerSetup {
                 places: header.players.len() as u16,
                 seed: header.seed,
-                hears: true,
                 settings,
                 clock,
                 outbound: Outbound { socket: Arc::clone(&socket), delays: None },
@@ -122,8 +121,6 @@ pub(super) struct ServerSetup<'a> {
     /// The number of players that it waits for.
     pub(super) places: u16,
     pub(super) seed: Seed,
-    /// Whether the server records the packets that it receives. True when some clients may not provide a log.
-    pub(super) hears: bool,
     pub(super) settings: Arc<Settings>,
     pub(super) clock: MonotonicClock,
     pub(super) outbound: Outbound,
@@ -162,11 +159,8 @@ pub(super) fn run<G: Netcode>(serving: ServerSetup<'_>, rules: Arc<G::Rules>) ->
     };
     let mut ends = ServerConnections {
         endpoint: Endpoint::new(options),
-        connections: (0..places).map(|_| None).collect(),
+        slots: (0..places).map(|_| PlayerSlot::new(None)).collect(),
         states: SharedStates::default(),
-        is_ready: vec![false; usize::from(places)],
-        arrived: vec![ArrivedPackets::default(); usize::from(places)],
-        own: vec![OwnSettings::new(); usize::from(places)],
         message_max_bytes: serving.settings.wire.message_max_bytes.unsigned_abs() as usize,
         settings: serving.settings,
         joins: serving.joins,
@@ -192,7 +186,8 @@ pub(super) fn run<G: Netcode>(serving: ServerSetup<'_>, rules: Arc<G::Rules>) ->
     let settings = ends.begin_session()?;
     let tick_hz = settings.server.tick_hz;
     let mut records = serving.records;
-    let heard = (0..places).map(PlayerId).filter(|_| serving.hears);
+    // Remote clients may not provide a log, so the server records the packets that it receives from them.
+    let heard = (0..places).map(PlayerId).filter(|_| ends.joins.is_some());
     let mut server = LiveServer::<G> {
         clock,
         server: G::Server::new(Setup { rules, settings, seed: serving.seed }, places),
@@ -228,19 +223,29 @@ struct LiveServer<'a, G: Netcode> {
     ends: ServerConnections<'a, G::Body>,
 }
 
+/// What the server knows of a player.
+struct PlayerSlot<B> {
+    /// The connection; `None` until the player joins.
+    connection: Option<ServerConnection<B>>,
+    /// Whether the player has confirmed that it is ready.
+    is_ready: bool,
+    arrived: ArrivedPackets,
+    /// The player's own settings.
+    own: OwnSettings,
+}
+
+impl<B> PlayerSlot<B> {
+    fn new(connection: Option<ServerConnection<B>>) -> PlayerSlot<B> {
+        PlayerSlot { connection, is_ready: false, arrived: ArrivedPackets::default(), own: OwnSettings::new() }
+    }
+}
+
 /// The server's ends of all connections, with their socket.
 struct ServerConnections<'a, B> {
     endpoint: Endpoint,
-    /// The connections by player; `None` until a player joins.
-    connections: Vec<Option<ServerConnection<B>>>,
+    slots: Vec<PlayerSlot<B>>,
     /// The entity states that the connections share.
     states: SharedStates<B>,
-    /// Whether each player has confirmed that it is ready.
-    is_ready: Vec<bool>,
-    /// The packets that arrived from each player.
-    arrived: Vec<ArrivedPackets>,
-    /// Each player's own settings.
-    own: Vec<OwnSettings>,
     settings: Arc<Settings>,
     joins: Option<JoinPolicy>,
     message_max_bytes: usize,
@@ -256,7 +261,7 @@ impl<G: Netcode> LiveServer<'_, G> {
     fn handle_datagram(&mut self, from: SocketAddr, bytes: &[u8]) {
         let at = self.clock.stamp();
         if let Some((player, heard)) = self.ends.handle_datagram(at, from, bytes) {
-            let is_new = self.ends.arrived[usize::from(player.0)].insert(heard.packet.number);
+            let is_new = self.ends.slot(player).arrived.insert(heard.packet.number);
             self.ends.counters.count_server(|report| {
                 report.received += u64::from(is_new);
                 report.repeated += u64::from(!is_new);
@@ -307,7 +312,7 @@ impl<B: Body> ServerConnections<'_, B> {
         let granted = welcome::grant(asked, player, &self.settings, joins.limits);
         let welcome = joins.welcome.granting(&self.settings, player, granted.clone()).ok()?.encode().ok()?;
         let reply = self.endpoint.welcome(player, welcome)?;
-        self.own[usize::from(player.0)] = granted;
+        self.slot(player).own = granted;
         Some(reply)
     }
 
@@ -316,8 +321,8 @@ impl<B: Body> ServerConnections<'_, B> {
         self.running = true;
         self.endpoint.close();
         let mut settings = (*self.settings).clone();
-        for (player, own) in (0..).map(PlayerId).zip(&self.own) {
-            settings = with_own(&settings, player, own).map_err(WelcomeError::from)?;
+        for (player, slot) in (0..).map(PlayerId).zip(&self.slots) {
+            settings = with_own(&settings, player, &slot.own).map_err(WelcomeError::from)?;
         }
         if let Some(joins) = &self.joins {
             // If the receiver has ended, the session is over.
@@ -327,17 +332,18 @@ impl<B: Body> ServerConnections<'_, B> {
     }
 
     fn begin(&mut self, now: Micros, player: PlayerId, key: Key) {
-        let mut connection = ServerConnection::new(key, player, self.connections.len() as u16, now);
+        let mut connection = ServerConnection::new(key, player, self.slots.len() as u16, now);
         connection.limit_messages(self.message_max_bytes);
         (self.accept_input)(&mut connection);
-        self.connections[usize::from(player.0)] = Some(connection);
-        self.is_ready[usize::from(player.0)] = false;
-        self.arrived[usize::from(player.0)] = ArrivedPackets::default();
-        self.own[usize::from(player.0)].clear();
+        *self.slot(player) = PlayerSlot::new(Some(connection));
+    }
+
+    fn slot(&mut self, player: PlayerId) -> &mut PlayerSlot<B> {
+        &mut self.slots[usize::from(player.0)]
     }
 
     fn handle_player_datagram(&mut self, now: Micros, player: PlayerId, bytes: &[u8]) -> Option<ServerEvent> {
-        let connection = self.connections[usize::from(player.0)].as_mut()?;
+        let connection = self.slots[usize::from(player.0)].connection.as_mut()?;
         connection
             .handle_datagram(now, bytes)
             .inspect_err(|_| self.counters.count_server(|report| report.refused += 1))
@@ -346,12 +352,15 @@ impl<B: Body> ServerConnections<'_, B> {
 
     /// Sends a waiting client the number of ready players. Once the session runs, snapshots replace this message.
     fn handle_waiting(&mut self, player: PlayerId, said: ReadyCount) {
-        self.is_ready[usize::from(player.0)] = said.ready > 0;
+        self.slot(player).is_ready = said.ready > 0;
         if said.ready > 0 {
             self.endpoint.keep(player);
         }
-        let waiting = ReadyCount { ready: self.ready(), places: self.connections.len() as u16 };
-        if let Some(connection) = self.connections[usize::from(player.0)].as_mut().filter(|_| !self.running) {
+        let waiting = ReadyCount { ready: self.ready(), places: self.slots.len() as u16 };
+        if self.running {
+            return;
+        }
+        if let Some(connection) = &mut self.slot(player).connection {
             connection.send_waiting(waiting);
             self.transmit(player);
         }
@@ -368,8 +377,8 @@ impl<B: Body> ServerConnections<'_, B> {
             RequestKind::Game { .. } => None,
         };
         let answer = Notice::RequestAck { request: number, answer: Vec::new() };
-        for (index, connection) in self.connections.iter_mut().enumerate() {
-            let Some(connection) = connection else { continue };
+        for (index, slot) in self.slots.iter_mut().enumerate() {
+            let Some(connection) = &mut slot.connection else { continue };
             let answer = (index == usize::from(player.0)).then_some(&answer);
             for notice in said.iter().chain(answer) {
                 // The queue is full only when a client has not acked anything for long.
@@ -381,21 +390,21 @@ impl<B: Body> ServerConnections<'_, B> {
 
     /// Returns the number of players who have a slot and are ready.
     fn ready(&self) -> u16 {
-        let ready = self.endpoint.players().filter(|player| self.is_ready[usize::from(player.0)]).count() as u16;
+        let ready = self.endpoint.players().filter(|player| self.slots[usize::from(player.0)].is_ready).count() as u16;
         self.counters.lock().ready = ready.into();
         ready
     }
 
     /// Returns the players without a slot. Once the session runs, these are the players who have left.
     fn absent(&self) -> impl Iterator<Item = PlayerId> {
-        let players = (0..self.connections.len() as u16).map(PlayerId);
+        let players = (0..self.slots.len() as u16).map(PlayerId);
         players.filter(|player| self.endpoint.address(*player).is_none())
     }
 
     /// Frees the slots of players who have been silent for too long.
     fn expire(&mut self, now: Micros) {
         let is_silent = |player: &PlayerId| {
-            let connection = self.connections[usize::from(player.0)].as_ref();
+            let connection = self.slots[usize::from(player.0)].connection.as_ref();
             connection.is_some_and(|connection| connection.silent_for(now) > TIMEOUT)
         };
         let silent: Vec<PlayerId> = self.endpoint.players().filter(is_silent).collect();
@@ -407,7 +416,7 @@ impl<B: Body> ServerConnections<'_, B> {
     fn say_farewell(&mut self, now: Micros) {
         let players: Vec<PlayerId> = self.endpoint.players().collect();
         for player in players {
-            if let Some(connection) = &mut self.connections[usize::from(player.0)] {
+            if let Some(connection) = &mut self.slot(player).connection {
                 connection.send_disconnect(LeaveReason::Done);
             }
             self.transmit(player);
@@ -417,7 +426,7 @@ impl<B: Body> ServerConnections<'_, B> {
 
     /// Sends the connection's queued datagrams that have no recorded time.
     fn transmit(&mut self, player: PlayerId) {
-        let Some(connection) = &mut self.connections[usize::from(player.0)] else { return };
+        let Some(connection) = &mut self.slots[usize::from(player.0)].connection else { return };
         let address = self.endpoint.address(player);
         while let Some(datagram) = connection.poll_transmit() {
             if let Some(to) = address {
@@ -429,7 +438,7 @@ impl<B: Body> ServerConnections<'_, B> {
 
 impl<B: Body> ServerEnds<B> for ServerConnections<'_, B> {
     fn pack(&mut self, _at: Micros, player: PlayerId, snapshot: &mut Snapshot<B>) -> PackedSnapshot<B> {
-        let Some(connection) = self.connections[usize::from(player.0)].as_mut() else {
+        let Some(connection) = self.slots[usize::from(player.0)].connection.as_mut() else {
             return PackedSnapshot::whole(snapshot, None);
         };
         let queued = connection.send_snapshot(snapshot, &mut self.states);
@@ -449,7 +458,7 @@ impl<B: Body> ServerEnds<B> for ServerConnections<'_, B> {
     }
 
     fn send(&mut self, at: Micros, player: PlayerId, _snapshot: Snapshot<B>) {
-        let Some(connection) = &mut self.connections[usize::from(player.0)] else { return };
+        let Some(connection) = &mut self.slots[usize::from(player.0)].connection else { return };
         let address = self.endpoint.address(player);
         while let Some(datagram) = connection.poll_transmit() {
             if let Some(to) = address {

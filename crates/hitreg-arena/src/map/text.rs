@@ -3,7 +3,7 @@
 use glam::Vec3;
 use quake_map::{Entity, TextParseError};
 
-use crate::brush::{Bounds, BrushError, ConvexBrush, Facet, axes, corners_of, cross, cut_planes, dot};
+use crate::brush::{AXES, Bounds, BrushError, ConvexBrush, Facet, corners_of, cross, cut_planes, dot};
 use crate::map::{ArenaMap, BellPlace, MOST_BRUSHES, MOST_SIDES, MapSource, Props, SpawnPoint, Teleporter};
 use crate::solid::SolidHull;
 
@@ -325,7 +325,7 @@ fn closed_brush(mut sides: Vec<Facet>) -> Result<ConvexBrush, ShapeError> {
     if corners.iter().any(|at| at.iter().any(|n| n.abs() > REACH_UNITS)) {
         return Err(ShapeError::TooLarge);
     }
-    for axis in axes() {
+    for axis in AXES {
         if !sides.iter().any(|side| dot(side.normal, axis) > 1.0 - 1e-9) {
             let distance = corners.iter().map(|at| dot(*at, axis)).fold(f64::NEG_INFINITY, f64::max);
             sides.push(Facet { normal: axis, distance });

@@ -16,7 +16,7 @@ use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::{EntityId, Micros, PlayerId, Seed};
 use hitreg_netcode::game::Simulate as _;
 use hitreg_netcode::link::{LinkModel, LinkWithOutages, ModelledLink};
-use hitreg_netcode::pipeline::{ClientPipeline, ServerPipeline, Setup};
+use hitreg_netcode::pipeline::{ServerPipeline, Setup};
 use hitreg_netcode::server::Server;
 use hitreg_netcode::session::{Intruder, Links, Machine, Observer};
 use hitreg_netcode::settings::Settings;
@@ -54,16 +54,16 @@ impl Experiment {
     /// # Errors
     /// When the script cannot be played.
     pub(super) fn play_saying_results(&self, player: u16) -> Result<(SessionWatch, usize), ClaimError> {
-        let (prepared, mut seen) = (self.prepare(&SceneVariant::default())?, SessionWatch::default());
+        let prepared = self.prepare(&SceneVariant::default())?;
         let results = ShotConfirmations::default();
         let telling = Some((PlayerId(player), results.clone()));
-        let input = match self.is_off {
-            false => prepared.played::<Server<Arena>>(&mut seen, telling, |_| {})?,
-            true => prepared.played::<TrustingServer>(&mut seen, telling, |machine| {
-                machine.server().believe(results.clone());
+        let seen = match self.is_off {
+            false => prepared.watch_with::<Server<Arena>>(telling, |_| {})?,
+            true => prepared.watch_with::<TrustingServer>(telling, |machine| {
+                machine.server().results = results.clone();
             })?,
         };
-        Ok((prepared.inspected(seen, input), results.heard()))
+        Ok((seen, results.heard()))
     }
 
     /// Plays the scene with a listener that sees all datagrams.
@@ -71,9 +71,8 @@ impl Experiment {
     /// # Errors
     /// When the script cannot be played.
     pub(super) fn play_overheard(&self, listener: Box<dyn Intruder>) -> Result<SessionWatch, ClaimError> {
-        let (prepared, mut seen) = (self.prepare(&SceneVariant::default())?, SessionWatch::default());
-        let input = prepared.played::<Server<Arena>>(&mut seen, None, |machine| machine.add_intruder(listener))?;
-        Ok(prepared.inspected(seen, input))
+        let prepared = self.prepare(&SceneVariant::default())?;
+        prepared.watch_with::<Server<Arena>>(None, |machine| machine.add_intruder(listener))
     }
 
     /// Plays a variant of the scene.
@@ -145,14 +144,6 @@ impl ScriptedSession {
 }
 
 impl PreparedExperiment {
-    fn inspected(&self, mut seen: SessionWatch, input: ScriptedInput) -> SessionWatch {
-        let [from, to] = self.scene.inspect_ms.unwrap_or([0.0, self.scene.seconds * 1000.0]);
-        seen.meant = input.meant;
-        seen.players = self.scene.players.len() as u16;
-        seen.inspect = (Micros::from_ms_f64(from), Micros::from_ms_f64(to));
-        seen
-    }
-
     /// Plays the scene for an observer.
     ///
     /// # Errors
@@ -163,9 +154,22 @@ impl PreparedExperiment {
 
     /// Plays the scene and returns its events.
     fn watch(&self) -> Result<SessionWatch, ClaimError> {
+        self.watch_with::<Server<Arena>>(None, |_| {})
+    }
+
+    /// Like [`PreparedExperiment::played`], but returns the events.
+    fn watch_with<S: ServerPipeline<Arena>>(
+        &self,
+        telling: Option<(PlayerId, ShotConfirmations)>,
+        make_ready: impl FnOnce(&mut Machine<Arena, LinkWithOutages, PartialClient, S>),
+    ) -> Result<SessionWatch, ClaimError> {
         let mut seen = SessionWatch::default();
-        let input = self.play(&mut seen)?;
-        Ok(self.inspected(seen, input))
+        let input = self.played(&mut seen, telling, make_ready)?;
+        let [from, to] = self.scene.inspect_ms.unwrap_or([0.0, self.scene.seconds * 1000.0]);
+        seen.meant = input.meant;
+        seen.players = self.scene.players.len() as u16;
+        seen.inspect = (Micros::from_ms_f64(from), Micros::from_ms_f64(to));
+        Ok(seen)
     }
 
     /// Plays the scene with a player 0 that claims to have made its usercmds so many ms later than it did.
@@ -189,15 +193,11 @@ impl PreparedExperiment {
         let links = scene.players.iter().enumerate().map(|(p, player)| links(&player.link, seed, p as u64)).collect();
         let setup = Setup { rules: Arc::clone(rules), settings: Arc::clone(settings), seed };
         let client = |setup, player| {
-            let client = PartialClient::new(setup, player);
-            let client = match &telling {
-                Some((teller, results)) if *teller == player => client.say_results(results.clone()),
-                Some(_) | None => client,
-            };
-            match *client_leaves_out {
-                Some(part) if player == PlayerId(0) => client.leave_out(part),
-                Some(_) | None => client,
-            }
+            let results = telling.as_ref().filter(|(teller, _)| *teller == player).map(|(_, results)| results.clone());
+            let part = client_leaves_out.filter(|_| player == PlayerId(0));
+            let mut client = PartialClient::without(part, setup, player);
+            client.results = results;
+            client
         };
         let mut machine = Machine::<Arena, LinkWithOutages, PartialClient, S>::with_clients(&setup, links, client);
         make_ready(&mut machine);

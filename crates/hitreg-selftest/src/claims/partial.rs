@@ -66,26 +66,31 @@ pub(crate) struct PartialClient {
     /// The newest snapshot received.
     newest: SnapshotSeq,
     /// Records which of its shots hit on its own screen, to be sent to the server.
-    results: Option<ShotConfirmations>,
+    pub(super) results: Option<ShotConfirmations>,
     /// The bodies already received, for a client that receives constant fields only once.
     known: SortedSet<(EntityId, u32)>,
 }
 
 impl PartialClient {
-    pub(super) fn say_results(mut self, results: ShotConfirmations) -> PartialClient {
-        self.results = Some(results);
-        self
-    }
-
-    pub(crate) fn leave_out(mut self, part: ClientPart) -> PartialClient {
-        self.part = Some(part);
-        if part == ClientPart::SharedWeapons {
-            let mut rules = (*self.setup.rules).clone();
+    /// Creates a client that omits this part.
+    pub(crate) fn without(part: Option<ClientPart>, mut setup: Setup<Arena>, player: PlayerId) -> PartialClient {
+        if part == Some(ClientPart::SharedWeapons) {
+            let mut rules = (*setup.rules).clone();
             rules.weapons[WeaponId::Pistol as usize].interval_ms /= 2;
-            self.setup.rules = Arc::new(rules);
-            self.client = Client::new(self.setup.clone(), self.player);
+            setup.rules = Arc::new(rules);
         }
-        self
+        PartialClient {
+            client: Client::new(setup.clone(), player),
+            setup,
+            player,
+            part,
+            effects: VecDeque::new(),
+            in_flight: VecDeque::new(),
+            packets: 0,
+            newest: SnapshotSeq(0),
+            results: None,
+            known: SortedSet::new(),
+        }
     }
 
     /// Returns the snapshot without constant fields, except in bodies that appear for the first time.
@@ -122,18 +127,7 @@ impl PartialClient {
 
 impl ClientPipeline<Arena> for PartialClient {
     fn new(setup: Setup<Arena>, player: PlayerId) -> PartialClient {
-        PartialClient {
-            client: Client::new(setup.clone(), player),
-            setup,
-            player,
-            part: None,
-            effects: VecDeque::new(),
-            in_flight: VecDeque::new(),
-            packets: 0,
-            newest: SnapshotSeq(0),
-            results: None,
-            known: SortedSet::new(),
-        }
+        PartialClient::without(None, setup, player)
     }
 
     fn number_from(&mut self, first: CommandSeq) {
@@ -308,7 +302,8 @@ impl ShotConfirmations {
 pub(super) struct TrustingServer {
     server: Server<Arena>,
     rules: Arc<ArenaRules>,
-    results: ShotConfirmations,
+    /// The received results that it believes.
+    pub(super) results: ShotConfirmations,
     /// The number of received results that it has processed.
     taken: usize,
     /// Results of shots that are not judged yet. A result may arrive together with its usercmd.
@@ -320,11 +315,6 @@ pub(super) struct TrustingServer {
 }
 
 impl TrustingServer {
-    /// Starts to believe the received results.
-    pub(super) fn believe(&mut self, results: ShotConfirmations) {
-        self.results = results;
-    }
-
     fn act_on_what_was_told(&mut self) {
         let sent = self.results.heard.lock().map_or_else(|_| Vec::new(), |heard| heard[self.taken..].to_vec());
         self.taken += sent.len();

@@ -13,7 +13,7 @@ use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::{CommandSeq, Hz, Micros, PlayerId, Seed, SnapshotSeq, Tick};
 use hitreg_log::usercmd::Input;
 use hitreg_netcode::link::{LinkModel, LinkWithOutages, ModelledLink};
-use hitreg_netcode::pipeline::{ClientFrameOutput, ClientPipeline as _, Event, JudgedShot, Limit, Setup};
+use hitreg_netcode::pipeline::{ClientFrameOutput, Event, JudgedShot, Limit, Setup};
 use hitreg_netcode::session::scenario::Scenario;
 use hitreg_netcode::session::{
     BotInput, InputSource, Intruder, Links, Machine, Observer, PlayerScreen, RecordSink, SessionEvent, SessionRecorder,
@@ -82,11 +82,8 @@ impl SoakMaps {
         let setup = Setup { rules: Arc::clone(rules), settings: Arc::clone(&settings), seed };
         let links = (0..).zip(&plan.players).map(|(index, player)| links(player, seed, index)).collect();
         let client = |setup, player| {
-            let client = PartialClient::new(setup, player);
-            match plan.lie {
-                Some(lie) if player == PlayerId(0) => client.leave_out(ClientPart::Truth(lie)),
-                Some(_) | None => client,
-            }
+            let lie = plan.lie.filter(|_| player == PlayerId(0));
+            PartialClient::without(lie.map(ClientPart::Truth), setup, player)
         };
         let mut machine = Machine::<Arena, LinkWithOutages, PartialClient>::with_clients(&setup, links, client);
         if plan.lie.is_some() {
