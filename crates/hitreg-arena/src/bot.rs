@@ -194,7 +194,8 @@ impl ArenaBot {
         // Each life begins with the next weapon, so that a short session uses them all.
         self.favourite = WeaponId::ALL[(usize::from(self.me.0) + own.teleports as usize) % WeaponId::ALL.len()];
         self.choose_at = now + Micros::from_ms(4_000);
-        self.hand.start_from(own.viewangles);
+        // The body's view, after a teleport or respawn.
+        self.hand.view = own.viewangles.truncate();
         self.legs.forget();
         self.foe = None;
     }
@@ -208,7 +209,11 @@ impl ArenaBot {
         let hides = now.0 < self.cover_until.0 && self.legs.is_under_way();
         if let Some(foe) = seen.filter(|_| !hides) {
             self.legs.forget();
-            let best_units = best_distance(own.weapon);
+            let best_units = match own.weapon {
+                WeaponId::Pistol => 420.0,
+                WeaponId::Shotgun => 160.0,
+                WeaponId::Launcher => 380.0,
+            };
             return self.legs.dance(rules, own, foe.body.origin, best_units, now, &mut self.rng);
         }
         if !self.legs.is_under_way() && now.0 >= self.cover_until.0 {
@@ -299,15 +304,6 @@ impl Bots for Arena {
     }
 }
 
-/// Returns the best distance for a weapon, in units.
-fn best_distance(weapon: WeaponId) -> f32 {
-    match weapon {
-        WeaponId::Pistol => 420.0,
-        WeaponId::Shotgun => 160.0,
-        WeaponId::Launcher => 380.0,
-    }
-}
-
 /// Returns the point to aim at: the body as drawn, or the predicted position of the feet for a rocket.
 fn aim_point(rules: &ArenaRules, own: &ArenaBody, foe: &Foe, height_units: f32) -> Vec3 {
     let body = &foe.body;
@@ -363,11 +359,6 @@ impl BotAim {
             flick_gain: 1.0,
             flicks: false,
         }
-    }
-
-    /// Adopts the body's view, after a teleport or respawn.
-    fn start_from(&mut self, viewangles: Vec3) {
-        self.view = Vec2::new(viewangles.x, viewangles.y);
     }
 
     /// Turns towards `wanted` and returns the remaining error in degrees.

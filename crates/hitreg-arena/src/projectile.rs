@@ -9,12 +9,12 @@ use glam::Vec3;
 use crate::body::{ArenaBody, BodyKind};
 use crate::game::ArenaEffect;
 use crate::rules::{ArenaRules, Muzzle};
-use crate::shot::{ArenaFire, axes, generic_wound, hurt};
+use crate::shot::{ArenaFire, Hitgroup, axes, hurt};
 use crate::solid::{Solid, SolidHull, SweepContact, SweepHit, sweep_box};
 use crate::state::{ArenaWorld, ProjectileFlight};
 use crate::step::is_obstacle;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
-use hitreg_netcode::game::{Reason, ShotVerdict, WorldSink};
+use hitreg_netcode::game::{DamageShare, Reason, ShotVerdict, WorldSink};
 
 /// How long an arrow sticks where it hit, in µs. This is longer than the announcement may take to any client.
 const STICKS_US: u32 = 2_000_000;
@@ -242,4 +242,9 @@ fn sweep_projectile(
         nearest = nearest.nearer(sweep_box(min, max, SweepContact::Entity(*id), SolidHull::Point, from, to));
     }
     nearest
+}
+
+/// Returns a wound of no specific part of the body.
+fn generic_wound(target: EntityId, damage: i32) -> DamageShare {
+    DamageShare { target, hitgroup: Hitgroup::Generic as u8, damage, pellets: 1 }
 }

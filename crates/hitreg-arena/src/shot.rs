@@ -12,7 +12,7 @@ use crate::state::ArenaWorld;
 use hitreg_log::rng::Rng;
 use hitreg_log::units::{CommandSeq, EntityId, PlayerId, Seed};
 use hitreg_log::usercmd::Usercmd;
-use hitreg_netcode::game::{DamageShare, Judge, Reason, Scene, ShotVerdict, WorldSink};
+use hitreg_netcode::game::{DamageShare, Judge, Reason, ShotVerdict, WorldSink};
 
 /// One shot, with everything that judging it needs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,23 +34,6 @@ pub struct ArenaFire {
 }
 
 impl ArenaFire {
-    pub(crate) fn by(
-        rules: &ArenaRules,
-        scene: &Scene<'_, ArenaBody>,
-        body: &ArenaBody,
-        command: &Usercmd,
-    ) -> ArenaFire {
-        ArenaFire {
-            shooter: scene.player,
-            weapon: body.weapon,
-            flies: matches!(rules.weapon(body.weapon).shot, Muzzle::Rocket { .. } | Muzzle::Arrow { .. }),
-            muzzle: body.eye(),
-            viewangles: body.viewangles,
-            seed: scene.seed,
-            command: command.seq,
-        }
-    }
-
     /// Returns the line of aim.
     pub(crate) fn centre(&self) -> Ray {
         Ray { from: self.muzzle, direction: axes(self.viewangles).forward }
@@ -162,7 +145,11 @@ impl Ray {
     /// Returns the nearest part of a body on the ray, and its distance in units. Of two equally near parts, returns the
     /// upper one.
     fn first_part(&self, body: &ArenaBody) -> Option<(Hitgroup, f32)> {
-        if !self.may_meet(body) {
+        const HALF_DIAGONAL_UNITS: f32 = 43.0;
+        let to_body = body.origin - self.from;
+        let along = to_body.dot(self.direction).max(0.0);
+        // Most bodies are farther from the line than a hull's half diagonal.
+        if (to_body - self.direction * along).length_squared() > HALF_DIAGONAL_UNITS * HALF_DIAGONAL_UNITS {
             return None;
         }
         let mut first: Option<(Hitgroup, f32)> = None;
@@ -175,14 +162,6 @@ impl Ray {
             }
         }
         first
-    }
-
-    /// Returns false for bodies farther from the line than a hull's half diagonal.
-    fn may_meet(&self, body: &ArenaBody) -> bool {
-        const HALF_DIAGONAL_UNITS: f32 = 43.0;
-        let to_body = body.origin - self.from;
-        let along = to_body.dot(self.direction).max(0.0);
-        (to_body - self.direction * along).length_squared() <= HALF_DIAGONAL_UNITS * HALF_DIAGONAL_UNITS
     }
 
     /// Returns the distance at which the ray enters a box: 0 from inside, `None` when it misses.
@@ -359,11 +338,6 @@ pub(crate) fn hurt(
     if let Some(killer) = world.entity_mut(shooter.entity()).filter(|_| dies) {
         killer.frags = killer.frags.saturating_add(if own { -1 } else { 1 });
     }
-}
-
-/// Returns a wound of no specific part of the body.
-pub(crate) fn generic_wound(target: EntityId, damage: i32) -> DamageShare {
-    DamageShare { target, hitgroup: Hitgroup::Generic as u8, damage, pellets: 1 }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::body::ArenaBody;
 use crate::brush::Bounds;
 use crate::game::ArenaEffect;
 use crate::pmove::{MoveEvent, eye_height_units, pmove};
-use crate::rules::{ArenaRules, WeaponId};
+use crate::rules::{ArenaRules, Muzzle, WeaponId};
 use crate::shot::ArenaFire;
 use crate::solid::{Solid, SolidHull, SweepContact, SweepHit, sweep_box};
 use crate::world::NearbyBrushes;
@@ -130,7 +130,15 @@ pub(crate) fn wield(
             WeaponId::Launcher => ArenaEffect::Launcher,
         };
         out.effect(shot.by(me, body.origin));
-        out.fire(ArenaFire::by(rules, scene, body, command));
+        out.fire(ArenaFire {
+            shooter: scene.player,
+            weapon: body.weapon,
+            flies: matches!(rules.weapon(body.weapon).shot, Muzzle::Rocket { .. } | Muzzle::Arrow { .. }),
+            muzzle: body.eye(),
+            viewangles: body.viewangles,
+            seed: scene.seed,
+            command: command.seq,
+        });
     } else if (asks_to_reload || loaded == 0) && can_reload {
         body.reload_ms = rules.weapon(body.weapon).reload_ms;
         out.effect(ArenaEffect::Reload.by(me, body.origin));

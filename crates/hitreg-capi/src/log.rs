@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use ::hitreg_log::record::{
     ArrivalRecord, CellKind, Effect, Execution, FieldSchema, FrameRecord, NumberForm, PlayerRecords, Presence, Reason,
-    Session, ShotRecord, TextCode, UnknownColumn, UnknownKind, UnknownRecords, cells_of,
+    Session, ShotRecord, TextCode, UnknownColumn, UnknownKind, cells_of,
 };
 use ::hitreg_log::recorder::{USERCMD_BYTES, usercmd_bytes};
 use ::hitreg_log::sorted::SortedMap;
@@ -314,35 +314,19 @@ fn value(number: i64, form: NumberForm, is_text: bool, texts: &SortedMap<TextCod
     }
 }
 
-/// Returns for each column whether it holds texts.
-fn text_columns(kind: &UnknownKind) -> Vec<bool> {
-    let is_text = |field: &FieldSchema| field.kind == CellKind::Text;
-    kind.columns.iter().map(|name| kind.field(name).is_some_and(is_text)).collect()
-}
-
-/// Returns the values of a row, except those of one column. The texts must outlive them.
-fn values_of(
-    records: &UnknownRecords,
-    row: usize,
-    (is_text, texts): (&[bool], &SortedMap<TextCode, CString>),
-    without: Option<usize>,
-) -> Vec<hitreg_value> {
-    let columns = records.columns.iter().enumerate().filter(|(place, _)| Some(*place) != without);
-    let value = |(place, column): (usize, &UnknownColumn)| {
-        value(column.values[row], column.form, is_text.get(place) == Some(&true), texts)
-    };
-    columns.map(value).collect()
-}
-
 fn custom(kind: &UnknownKind, session: &Session, texts: &SortedMap<TextCode, CString>) -> CustomTable {
     let mut table = CustomTable { name: kind.name.clone(), series: SortedMap::new() };
     let at = kind.columns.iter().position(|name| name == "at_us");
+    let is_text = |field: &FieldSchema| field.kind == CellKind::Text;
+    let is_text: Vec<bool> = kind.columns.iter().map(|name| kind.field(name).is_some_and(is_text)).collect();
     for records in session.unknown.iter().filter(|records| records.kind == kind.name) {
-        let is_text = text_columns(kind);
-        for (place, series) in records.series.iter().enumerate() {
-            let at_us = at.and_then(|at| records.columns.get(at)).map_or(0, |column| column.values[place]);
-            let row = UnknownRow { at_us, values: values_of(records, place, (&is_text, texts), at) };
-            table.series.entry(*series).or_default().push(row);
+        for (row, series) in records.series.iter().enumerate() {
+            let at_us = at.and_then(|at| records.columns.get(at)).map_or(0, |column| column.values[row]);
+            let columns = records.columns.iter().enumerate().filter(|(place, _)| Some(*place) != at);
+            let value = |(place, column): (usize, &UnknownColumn)| {
+                value(column.values[row], column.form, is_text.get(place) == Some(&true), texts)
+            };
+            table.series.entry(*series).or_default().push(UnknownRow { at_us, values: columns.map(value).collect() });
         }
     }
     table

@@ -103,6 +103,9 @@ struct Loopback {
 /// A thread of the session, with its result.
 type SessionThread<'scope, T> = ScopedJoinHandle<'scope, Result<T, LiveError>>;
 
+/// The threads of the server and of the clients.
+type SessionThreads<'scope> = (SessionThread<'scope, Vec<u32>>, Vec<SessionThread<'scope, ()>>);
+
 impl Loopback {
     /// Starts the threads of the server and of the clients. The server's returns the lateness of each tick.
     fn start<'scope, 'env, G>(
@@ -112,7 +115,7 @@ impl Loopback {
         server: &Arc<UdpSocket>,
         clients: &[Arc<UdpSocket>],
         records: SyncSender<Record>,
-    ) -> Result<(SessionThread<'scope, Vec<u32>>, Vec<SessionThread<'scope, ()>>), LiveError>
+    ) -> Result<SessionThreads<'scope>, LiveError>
     where
         G: Bots + Netcode,
     {

@@ -15,7 +15,7 @@ use std::thread::Scope;
 use serde::Serialize;
 
 use crate::LiveError;
-use crate::session::{LatenessSummary, LiveSink, MonotonicClock, SAVE_EVERY, SHOW_EVERY, SessionRates};
+use crate::session::{LatenessSummary, LiveSink, MonotonicClock, SessionRates, Upkeep};
 use crate::socket::{LOOK_UP_EVERY, open, open_towards, read, run_at_once, spawn, wait_for};
 use hitreg_log::record::{EventTime, Record};
 use hitreg_log::sorted::SortedMap;
@@ -136,6 +136,26 @@ pub fn proxy(
     })
 }
 
+/// Returns the progress of a session that began at `began`.
+fn rates(
+    listener: &dyn SessionListener,
+    began: Option<Micros>,
+    now: Micros,
+    (datagrams, bytes): (u64, u64),
+) -> SessionRates {
+    let heard = listener.heard();
+    let seconds = began.map_or(now, |began| now - began).as_s_f64().max(0.1);
+    SessionRates {
+        at: began.map(|began| now - began),
+        ready: heard.players,
+        places: 0,
+        usercmds_per_s: heard.usercmds as f64 / seconds,
+        ticks_per_s: 0.0,
+        datagrams_per_s: datagrams as f64 / seconds,
+        bytes_per_s: bytes as f64 / seconds,
+    }
+}
+
 /// Decodes forwarded datagrams into records.
 struct ProxyRecorder<'a> {
     clock: MonotonicClock,
@@ -154,7 +174,7 @@ impl ProxyRecorder<'_> {
         length: Option<Micros>,
         stop: &AtomicBool,
     ) -> Result<(), LiveError> {
-        let (mut show_at, mut save_at) = (Micros::ZERO, SAVE_EVERY);
+        let mut upkeep = Upkeep::default();
         let mut traffic = (0_u64, 0_u64);
         let mut kept = ControlFlow::Continue(());
         while kept.is_continue() && !stop.load(Ordering::Relaxed) {
@@ -167,14 +187,7 @@ impl ProxyRecorder<'_> {
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
             }
             let now = self.clock.now();
-            if now >= show_at {
-                show_at = now + SHOW_EVERY;
-                self.sink.show(&self.rates(now, traffic));
-            }
-            if now >= save_at && kept.is_continue() {
-                save_at = now + SAVE_EVERY;
-                kept = self.sink.every_second();
-            }
+            kept = upkeep.run(self.sink, now, kept, || rates(self.listener, self.began, now, traffic));
             if let (Some(began), Some(length)) = (self.began, length)
                 && now - began >= length
             {
@@ -182,20 +195,6 @@ impl ProxyRecorder<'_> {
             }
         }
         Ok(())
-    }
-
-    fn rates(&self, now: Micros, (datagrams, bytes): (u64, u64)) -> SessionRates {
-        let heard = self.listener.heard();
-        let seconds = self.began.map_or(now, |began| now - began).as_s_f64().max(0.1);
-        SessionRates {
-            at: self.began.map(|began| now - began),
-            ready: heard.players,
-            places: 0,
-            usercmds_per_s: heard.usercmds as f64 / seconds,
-            ticks_per_s: 0.0,
-            datagrams_per_s: datagrams as f64 / seconds,
-            bytes_per_s: bytes as f64 / seconds,
-        }
     }
 
     fn handle_datagram(&mut self, seen: &ForwardedDatagram) -> Result<ControlFlow<()>, LiveError> {

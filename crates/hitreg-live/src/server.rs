@@ -27,7 +27,7 @@ use hitreg_netcode::session::sequence::{self, PackedSnapshot, ServerEnds};
 use hitreg_netcode::session::{SessionRecorder, SynthError};
 use hitreg_netcode::settings::Settings;
 use hitreg_netcode::wire::{
-    ClientRequest, Endpoint, EndpointOptions, IncomingMessage, Key, LeaveReason, Notice, ReadyCount, RequestKind,
+    ClientRequest, Endpoint, EndpointOptions, IncomingMessage, LeaveReason, Notice, ReadyCount, RequestKind,
     ServerConnection, ServerEvent, SharedStates,
 };
 
@@ -289,17 +289,23 @@ impl<B: Body> ServerConnections<'_, B> {
         match self.endpoint.handle_datagram(at, from, bytes) {
             IncomingMessage::Reply(reply) => self.outbound.send(from, &reply),
             IncomingMessage::Joined { player, key, asked, reply, .. } => {
-                self.begin(at, player, key);
+                let mut connection = ServerConnection::new(key, player, self.slots.len() as u16, at);
+                connection.limit_messages(self.message_max_bytes);
+                (self.accept_input)(&mut connection);
+                *self.slot(player) = PlayerSlot::new(Some(connection));
                 let own = self.grant(player, &asked);
                 self.outbound.send(from, &own.unwrap_or(reply));
             }
-            IncomingMessage::Connection(player) => match self.handle_player_datagram(at, player, bytes)? {
-                ServerEvent::Packet(heard) => return Some((player, heard)).filter(|_| self.running),
-                ServerEvent::Waiting(said) => self.handle_waiting(player, said),
-                ServerEvent::Left(_) => self.endpoint.free(at, player),
-                ServerEvent::Request(request) => self.answer(player, request),
-                ServerEvent::AskedAgain => {}
-            },
+            IncomingMessage::Connection(player) => {
+                match self.slot(player).connection.as_mut()?.handle_datagram(at, bytes) {
+                    Ok(ServerEvent::Packet(heard)) => return Some((player, heard)).filter(|_| self.running),
+                    Ok(ServerEvent::Waiting(said)) => self.handle_waiting(player, said),
+                    Ok(ServerEvent::Left(_)) => self.endpoint.free(at, player),
+                    Ok(ServerEvent::Request(request)) => self.answer(player, request),
+                    Ok(ServerEvent::AskedAgain) => {}
+                    Err(_) => self.counters.count_server(|report| report.refused += 1),
+                }
+            }
             IncomingMessage::Ignored(_) => self.counters.count_server(|report| report.refused += 1),
         }
         None
@@ -331,23 +337,8 @@ impl<B: Body> ServerConnections<'_, B> {
         Ok(Arc::new(settings))
     }
 
-    fn begin(&mut self, now: Micros, player: PlayerId, key: Key) {
-        let mut connection = ServerConnection::new(key, player, self.slots.len() as u16, now);
-        connection.limit_messages(self.message_max_bytes);
-        (self.accept_input)(&mut connection);
-        *self.slot(player) = PlayerSlot::new(Some(connection));
-    }
-
     fn slot(&mut self, player: PlayerId) -> &mut PlayerSlot<B> {
         &mut self.slots[usize::from(player.0)]
-    }
-
-    fn handle_player_datagram(&mut self, now: Micros, player: PlayerId, bytes: &[u8]) -> Option<ServerEvent> {
-        let connection = self.slots[usize::from(player.0)].connection.as_mut()?;
-        connection
-            .handle_datagram(now, bytes)
-            .inspect_err(|_| self.counters.count_server(|report| report.refused += 1))
-            .ok()
     }
 
     /// Sends a waiting client the number of ready players. Once the session runs, snapshots replace this message.

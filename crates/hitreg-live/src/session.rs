@@ -268,9 +268,42 @@ impl Counters {
 }
 
 /// The interval between progress updates.
-pub(super) const SHOW_EVERY: Micros = Micros::from_ms(100);
+const SHOW_EVERY: Micros = Micros::from_ms(100);
 /// The interval between saves of the log.
-pub(super) const SAVE_EVERY: Micros = Micros::from_s(1);
+const SAVE_EVERY: Micros = Micros::from_s(1);
+
+/// The progress updates and the saves of a session.
+pub(super) struct Upkeep {
+    show_at: Micros,
+    save_at: Micros,
+}
+
+impl Default for Upkeep {
+    fn default() -> Upkeep {
+        Upkeep { show_at: Micros::ZERO, save_at: SAVE_EVERY }
+    }
+}
+
+impl Upkeep {
+    /// Shows the progress and saves the log when it is time. Returns `kept`, or the result of a save.
+    pub(super) fn run(
+        &mut self,
+        sink: &mut dyn LiveSink,
+        now: Micros,
+        kept: ControlFlow<()>,
+        rates: impl FnOnce() -> SessionRates,
+    ) -> ControlFlow<()> {
+        if now >= self.show_at {
+            self.show_at = now + SHOW_EVERY;
+            sink.show(&rates());
+        }
+        if now >= self.save_at && kept.is_continue() {
+            self.save_at = now + SAVE_EVERY;
+            return sink.every_second();
+        }
+        kept
+    }
+}
 
 /// The main thread of a live session. It passes on the records of all threads, saves them once a second, and reports
 /// progress.
@@ -309,7 +342,7 @@ impl MainLoop<'_> {
 
     /// Passes records on until all their senders have ended.
     pub(super) fn run(&self, sink: &mut dyn LiveSink, recorded: &Receiver<Record>) {
-        let (mut show_at, mut save_at) = (Micros::ZERO, SAVE_EVERY);
+        let mut upkeep = Upkeep::default();
         let mut kept = ControlFlow::Continue(());
         loop {
             match recorded.recv_timeout(LOOK_UP_EVERY) {
@@ -318,14 +351,7 @@ impl MainLoop<'_> {
                 Err(RecvTimeoutError::Disconnected) => return,
             }
             let now = self.clock.now();
-            if now >= show_at {
-                show_at = now + SHOW_EVERY;
-                sink.show(&SessionRates::new(self.counters, now));
-            }
-            if now >= save_at && kept.is_continue() {
-                save_at = now + SAVE_EVERY;
-                kept = sink.every_second();
-            }
+            kept = upkeep.run(sink, now, kept, || SessionRates::new(self.counters, now));
             if kept.is_break() || self.stop.load(Ordering::Relaxed) {
                 self.ending.store(true, Ordering::Relaxed);
             }

@@ -84,11 +84,7 @@ impl Welcome {
     /// Creates the welcome for the session of a server's log.
     pub(super) fn new(header: &SessionHeader, session: SessionId, length: Micros) -> Result<Welcome, WelcomeError> {
         let settings = Settings::from_pairs(&header.settings)?;
-        let usual = match &header.preset {
-            Some(name) => Settings::preset(name)?,
-            None => Settings::default(),
-        };
-        let usual = usual.to_pairs();
+        let usual = preset(header.preset.as_deref())?.to_pairs();
         Ok(Welcome {
             session,
             map: header.map.clone(),
@@ -136,10 +132,7 @@ impl Welcome {
         if !(1..=Micros((SECONDS_MAX * 1e6) as i64).0).contains(&self.length.0) {
             return refuse("the length in µs", self.length.0);
         }
-        let mut settings = match &self.preset {
-            Some(name) => Settings::preset(name)?,
-            None => Settings::default(),
-        };
+        let mut settings = preset(self.preset.as_deref())?;
         for (key, value) in &self.changed {
             settings.set(key, value)?;
         }
@@ -170,6 +163,10 @@ impl Welcome {
             Err(WelcomeError::OtherRules { map: header.map })
         }
     }
+}
+
+fn preset(name: Option<&str>) -> Result<Settings, SettingError> {
+    name.map_or_else(|| Ok(Settings::default()), Settings::preset)
 }
 
 /// Returns the settings with a player's own settings applied.

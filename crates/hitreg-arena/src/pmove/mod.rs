@@ -77,7 +77,6 @@ struct PlayerMove<'a, W, F> {
     side_units_s: f32,
     pitch_deg: f32,
     yaw_deg: f32,
-    msec: u8,
     frame_s: f32,
 }
 
@@ -155,7 +154,27 @@ pub fn pmove(
     input: &Input,
     on: &mut impl FnMut(MoveEvent),
 ) -> ArenaBody {
-    let mut mover = PlayerMove::new(vars, world, state, input, on);
+    let (forward_units_s, side_units_s) = within_speed(input, vars.maxspeed);
+    let msec = u16::from(input.msec);
+    let now = ArenaBody {
+        origin: without_nan(state.origin),
+        velocity: without_nan(state.velocity),
+        duck_time_ms: state.duck_time_ms.saturating_sub(msec),
+        step_time_ms: state.step_time_ms.saturating_sub(msec),
+        ..*state
+    };
+    let mut mover = PlayerMove {
+        vars,
+        world,
+        on,
+        now,
+        buttons: input.buttons,
+        forward_units_s,
+        side_units_s,
+        pitch_deg: input.viewangles.x,
+        yaw_deg: yaw_within_half_turn(input.viewangles.y),
+        frame_s: (f64::from(input.msec) * 0.001) as f32,
+    };
     mover.run();
     mover.now
 }
@@ -166,26 +185,8 @@ struct WishMove {
     speed: f32,
 }
 
-impl<'a, W: Solid, F: FnMut(MoveEvent)> PlayerMove<'a, W, F> {
-    fn new(vars: &'a MoveVars, world: &'a W, state: &ArenaBody, input: &Input, on: &'a mut F) -> Self {
-        let (forward_units_s, side_units_s) = within_speed(input, vars.maxspeed);
-        PlayerMove {
-            vars,
-            world,
-            on,
-            now: ArenaBody { origin: without_nan(state.origin), velocity: without_nan(state.velocity), ..*state },
-            buttons: input.buttons,
-            forward_units_s,
-            side_units_s,
-            pitch_deg: input.viewangles.x,
-            yaw_deg: yaw_within_half_turn(input.viewangles.y),
-            msec: input.msec,
-            frame_s: (f64::from(input.msec) * 0.001) as f32,
-        }
-    }
-
+impl<W: Solid, F: FnMut(MoveEvent)> PlayerMove<'_, W, F> {
     fn run(&mut self) {
-        self.run_timers();
         let probe = self.probe_ground();
         if probe.is_some_and(|probe| !probe.start_solid) {
             // The player is not stuck, so the probe is valid.
@@ -224,11 +225,6 @@ impl<'a, W: Solid, F: FnMut(MoveEvent)> PlayerMove<'a, W, F> {
             self.now.velocity.z = 0.0;
         }
         self.land();
-    }
-
-    fn run_timers(&mut self) {
-        self.now.duck_time_ms = self.now.duck_time_ms.saturating_sub(u16::from(self.msec));
-        self.now.step_time_ms = self.now.step_time_ms.saturating_sub(u16::from(self.msec));
     }
 
     fn sweep(&self, from: Vec3, to: Vec3) -> SweepHit {

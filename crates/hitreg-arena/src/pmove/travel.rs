@@ -165,19 +165,15 @@ impl<W: Solid, F: FnMut(MoveEvent)> PlayerMove<'_, W, F> {
             return;
         }
         self.now.on_ground = false;
-        self.slow_mad_hops();
-        self.put_foot_down(true);
-        self.now.velocity.z = JUMP_UNITS_S;
-        self.fall_for_half_a_frame_after();
-        (self.on)(MoveEvent::Jumped);
-    }
-
-    fn slow_mad_hops(&mut self) {
         let limit = HOP_LIMIT * self.vars.maxspeed;
         let speed = self.now.velocity.length();
         if limit > 0.0 && speed > limit {
             self.now.velocity *= (f64::from(limit / speed) * HOP_KEEPS) as f32;
         }
+        self.put_foot_down(true);
+        self.now.velocity.z = JUMP_UNITS_S;
+        self.fall_for_half_a_frame_after();
+        (self.on)(MoveEvent::Jumped);
     }
 
     /// Moves for one frame in the air.

@@ -84,9 +84,7 @@ fn self_contained(seen: &SessionWatch) -> NamedFigures {
 fn authoritative(seen: &SessionWatch) -> NamedFigures {
     let mut off = Vec::new();
     for frame in seen.inspected(0) {
-        let last = seen.newest_for(0, frame.at);
-        let sent = last.and_then(|last| body_of(&last.bodies, 1));
-        if let Some((sent, drawn)) = sent.zip(frame.drawn(1)) {
+        if let Some((sent, drawn)) = seen.newest_body(0, frame.at, 1).zip(frame.drawn(1)) {
             off.push(f64::from(sent.origin.distance(drawn.body.origin)));
         }
     }
@@ -115,9 +113,7 @@ fn simulated(seen: &SessionWatch) -> NamedFigures {
         let at = placed.by.map_or(frame.at + Micros::from_ms(60), |by| by.at);
         let truth = seen.ticks.get(seen.ticks.partition_point(|tick| tick.at <= at).saturating_sub(1));
         let truth = truth.and_then(|tick| Some((tick.at, body_of(&tick.bodies, id.0)?)));
-        let last = seen.newest_for(0, frame.at);
-        let sent = last.and_then(|last| body_of(&last.bodies, id.0));
-        let (Some((then, truth)), Some(sent)) = (truth, sent) else { continue };
+        let (Some((then, truth)), Some(sent)) = (truth, seen.newest_body(0, frame.at, id.0)) else { continue };
         let falls = |body: &ArenaBody| !body.on_ground && body.velocity != Vec3::ZERO;
         if falls(sent) && falls(truth) && sent.teleports == truth.teleports {
             let truth = truth.origin + truth.velocity * (at - then).as_s_f64() as f32;

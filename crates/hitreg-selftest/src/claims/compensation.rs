@@ -100,8 +100,7 @@ fn moves_nobody([with, without]: [&SessionWatch; 2]) -> NamedFigures {
 fn stance_and_life([ducked, died]: [&SessionWatch; 2]) -> NamedFigures {
     let shots = |seen: &SessionWatch| seen.shots_of(SHOOTER).count();
     let now_ducked = ducked.shots.iter().all(|shot| {
-        let tick = ducked.ticks.iter().find(|tick| tick.at == shot.at);
-        tick.and_then(|tick| body_of(&tick.bodies, RUNNER)).is_some_and(|body| body.ducked)
+        ducked.tick_at(shot.at).and_then(|tick| body_of(&tick.bodies, RUNNER)).is_some_and(|body| body.ducked)
     });
     let found_dead = died.shots_of(SHOOTER);
     let found_dead = found_dead.filter(|shot| shot.verdict.reason == Reason::AlreadyDead).count();
@@ -289,7 +288,7 @@ fn exposure(experiment: &Experiment, variant: &str) -> Result<CoverHits, ClaimEr
 
 /// Returns the angle, in degrees, between where the runner looks and the shooter at the time of a shot.
 fn off_view_deg(seen: &SessionWatch, shot: &ObservedShot) -> Option<f64> {
-    let tick = seen.ticks.iter().find(|tick| tick.at == shot.at)?;
+    let tick = seen.tick_at(shot.at)?;
     let runner = body_of(&tick.bodies, RUNNER)?;
     Some(f64::from(angle_off(runner.origin, looking(runner.viewangles), shot.muzzle).to_degrees()))
 }

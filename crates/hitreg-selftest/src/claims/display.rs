@@ -161,7 +161,7 @@ fn teleport_distance([far, near]: [&SessionWatch; 2]) -> NamedFigures {
 /// Returns, for each frame, the distance between where the mover is drawn and where the last update has it.
 fn ahead_of_last(seen: &SessionWatch) -> Vec<f64> {
     let ahead = |frame: &ObservedFrame| {
-        let last = body_of(&seen.newest_for(VIEWER, frame.at)?.bodies, MOVER)?;
+        let last = seen.newest_body(VIEWER, frame.at, MOVER)?;
         Some(f64::from(frame.drawn(MOVER)?.body.origin.distance(last.origin)))
     };
     seen.inspected(VIEWER).filter_map(ahead).collect()

@@ -105,7 +105,7 @@ fn computed_once(seen: &SessionWatch) -> NamedFigures {
     });
     let rewound = seen.shots.iter().filter(|shot| shot.rewound_by > Micros::ZERO).count();
     let changed = seen.received.iter().filter(|snapshot| {
-        let then = seen.ticks.iter().find(|tick| tick.at == snapshot.server_time);
+        let then = seen.tick_at(snapshot.server_time);
         then.is_none_or(|tick| {
             tick.bodies.iter().zip(&snapshot.bodies).any(|((a, body), (b, sent))| {
                 let mut body = *body;

@@ -138,7 +138,10 @@ impl ClientPipeline<Arena> for PartialClient {
         self.newest = self.newest.max(snapshot.seq);
         match self.part {
             Some(ClientPart::ClientOnlyState) => self.begin_anew(now, snapshot),
-            Some(ClientPart::TeleportFlag) => self.client.handle_snapshot(now, &unmarked(snapshot)),
+            Some(ClientPart::TeleportFlag) => {
+                let unmarked = with_bodies(snapshot, |_, body| ArenaBody { teleports: 0, ..*body });
+                self.client.handle_snapshot(now, &unmarked)
+            }
             Some(ClientPart::Warnings) => {
                 self.client.handle_snapshot(now, &Snapshot { warnings: Vec::new(), ..snapshot.clone() })
             }
@@ -146,7 +149,15 @@ impl ClientPipeline<Arena> for PartialClient {
                 let withheld = self.without_constants(snapshot);
                 self.client.handle_snapshot(now, &withheld)
             }
-            Some(ClientPart::Kinds) => self.client.handle_snapshot(now, &falling(snapshot, self.player.entity())),
+            Some(ClientPart::Kinds) => {
+                // All players except the own one become apples.
+                let own = self.player.entity();
+                let falling = with_bodies(snapshot, |id, body| match body.kind {
+                    BodyKind::Player if id != own => ArenaBody { kind: BodyKind::Apple, ..*body },
+                    _ => *body,
+                });
+                self.client.handle_snapshot(now, &falling)
+            }
             Some(ClientPart::FirstRunMark | ClientPart::Honesty | ClientPart::SharedWeapons | ClientPart::Truth(_))
             | None => self.client.handle_snapshot(now, snapshot),
         }
@@ -206,19 +217,6 @@ impl ClientPipeline<Arena> for PartialClient {
     fn predicted(&self) -> Option<&ArenaBody> {
         self.client.predicted()
     }
-}
-
-/// Returns the snapshot without teleport marks.
-fn unmarked(snapshot: &Snapshot<ArenaBody>) -> Snapshot<ArenaBody> {
-    with_bodies(snapshot, |_, body| ArenaBody { teleports: 0, ..*body })
-}
-
-/// Returns the snapshot with all players except the own one replaced by apples.
-fn falling(snapshot: &Snapshot<ArenaBody>, own: EntityId) -> Snapshot<ArenaBody> {
-    with_bodies(snapshot, |id, body| match body.kind {
-        BodyKind::Player if id != own => ArenaBody { kind: BodyKind::Apple, ..*body },
-        _ => *body,
-    })
 }
 
 fn with_bodies(

@@ -119,10 +119,9 @@ fn visible_objects(experiment: &Experiment) -> Result<NamedFigures, ClaimError> 
     let lost = sent.iter().filter(|sent| sent.is_in_sight && !sent.is_sent).count();
     let after: Vec<f64> = sent.iter().filter(|t| t.is_sent).filter_map(|t| Some(t.hidden_for?.as_ms_f64())).collect();
     let back = sent.windows(2).filter(|pair| !pair[0].is_sent && pair[1].is_sent).count();
-    let drawn = seen.inspected(0).filter(|frame| {
-        let known = seen.newest_for(0, frame.at).is_some_and(|snapshot| body_of(&snapshot.bodies, 1).is_some());
-        !known && frame.drawn.iter().any(|(id, _)| id.0 == 1)
-    });
+    let drawn = seen
+        .inspected(0)
+        .filter(|frame| seen.newest_body(0, frame.at, 1).is_none() && frame.drawn.iter().any(|(id, _)| id.0 == 1));
     let far = experiment.play_variant("distance")?;
     let away: Vec<(bool, f64)> = told_of(&far)
         .filter_map(|snapshot| {
@@ -182,7 +181,7 @@ fn full_packets(seen: &SessionWatch) -> NamedFigures {
     let mut updates = 0;
     for snapshot in told_of(seen) {
         updates += 1;
-        let Some(tick) = seen.ticks.iter().find(|tick| tick.at == snapshot.server_time) else { continue };
+        let Some(tick) = seen.tick_at(snapshot.server_time) else { continue };
         for player in 0..players {
             let (sent, truth) = (body_of(&snapshot.bodies, player as u16), body_of(&tick.bodies, player as u16));
             let is_stale = sent.map(|body| body.origin) != truth.map(|body| body.origin);

@@ -168,6 +168,16 @@ impl SessionWatch {
         self.received_by(player).filter(|snapshot| snapshot.at <= at).max_by_key(|snapshot| snapshot.seq)
     }
 
+    /// Returns an entity's body in the newest snapshot that one player has at a time.
+    pub(super) fn newest_body(&self, player: u16, at: Micros, entity: u16) -> Option<&ArenaBody> {
+        body_of(&self.newest_for(player, at)?.bodies, entity)
+    }
+
+    /// Returns the tick at this time.
+    pub(super) fn tick_at(&self, at: Micros) -> Option<&ObservedTick> {
+        self.ticks.iter().find(|tick| tick.at == at)
+    }
+
     /// Returns the snapshots that one player received.
     pub(super) fn received_by(&self, player: u16) -> impl DoubleEndedIterator<Item = &ObservedSnapshot> {
         self.received.iter().filter(move |snapshot| snapshot.player.0 == player)

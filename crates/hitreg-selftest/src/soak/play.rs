@@ -77,7 +77,14 @@ impl SoakMaps {
     fn play_within(&self, plan: &SoakPlan, bounds: &Settings) -> Result<SoakSession, SynthError> {
         let PreparedMap { rules, routes } = if plan.in_orchard { &self.orchard } else { &self.courtyard };
         let settings = Arc::new(plan.settings());
-        let header = header(plan, rules, &settings)?;
+        let scenario = Scenario {
+            preset: plan.preset.to_owned(),
+            players: plan.players.len() as u16,
+            seconds: plan.length().as_s_f64(),
+            seed: plan.seed,
+            ..Scenario::default()
+        };
+        let header = SessionHeader { settings: settings.to_pairs(), ..scenario.header::<Arena>(rules)? };
         let seed = Seed(plan.seed);
         let setup = Setup { rules: Arc::clone(rules), settings: Arc::clone(&settings), seed };
         let links = (0..).zip(&plan.players).map(|(index, player)| links(player, seed, index)).collect();
@@ -94,7 +101,9 @@ impl SoakMaps {
         }
         let mut tape = RecordSequence(Vec::new());
         let mut bounds = BoundsObserver::new(&mut tape, plan, bounds);
-        let mut input = PacedBots::new(plan, rules, routes, &settings);
+        let crew = ArenaBot::crew_on(seed, plan.players.len() as u16, routes);
+        let bots = BotInput::of(crew, seed, Arc::clone(rules), &settings);
+        let mut input = PacedBots { bots, players: &plan.players };
         machine.run(ticks(plan, settings.server.tick_hz), &mut input, &mut bounds);
         let bounds = bounds.found;
         let mut session = Session::new(header);
@@ -102,17 +111,6 @@ impl SoakMaps {
         session.put_in_order();
         Ok(SoakSession { session, tape: tape.0, bounds })
     }
-}
-
-fn header(plan: &SoakPlan, rules: &ArenaRules, settings: &Settings) -> Result<SessionHeader, SynthError> {
-    let scenario = Scenario {
-        preset: plan.preset.to_owned(),
-        players: plan.players.len() as u16,
-        seconds: plan.length().as_s_f64(),
-        seed: plan.seed,
-        ..Scenario::default()
-    };
-    Ok(SessionHeader { settings: settings.to_pairs(), ..scenario.header::<Arena>(rules)? })
 }
 
 /// A sink that keeps all records in order.
@@ -151,19 +149,6 @@ fn ticks(plan: &SoakPlan, hz: Hz) -> impl Iterator<Item = Micros> {
 struct PacedBots<'a> {
     bots: BotInput<Arena>,
     players: &'a [PlayerPlan],
-}
-
-impl PacedBots<'_> {
-    fn new<'a>(
-        plan: &'a SoakPlan,
-        rules: &Arc<ArenaRules>,
-        routes: &Arc<RouteGraph>,
-        settings: &Arc<Settings>,
-    ) -> PacedBots<'a> {
-        let seed = Seed(plan.seed);
-        let crew = ArenaBot::crew_on(seed, plan.players.len() as u16, routes);
-        PacedBots { bots: BotInput::of(crew, seed, Arc::clone(rules), settings), players: &plan.players }
-    }
 }
 
 impl InputSource<Arena> for PacedBots<'_> {
