@@ -62,7 +62,6 @@ const ELBOW_ROOM_UNITS: f32 = 40.0;
 
 /// A bot that walks less far than this within [`STUCK_AFTER`] is stuck, in units.
 const STUCK_UNITS: f32 = 24.0;
-
 const STUCK_AFTER: Micros = Micros(600_000);
 
 /// A bot that walks to one stop for longer than this gives it up: an edge is in the way. No way takes so long.

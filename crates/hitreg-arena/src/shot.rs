@@ -148,8 +148,10 @@ impl Ray {
         const HALF_DIAGONAL_UNITS: f32 = 43.0;
         let to_body = body.origin - self.from;
         let along = to_body.dot(self.direction).max(0.0);
+        let off_squared = (to_body - self.direction * along).length_squared();
         // Most bodies are farther from the line than a hull's half diagonal.
-        if (to_body - self.direction * along).length_squared() > HALF_DIAGONAL_UNITS * HALF_DIAGONAL_UNITS {
+        let is_near = off_squared <= HALF_DIAGONAL_UNITS * HALF_DIAGONAL_UNITS;
+        if !is_near {
             return None;
         }
         let mut first: Option<(Hitgroup, f32)> = None;

@@ -418,7 +418,11 @@ unsafe fn push(
         HITREG_TABLE_TICKS => {
             no_series(name, series)?;
             let [tick, hash] = values_of(name, columns, values)?;
-            return Ok(stream.tick(Tick(tick.read_number("tick")?), at, hash.read_hash("hash")?)?);
+            return Ok(stream.tick(
+                Tick(tick.read_number("tick")?),
+                at,
+                hash.read_optional_number("hash")?.map(i64::cast_unsigned),
+            )?);
         }
         HITREG_TABLE_STATES => {
             no_series(name, series)?;

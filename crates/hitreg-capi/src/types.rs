@@ -248,21 +248,22 @@ pub struct hitreg_value {
     pub data: hitreg_value_data,
 }
 
-macro_rules! sized {
-    ($($name:ident $first:literal;)*) => { $(
-        // SAFETY: the struct contains only numbers, `size` first. Its size equals the sum of its fields, so there is no
-        // padding.
-        unsafe impl Sized32 for $name {
-            const FIRST: usize = $first;
-            const NAME: &'static str = stringify!($name);
-        }
-        const _: () = assert!(size_of::<$name>() >= $first, "a struct only grows");
-    )* };
+// SAFETY: the struct contains only numbers, `size` first. Its size equals the sum of its fields, so there is no padding.
+unsafe impl Sized32 for hitreg_options {
+    const FIRST: usize = 24;
+    const NAME: &'static str = "hitreg_options";
 }
-sized! {
-    hitreg_options 24;
-    hitreg_written 40;
+
+// SAFETY: as for `hitreg_options`.
+unsafe impl Sized32 for hitreg_written {
+    const FIRST: usize = 40;
+    const NAME: &'static str = "hitreg_written";
 }
+
+/// A struct only grows.
+const _: () = assert!(
+    size_of::<hitreg_options>() >= hitreg_options::FIRST && size_of::<hitreg_written>() >= hitreg_written::FIRST
+);
 
 const NONE: u16 = HITREG_VALUE_NONE as u16;
 const NUMBER: u16 = HITREG_VALUE_NUMBER as u16;
@@ -395,12 +396,6 @@ impl hitreg_value {
             TEXT => Ok(stream.text(unsafe { text(self.data.text, column) }?)?),
             _ => Err(wrong_kind(column, "a text or a number")),
         }
-    }
-
-    /// Returns the bits of a hash; `None` without a value.
-    #[inline]
-    pub(super) fn read_hash(&self, column: &str) -> Result<Option<u64>, Failure> {
-        if self.kind == NONE { Ok(None) } else { Ok(Some(self.bits(column)?.cast_unsigned())) }
     }
 
     #[inline]

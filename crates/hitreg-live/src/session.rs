@@ -20,6 +20,18 @@ use hitreg_log::units::{Hz, Micros};
 use hitreg_netcode::session::RecordSink;
 use hitreg_netcode::wire::Notice;
 
+/// The most notices kept in a session; further ones are dropped.
+const HEARD_MAX: usize = 10_000;
+
+/// The most records that may wait to be written to the log. When the disk stays too slow, the session blocks.
+pub(super) const WAITING_RECORDS: usize = 1 << 16;
+
+/// The interval between progress updates.
+const SHOW_EVERY: Micros = Micros::from_ms(100);
+
+/// The interval between saves of the log.
+const SAVE_EVERY: Micros = Micros::from_s(1);
+
 /// Receives the records of a live session. All calls come from one thread, and causes come before effects.
 pub trait LiveSink {
     /// Called once before the first record, when the log's header is known. A break ends the session.
@@ -199,12 +211,6 @@ impl SessionRates {
     }
 }
 
-/// The most notices kept in a session; further ones are dropped.
-const HEARD_MAX: usize = 10_000;
-
-/// The most records that may wait to be written to the log. When the disk stays too slow, the session blocks.
-pub(super) const WAITING_RECORDS: usize = 1 << 16;
-
 /// One thread's end of the channel.
 #[derive(Clone, Debug)]
 pub(super) struct RecordSender(pub(super) SyncSender<Record>);
@@ -266,11 +272,6 @@ impl Counters {
         report
     }
 }
-
-/// The interval between progress updates.
-const SHOW_EVERY: Micros = Micros::from_ms(100);
-/// The interval between saves of the log.
-const SAVE_EVERY: Micros = Micros::from_s(1);
 
 /// The progress updates and the saves of a session.
 pub(super) struct Upkeep {

@@ -30,6 +30,9 @@ pub(super) const WAITING_DATAGRAMS: usize = 4096;
 /// The interval at which each thread checks whether the session is over.
 pub(super) const LOOK_UP_EVERY: Duration = Duration::from_millis(50);
 
+/// The most datagrams that may wait for the delaying thread.
+pub(super) const WAITING_IN_TRANSIT: usize = 8192;
+
 /// A datagram and its source address.
 pub(super) type ReceivedDatagram = (SocketAddr, Vec<u8>);
 
@@ -131,9 +134,6 @@ pub(super) fn read_from<'scope, 'env>(
     spawn(scope, "socket", move || read(&socket, DATAGRAM_BYTES_MAX, over, take))?;
     Ok(inbox)
 }
-
-/// The most datagrams that may wait for the delaying thread.
-pub(super) const WAITING_IN_TRANSIT: usize = 8192;
 
 /// Sends datagrams through a socket, either immediately or through modelled links.
 #[derive(Clone, Debug)]

@@ -38,6 +38,19 @@ const DOCUMENT: [(usize, &str, &[&str]); 8] = [
     (0, "0, head orientation", &[]),
 ];
 
+/// Message types.
+const LIVE_FROM_SERVER: u64 = 8;
+const FRAGMENT_FROM_SERVER: u64 = 10;
+
+/// The length of a seal in bytes.
+const SEAL: usize = 4;
+
+/// The length of filter and type in bytes.
+const BEGINNING: usize = 5;
+
+/// The width of an integer's change in bits, by class.
+const WIDTHS: [u32; 8] = [1, 3, 5, 8, 12, 16, 24, 32];
+
 fn update_bitfield(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
     let overheard = DatagramTap::default();
     let seen = experiment.play_overheard(Box::new(overheard.clone()))?;
@@ -129,7 +142,7 @@ impl SessionWatch {
     fn cells(&self, update: &Update) -> Option<Vec<u32>> {
         let mut body = *body_of(&self.since(update.tick).next()?.bodies, update.entity)?;
         body.strip_client_only();
-        Some(cells_of(&body))
+        Some(body.to_cells())
     }
 
     /// Returns, for each update of a kind, the difference in ms between the announced and the real time of application.
@@ -280,12 +293,6 @@ fn cells_named(name: &str) -> impl Iterator<Item = usize> {
     (0..).zip(ArenaBody::fields()).filter(move |(_, field)| is_of(field)).map(|(cell, _)| cell)
 }
 
-fn cells_of(body: &ArenaBody) -> Vec<u32> {
-    let mut cells = vec![0; ArenaBody::CELLS];
-    body.write(&mut cells);
-    cells
-}
-
 fn body(cells: &[u32]) -> Option<ArenaBody> {
     ArenaBody::read(cells).ok()
 }
@@ -325,16 +332,6 @@ pub(super) struct ClientDatagrams {
     /// The number of messages that do not follow the document.
     pub(super) unread: usize,
 }
-
-/// Message types.
-const LIVE_FROM_SERVER: u64 = 8;
-const FRAGMENT_FROM_SERVER: u64 = 10;
-/// The length of a seal in bytes.
-const SEAL: usize = 4;
-/// The length of filter and type in bytes.
-const BEGINNING: usize = 5;
-/// The width of an integer's change in bits, by class.
-const WIDTHS: [u32; 8] = [1, 3, 5, 8, 12, 16, 24, 32];
 
 impl ClientDatagrams {
     pub(super) fn new(positions: CellPositions) -> ClientDatagrams {

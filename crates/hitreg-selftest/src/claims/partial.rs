@@ -27,6 +27,12 @@ use hitreg_netcode::server::Server;
 use hitreg_netcode::session::ClientAsk;
 use hitreg_netcode::wire::RequestKind;
 
+/// The number of results in one message.
+const TOGETHER: usize = 6;
+
+/// The bytes of one result: a usercmd number and an entity id.
+const RESULT_BYTES: usize = 6;
+
 /// The omitted part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -101,8 +107,7 @@ impl PartialClient {
                 return *body;
             }
             let own = id == self.player.entity();
-            let mut cells = vec![0; ArenaBody::CELLS];
-            body.write(&mut cells);
+            let mut cells = body.to_cells();
             for (cell, field) in cells.iter_mut().zip(&fields) {
                 if Arena::category(body, own, field) == Category::Constant {
                     *cell = 0;
@@ -227,11 +232,6 @@ fn with_bodies(
     let frame = Frame { entities: entities.collect(), ..(*snapshot.frame).clone() };
     Snapshot { frame: Arc::new(frame), ..snapshot.clone() }
 }
-
-/// The number of results in one message.
-const TOGETHER: usize = 6;
-/// The bytes of one result: a usercmd number and an entity id.
-const RESULT_BYTES: usize = 6;
 
 /// The shot results of a client by its own screen: the queue of results to send, and the results that the server
 /// received.

@@ -27,6 +27,9 @@ use hitreg_netcode::pipeline::Limit;
 use hitreg_netcode::replay::{LogSurvey, ReplayError, ReplayOptions, ReplayOutput};
 use hitreg_netcode::settings::{InterpolationMode, PredictionMode, Settings, Sizes};
 
+/// Causes of corrections that a player has when alone and without lost usercmds.
+const CAUSED: [&str; 4] = ["knockback", "spawn_or_death", "teleport", "mover"];
+
 /// The result of a check.
 pub(super) type CheckResult = Result<(), BrokenProperty>;
 
@@ -245,9 +248,6 @@ fn view_errors(plan: &SoakPlan, trace: &Trace, exercised: &mut SoakCoverage) -> 
     }
     Ok(())
 }
-
-/// Causes of corrections that a player has when alone and without lost usercmds.
-const CAUSED: [&str; 4] = ["knockback", "spawn_or_death", "teleport", "mover"];
 
 /// Checks the predictions of a player who is alone. If every usercmd of an ack ran once, each ran as predicted. Earlier
 /// losses were corrected by the snapshot that showed them.

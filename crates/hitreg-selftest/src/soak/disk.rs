@@ -15,6 +15,12 @@ use hitreg_log::units::Micros;
 /// The zstd level for headers. A log's usual level would take a third of the time here.
 const QUICK: i32 = 1;
 
+/// The recorder's promise: the most session time that is unwritten at any moment.
+const UNWRITTEN_MOST: Micros = Micros::from_s(1);
+
+/// The approximate length of a log's end after its last records.
+const END_BYTES: usize = 128;
+
 /// A disk with limited room. A write that does not fit stores as much as fits and fails.
 #[derive(Clone)]
 struct Disk {
@@ -47,9 +53,6 @@ impl Write for Disk {
         Ok(())
     }
 }
-
-/// The recorder's promise: the most session time that is unwritten at any moment.
-const UNWRITTEN_MOST: Micros = Micros::from_s(1);
 
 /// Records a session in several ways; all but one of them fail.
 pub(super) fn check(played: &SoakSession, rng: &mut Rng, exercised: &mut SoakCoverage) -> CheckResult {
@@ -172,9 +175,6 @@ fn torn(played: &SoakSession, whole: &[u8], rng: &mut Rng, exercised: &mut SoakC
     exercised.held(Torn);
     Ok(())
 }
-
-/// The approximate length of a log's end after its last records.
-const END_BYTES: usize = 128;
 
 fn flipped(played: &SoakSession, whole: &[u8], rng: &mut Rng, exercised: &mut SoakCoverage) -> CheckResult {
     let mut bytes = whole.to_vec();
