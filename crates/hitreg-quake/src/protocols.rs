@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use crate::bsp::quake3::{Quake3MapError, check_maps};
 use crate::import::ImportFileError;
-use crate::quake3::{Quake3Listener, Quake3MapError, check_maps};
+use crate::quake3::Quake3Listener;
 use hitreg_netcode::protocol::SessionListener;
 
 /// Creates a listener, given the map that will be played, or an archive that holds it.

@@ -6,10 +6,12 @@ use glam::{DVec3, Vec3};
 use super::movement::{PmoveSettings, Quake3PlayerState, flag, kind};
 use super::protocol::{
     ENTITY, ENTITY_CELLS, EntityCells, FieldEncoding, LIST_LENGTH, PLAYER, PLAYER_CELLS, PLAYER_LISTS, PlayerCells,
-    entity, is_same, player, player_list,
+    Quake3Usercmd, entity, is_same, player, player_list,
 };
-use super::trajectory;
-use hitreg_netcode::game::{BadCells, Body, CellKind, Class, ClassId, FieldSchema, Meaning, Scope};
+use hitreg_log::usercmd::Input;
+use hitreg_netcode::game::{
+    BadCells, Body, CellKind, Class, ClassId, FieldSchema, GameInput as _, Meaning, Scope, input,
+};
 
 /// Fields of every body: name, type, scope and meaning.
 #[rustfmt::skip]
@@ -135,10 +137,10 @@ impl Quake3Body {
         for (place, cell) in ENTITY_AT.iter().zip(cells) {
             body.0[*place] = *cell;
         }
-        let (origin, velocity) = trajectory::place(cells, server_time);
+        let (origin, velocity) = place_at(cells, server_time);
         body.put(0, origin);
         body.put(VELOCITY, velocity);
-        body.put(VIEWANGLES, trajectory::angles(cells, server_time));
+        body.put(VIEWANGLES, angles_at(cells, server_time));
         body.0[TELEPORTS] = teleports(cells[entity("e_flags")], previous);
         body.0[ALIVE] = u32::from(cells[entity("e_flags")] & DEAD == 0);
         body
@@ -365,6 +367,100 @@ fn kind_of(wire: FieldEncoding) -> CellKind {
     }
 }
 
+const LINEAR: u32 = 2;
+const LINEAR_STOP: u32 = 3;
+const SINE: u32 = 4;
+const GRAVITY: u32 = 5;
+const GRAVITY_UNITS: f32 = 800.0;
+
+/// Returns position and velocity at a server time in ms.
+fn place_at(cells: &EntityCells, server_time: i32) -> (Vec3, Vec3) {
+    let read = |at: [usize; 3]| Vec3::from_array(at.map(|cell| f32::from_bits(cells[cell])));
+    let base = read([entity("pos.base.x"), entity("pos.base.y"), entity("pos.base.z")]);
+    let delta = read([entity("pos.delta.x"), entity("pos.delta.y"), entity("pos.delta.z")]);
+    let time = (cells[entity("pos.time")], cells[entity("pos.duration")]);
+    evaluate(cells[entity("pos.kind")], time, base, delta, server_time)
+}
+
+/// Returns the angles at a server time in ms, in degrees.
+fn angles_at(cells: &EntityCells, server_time: i32) -> Vec3 {
+    let read = |at: [usize; 3]| Vec3::from_array(at.map(|cell| f32::from_bits(cells[cell])));
+    let base = read([entity("apos.base.x"), entity("apos.base.y"), entity("apos.base.z")]);
+    let delta = read([entity("apos.delta.x"), entity("apos.delta.y"), entity("apos.delta.z")]);
+    let time = (cells[entity("apos.time")], cells[entity("apos.duration")]);
+    evaluate(cells[entity("apos.kind")], time, base, delta, server_time).0
+}
+
+fn evaluate(kind: u32, (start, duration): (u32, u32), base: Vec3, delta: Vec3, server_time: i32) -> (Vec3, Vec3) {
+    let passed_ms = server_time.wrapping_sub(start as i32);
+    let passed_s = passed_ms as f32 * 0.001;
+    match kind {
+        LINEAR => (base + delta * passed_s, delta),
+        LINEAR_STOP => {
+            let whole_ms = duration as i32;
+            let gone_s = passed_ms.min(whole_ms).max(0) as f32 * 0.001;
+            let still = passed_ms >= whole_ms;
+            (base + delta * gone_s, if still { Vec3::ZERO } else { delta })
+        }
+        SINE => {
+            let turn = std::f32::consts::TAU * passed_ms as f32 / (duration as i32).max(1) as f32;
+            let rate = std::f32::consts::TAU * 1000.0 / (duration as i32).max(1) as f32;
+            (base + delta * libm::sinf(turn), delta * libm::cosf(turn) * rate)
+        }
+        GRAVITY => {
+            let fallen = Vec3::new(0.0, 0.0, 0.5 * GRAVITY_UNITS * passed_s * passed_s);
+            (base + delta * passed_s - fallen, delta - Vec3::new(0.0, 0.0, GRAVITY_UNITS * passed_s))
+        }
+        // At rest, or updated by each snapshot, as for players.
+        _ => (base, delta),
+    }
+}
+
+input! {
+    /// A Quake III usercmd.
+    pub struct Quake3Input {
+        msec: u8,
+        viewangles: Vec3,
+        forwardmove: f32,
+        sidemove: f32,
+        upmove: f32,
+        buttons: u16,
+        /// The selected weapon.
+        impulse: u8,
+        /// The server time in the usercmd as sent. Movement runs up to it.
+        sent_time_ms: i32 as Time,
+    }
+}
+
+/// Converts a usercmd. Angles are 65,536ths of a turn, which degrees represent exactly.
+pub(crate) fn input_of(cmd: &Quake3Usercmd, msec: i64) -> Input {
+    let input = Quake3Input {
+        msec: msec.clamp(0, 255) as u8,
+        viewangles: Vec3::from_array(cmd.angles.map(|angle| f32::from(angle as i16) * (360.0 / 65_536.0))),
+        forwardmove: f32::from(cmd.forward),
+        sidemove: f32::from(cmd.right),
+        upmove: f32::from(cmd.up),
+        buttons: cmd.buttons,
+        impulse: cmd.weapon,
+        sent_time_ms: cmd.server_time,
+    };
+    input.write()
+}
+
+/// Converts a usercmd back to the protocol's units, which movement uses.
+pub(crate) fn command_of(input: &Quake3Input) -> Quake3Usercmd {
+    let angle = |degrees: f32| libm::roundf(degrees * (65_536.0 / 360.0)) as i32 as u16;
+    Quake3Usercmd {
+        server_time: input.sent_time_ms,
+        angles: input.viewangles.to_array().map(angle),
+        forward: input.forwardmove as i8,
+        right: input.sidemove as i8,
+        up: input.upmove as i8,
+        buttons: input.buttons,
+        weapon: input.impulse,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -388,5 +484,16 @@ mod tests {
         for (class, body) in Quake3Body::classes().iter().zip([Quake3Body::of_player(&player, settings, 2), body]) {
             assert_eq!((class.fields.len(), &*class.fields[1].name), (body.row().len(), "origin.y"));
         }
+    }
+
+    #[test]
+    fn positions_follow_from_trajectories() {
+        let (base, delta) = (Vec3::new(1.0, 2.0, 3.0), Vec3::new(10.0, 0.0, -20.0));
+        let at = |kind, ms| evaluate(kind, (1000, 2000), base, delta, ms).0;
+        assert_eq!(at(0, 9000), base);
+        assert_eq!(at(LINEAR, 1500), Vec3::new(6.0, 2.0, -7.0));
+        assert_eq!(at(LINEAR_STOP, 9000), Vec3::new(21.0, 2.0, -37.0), "it stops after its time");
+        assert_eq!(at(GRAVITY, 2000), Vec3::new(11.0, 2.0, -417.0));
+        assert!((at(SINE, 1500).x - 11.0).abs() < 1e-4, "a quarter of the way is its end");
     }
 }

@@ -3,12 +3,10 @@
 
 use glam::Vec3;
 
-use super::body::Quake3Body;
-use super::game::{Quake3, Quake3Input, moved};
+use super::body::{Quake3Body, Quake3Input};
 use super::movement::{Quake3PlayerState, SolidShape, flag};
 use super::protocol::{player, player_list};
-use super::rules::Quake3Rules;
-use super::surroundings::around;
+use super::{Quake3, Quake3Rules, around, moved};
 use hitreg_log::units::EntityId;
 use hitreg_log::usercmd::Usercmd;
 use hitreg_netcode::game::{

@@ -5,12 +5,10 @@
 use glam::Vec3;
 
 use super::aim::{FireLines, Weapon, cut, launches, off, weapon_name};
-use super::body::Quake3Body;
-use super::game::{Quake3, Quake3Input, moved};
+use super::body::{Quake3Body, Quake3Input};
 use super::movement::{EntitySolid, MoveWorld, SolidShape};
 use super::protocol::{entity, player};
-use super::rules::Quake3Rules;
-use super::surroundings::{around, box_of};
+use super::{Quake3, Quake3Rules, around, box_of, moved};
 use crate::bsp::quake3::{BoxSweep, contents};
 use hitreg_log::record::{FrameRecord, Session, ShotRecord, SnapshotRecord};
 use hitreg_log::sorted::{SortedMap, SortedSet};

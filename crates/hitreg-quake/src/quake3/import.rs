@@ -3,14 +3,11 @@
 
 use std::io::{BufReader, Read};
 
-use super::body::Quake3Body;
-use super::capture::{CaptureError, CaptureReader};
-use super::demo::DemoReader;
-use super::game::Quake3Input;
-use super::listener::{DeliveryTime, Listener, ListenerCounts};
+use super::Quake3Rules;
+use super::body::{Quake3Body, Quake3Input};
+use super::listener::{DeliveryTime, Listener, ListenerCounts, ServerLog};
 use super::protocol::UndecodedReason;
-use super::rules::Quake3Rules;
-use super::server_log::ServerLog;
+use super::recording::{CaptureError, CaptureReader, DemoReader};
 use crate::bsp::quake3::Quake3MapError;
 use hitreg_log::record::{Origin, PlayerInfo, Record, SessionHeader};
 use hitreg_log::units::{Micros, Seed, named};

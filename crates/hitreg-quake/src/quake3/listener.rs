@@ -7,25 +7,26 @@
 
 mod client;
 mod hits;
-mod seen_events;
-mod ticks;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use serde::Serialize;
 
 use super::body::Quake3Body;
+use super::import::header;
 use super::movement::PmoveSettings;
 use super::protocol::{DecodedDatagram, EntityCells, Gamestate, Quake3Connection, Quake3Snapshot, UndecodedReason};
-use super::rules::{InfoString, Quake3Rules};
-use super::server_log::ServerLog;
+use super::{InfoString, Quake3Rules};
+use crate::bsp::quake3::map_from;
 use client::HeardClient;
-use hitreg_log::record::{ArrivalRecord, Record, ShotRecord, SnapshotRecord, StateRecord};
+use hitreg_log::record::{ArrivalRecord, Origin, Record, SessionHeader, ShotRecord, SnapshotRecord, StateRecord};
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::{EntityId, Micros, PlayerId, Tick};
-use hitreg_netcode::protocol::Direction;
+use hitreg_netcode::protocol::{Direction, HeardCounts, PassingDatagram, SessionListener};
 use hits::HitLog;
-use ticks::NewestTicks;
+
+pub use hits::{DamageLine, ServerLog};
 
 /// Limit of clients, above any server's.
 const MOST_CLIENTS: usize = 64;
@@ -122,7 +123,7 @@ pub(super) enum DeliveryTime {
 }
 
 /// Number of decoding errors to keep.
-const REMEMBERED: usize = 16;
+const REMEMBERED_ERRORS: usize = 16;
 
 impl ClientEntry {
     /// Notes the flags of a snapshot. A client that is active leaves the game only for another level. The server sends
@@ -221,7 +222,7 @@ impl Listener {
         match decoded {
             Err(undecoded) => {
                 self.counts.undecoded += 1;
-                if self.undecoded.len() < REMEMBERED {
+                if self.undecoded.len() < REMEMBERED_ERRORS {
                     self.undecoded.push((client, direction, undecoded));
                 }
             }
@@ -397,5 +398,149 @@ impl Listener {
                 _ => state(Some(player), *number, body()),
             }
         }
+    }
+}
+
+/// How many ticks a snapshot may be late.
+const REMEMBERED_TICKS: usize = 64;
+
+/// The newest ticks by server time.
+#[derive(Debug, Default)]
+pub(super) struct NewestTicks {
+    newest: VecDeque<(i32, Tick, Micros)>,
+    /// The first server time, and the session time at which it was observed.
+    first: Option<(i32, Micros)>,
+}
+
+impl NewestTicks {
+    /// Sets the session time of the first observed server time. Session and server clocks then agree, except for the
+    /// network delay.
+    pub(super) fn begin(&mut self, at: Micros, server_time: i32) {
+        self.first.get_or_insert((server_time, at));
+    }
+
+    /// Returns the tick of a server time in ms; `None` if it is older than all remembered ticks.
+    pub(super) fn of(&mut self, at: Micros, server_time: i32, server_hz: u16) -> Option<Tick> {
+        let (first, _) = *self.first.get_or_insert((server_time, at));
+        let (last_time, last) = self.newest.back().map_or((i32::MIN, Tick(0)), |(time, tick, _)| (*time, *tick));
+        if server_time <= last_time {
+            return self.newest.iter().find(|(time, ..)| *time == server_time).map(|(_, tick, _)| *tick);
+        }
+        // Frames are normally evenly spaced. Otherwise each still gets a number of its own.
+        let passed = (i64::from(server_time) - i64::from(first)).max(0);
+        let even = 1 + passed * i64::from(server_hz) / 1000;
+        let tick = u32::try_from(even).unwrap_or(u32::MAX).max(last.0.saturating_add(1));
+        Some(self.add(at, server_time, Tick(tick)))
+    }
+
+    /// Returns the first tick after a server time, and its session time.
+    pub(super) fn after(&self, server_time: i32) -> Option<(Tick, Micros)> {
+        let after = self.newest.partition_point(|(time, ..)| *time <= server_time);
+        self.newest.get(after).map(|(_, tick, at)| (*tick, *at))
+    }
+
+    /// Returns whether the first observed server time is at most this one.
+    pub(super) fn has_begun(&self, server_time: i32) -> bool {
+        self.first.is_some_and(|(first, _)| first <= server_time)
+    }
+
+    /// Returns the newest server time; `None` before the first tick.
+    pub(super) fn newest(&self) -> Option<i32> {
+        self.newest.back().map(|(time, ..)| *time)
+    }
+
+    fn add(&mut self, at: Micros, server_time: i32, tick: Tick) -> Tick {
+        if self.newest.len() == REMEMBERED_TICKS {
+            self.newest.pop_front();
+        }
+        self.newest.push_back((server_time, tick, at));
+        tick
+    }
+
+    /// Converts a server time in ms to session time.
+    pub(super) fn time(&self, server_time: i32) -> Micros {
+        let (first, at) = self.first.unwrap_or((server_time, Micros::ZERO));
+        at + Micros::from_ms(i64::from(server_time) - i64::from(first))
+    }
+}
+
+/// Observes clients and a server of protocol 71.
+pub struct Quake3Listener {
+    listener: Listener,
+    /// A map, or an archive that contains the session's map.
+    maps: Option<Vec<u8>>,
+    is_begun: bool,
+    /// Why the log has no map.
+    warning: Option<String>,
+}
+
+impl Quake3Listener {
+    /// Returns an observer that takes the level's map from a `.bsp` or a `.pk3`. Without a map it cannot check
+    /// predictions.
+    pub fn new(maps: Option<Vec<u8>>) -> Quake3Listener {
+        Quake3Listener { listener: Listener::new(ServerLog::default()), maps, is_begun: false, warning: None }
+    }
+}
+
+impl SessionListener for Quake3Listener {
+    fn hear(&mut self, passing: &PassingDatagram<'_>, out: &mut dyn FnMut(Record)) {
+        let onward = passing.released.map_or(DeliveryTime::Lost, DeliveryTime::At);
+        self.listener.hear(passing.at, passing.client, passing.direction, passing.bytes, onward, out);
+    }
+
+    fn header(&mut self) -> Option<Result<SessionHeader, String>> {
+        let mut rules = self.listener.rules().filter(|_| !self.is_begun)?.clone();
+        self.is_begun = true;
+        if let Some(maps) = self.maps.take() {
+            match map_from(&maps, &rules.map_name) {
+                Ok(map) => rules.map = Some(map),
+                // The session cannot be played again, so it is recorded without its map.
+                Err(error) => self.warning = Some(format!("no predictions: --map: {error}")),
+            }
+        }
+        // The players are not known yet, so the header lists every possible one.
+        let places: Vec<u16> = (0..rules.places).collect();
+        let origin = Origin::Imported { format: "quake3-proxy".to_owned() };
+        Some(header(&rules, &places, origin).map_err(|error| error.to_string()))
+    }
+
+    fn heard(&self) -> HeardCounts {
+        let counts = self.listener.counts();
+        HeardCounts {
+            datagrams: counts.datagrams,
+            undecoded: counts.undecoded,
+            players: self.listener.players().count() as u64,
+            usercmds: counts.usercmds,
+            snapshots: counts.snapshots,
+            after_level: counts.after_level,
+        }
+    }
+
+    fn warning(&self) -> Option<String> {
+        self.warning.clone()
+    }
+
+    fn finish(&mut self, out: &mut dyn FnMut(Record)) {
+        self.listener.finish(out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_follow_the_servers_time() {
+        let mut ticks = NewestTicks::default();
+        let numbers = [1000, 1050, 1050, 1200, 1201, 1050]
+            .map(|time| ticks.of(Micros(i64::from(time)), time, 20).map(|tick| tick.0));
+        assert_eq!(numbers, [Some(1), Some(2), Some(2), Some(5), Some(6), Some(2)]);
+        assert_eq!(
+            (ticks.of(Micros(9), 1100, 20), ticks.time(1200)),
+            (None, Micros(1000) + Micros::from_ms(200)),
+            "no client received it in time"
+        );
+        assert_eq!((ticks.after(1100), ticks.after(1201)), (Some((Tick(5), Micros(1200))), None));
+        assert_eq!((ticks.newest(), [999, 1000].map(|time| ticks.has_begun(time))), (Some(1201), [false, true]));
     }
 }

@@ -2,21 +2,25 @@
 //! arbitrary bytes do no harm.
 
 mod capture_writer;
-mod huffman_writer;
-mod recordings;
 
+use std::cell::Cell;
+use std::io::{Read, Write};
+
+use glam::Vec3;
 use proptest::prelude::*;
 
-use self::capture_writer::{CaptureWriter, cut_to_wire, own_state, write_entity, write_player, write_usercmd};
-use self::huffman_writer::HuffmanWriter;
-use super::game::Quake3Input;
+use super::body::{Quake3Body, Quake3Input};
+use super::import::{RecordingKind, header, import, survey};
+use super::listener::{Quake3Listener, ServerLog};
+use super::movement::PmoveSettings;
 use super::protocol::{
-    ENTITY, ENTITY_CELLS, EntityCells, HuffmanReader, NO_ENTITY, PLAYER, PLAYER_CELLS, PLAYER_LISTS, PlayerCells,
-    Quake3Usercmd, entity, hash_of_command, player, player_list, read_entity, read_player, read_usercmd,
+    ENTITY, ENTITY_CELLS, EntityCells, Gamestate, HuffmanReader, NO_ENTITY, PLAYER, PLAYER_CELLS, PLAYER_LISTS,
+    PlayerCells, Quake3Usercmd, encode, entity, hash_of_command, player, player_list, read_entity, read_player,
+    read_usercmd,
 };
-use super::{CaptureReader, Quake3Listener, RecordingKind, ServerLog, header, import, survey};
-use crate::quake3::movement::PmoveSettings;
-use crate::quake3::{Quake3, Quake3Body};
+use super::recording::CaptureReader;
+use super::{Quake3, Quake3Rules, box_of};
+use capture_writer::{CaptureWriter, HuffmanWriter, cut_to_wire, own_state, write_entity, write_player, write_usercmd};
 use hitreg_log::record::{Record, Session};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use hitreg_netcode::game::{Body as _, GameInput as _, Reconcile as _, StateRows};
@@ -25,7 +29,7 @@ use hitreg_netcode::protocol::{Direction, PassingDatagram, SessionListener as _}
 #[test]
 fn the_huffman_code_equals_the_engines() {
     // Frequent bytes have short codewords. The sum over all codewords leaves room for the one unused codeword.
-    let length = |byte| super::protocol::huffman::encode(byte).1;
+    let length = |byte| encode(byte).1;
     assert_eq!((length(0), length(1), length(2), length(0xf7)), (2, 5, 7, 11));
     let room: f64 = (0..=255).map(|byte| 0.5f64.powi(length(byte) as i32)).sum();
     assert!(room < 1.0 && room > 0.999, "{room}");
@@ -571,4 +575,92 @@ fn victims_are_known_from_events_without_a_log() {
     let session = session_of(&scribe.capture, &ServerLog::default());
     let hits = session.players[0].judged.iter().map(|hit| (hit.command.0, hit.index, hit.target.map(|id| id.0)));
     assert_eq!(hits.collect::<Vec<_>>(), [(1, 0, Some(3)), (1, 1, Some(5)), (1, 2, None), (1, 3, Some(6))]);
+}
+
+/// Records come out while the recording is still being read, so memory use does not depend on its length.
+#[test]
+fn recordings_are_imported_as_streams() {
+    struct CountingReader<'a>(&'a [u8], &'a Cell<usize>);
+    impl Read for CountingReader<'_> {
+        fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
+            // Reads return a few bytes at a time, so that code cannot assume complete reads.
+            let most = to.len().min(100);
+            let read = self.0.read(&mut to[..most])?;
+            self.1.set(self.1.get() + read);
+            Ok(read)
+        }
+    }
+    let (scribe, none) = (played().0, ServerLog::default());
+    for (source, bytes) in [(RecordingKind::Capture, &scribe.capture), (RecordingKind::Demo, &scribe.demo)] {
+        let (mut whole, mut parts, mut at) = (Vec::new(), Vec::new(), Vec::new());
+        import(source, &bytes[..], &none, &mut |record| whole.push(record)).expect("a recording");
+        let read = Cell::new(0);
+        let took = &mut |record| {
+            parts.push(record);
+            at.push(read.get());
+        };
+        import(source, CountingReader(bytes, &read), &none, took).expect("a recording");
+        assert!(parts == whole && !whole.is_empty(), "{source:?}");
+        assert!(at.windows(2).filter(|pair| pair[0] < pair[1]).count() > 3, "they do not come at the end: {at:?}");
+    }
+}
+
+/// A truncated compressed capture is read up to the truncation, like a plain one.
+#[test]
+fn a_truncated_packed_capture_is_read() {
+    let (scribe, none) = (played().0, ServerLog::default());
+    let mut records = Vec::new();
+    import(RecordingKind::Capture, &scribe.capture[..], &none, &mut |record| records.push(record)).expect("a capture");
+    let mut packer = zstd::stream::write::Encoder::new(Vec::new(), 0).expect("memory");
+    for part in scribe.capture.chunks(500) {
+        packer.write_all(part).expect("memory");
+        packer.flush().expect("memory");
+    }
+    let packed = packer.finish().expect("memory");
+    for short in [packed.len() / 2, packed.len() / 4] {
+        let (mut some, cut) = (Vec::new(), &packed[..packed.len() - short]);
+        import(RecordingKind::Capture, cut, &none, &mut |record| some.push(record)).expect("what there is");
+        let overview = survey(RecordingKind::Capture, cut, &none).expect("what there is");
+        assert!(overview.cut.is_some() && some.len() > 10 && some.len() < records.len(), "{short}: {}", some.len());
+    }
+    // Everything is present except the end marker.
+    let overview = survey(RecordingKind::Capture, &packed[..packed.len() - 1], &none).expect("what there is");
+    assert_eq!(overview.cut, Some(scribe.capture.len() as u64));
+    let nothing = survey(RecordingKind::Capture, &packed[..10], &none).expect_err("nothing of it is there");
+    assert!(nothing.to_string().contains("incomplete frame"), "{nothing}");
+}
+
+/// The seed input of the fuzz targets is such a session.
+#[test]
+fn the_seed_input_of_the_fuzz_targets_is_current() {
+    let scribe = played().0;
+    for (name, made) in [("captures", scribe.capture), ("client-demos", scribe.demo)] {
+        let kept = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/fuzz").join(name).join("000");
+        if std::fs::read(&kept).ok().as_ref() != Some(&made) {
+            let written = std::env::temp_dir().join(format!("hitreg-{name}-{}", std::process::id()));
+            std::fs::write(&written, made).expect("written");
+            panic!("{} differs from the current result, which is in {}", kept.display(), written.display());
+        }
+    }
+}
+
+#[test]
+fn a_box_is_packed_into_one_number() {
+    let (mins, maxs) = box_of(15 | 24 << 8 | 64 << 16);
+    assert_eq!((mins, maxs), (Vec3::new(-15.0, -15.0, -24.0), Vec3::new(15.0, 15.0, 32.0)));
+}
+
+#[test]
+fn settings_come_from_two_strings() {
+    let mut gamestate = Gamestate::default();
+    gamestate.strings.insert(0, b"\\sv_maxclients\\16\\mapname\\oa_dm1\\dmflags\\136".to_vec());
+    gamestate.strings.insert(1, b"\\sv_fps\\40\\pmove_fixed\\1\\pmove_msec\\11\\pmove_float\\1".to_vec());
+    let rules = Quake3Rules::of(&gamestate);
+    assert_eq!((&*rules.map_name, rules.places, rules.server_hz, rules.unlagged), ("oa_dm1", 16, 40, false));
+    let settings = PmoveSettings { float: true, fixed_ms: 11, no_bunny: true, fast_water: false };
+    assert_eq!(PmoveSettings::of(&gamestate), settings);
+    gamestate.strings.insert(1, b"sv_fps\\0".to_vec());
+    assert_eq!(Quake3Rules::of(&gamestate).server_hz, 1, "what is out of bounds is taken to them");
+    gamestate.strings.insert(1, b"\\pmove_fixed\\1\\pmove_msec\\2".to_vec());
+    assert_eq!(PmoveSettings::of(&gamestate).fixed_ms, 8, "what is out of bounds is taken to them");
 }

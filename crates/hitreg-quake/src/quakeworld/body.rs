@@ -3,9 +3,9 @@
 
 use glam::Vec3;
 
+use super::demo::{Mover, OriginWire, OtherPlayer, OwnState};
+use super::movement::{QuakeWorldPlayerState, QuakeWorldUsercmd};
 use crate::bsp::quake::EMPTY;
-use crate::quakeworld::demo::{Mover, OriginWire, OtherPlayer, OwnState};
-use crate::quakeworld::movement::{QuakeWorldPlayerState, QuakeWorldUsercmd};
 use hitreg_log::units::EntityId;
 use hitreg_log::usercmd::Input;
 use hitreg_netcode::game::body;

@@ -4,8 +4,7 @@ use glam::Vec3;
 
 use super::body::{QuakeWorldBody, flag};
 use super::demo::{ORIGIN_STEP, OriginWire, cut_cell};
-use super::movement::pmove::LEAVES_GROUND_SPEED;
-use super::movement::{QuakeWorldPlayerState, Surroundings, offsets};
+use super::movement::{LEAVES_GROUND_SPEED, QuakeWorldPlayerState, Surroundings, offsets};
 use hitreg_netcode::game::PredictionGrade;
 
 /// Largest velocity difference for the grade `Near`, in units/s per axis.
@@ -123,7 +122,7 @@ fn into_cell(value: f32, low: f32, high: f32, far: f32) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::quakeworld::demo::OwnState;
+    use crate::quakeworld::OwnState;
 
     fn recorded(velocity: [i16; 3], wire: OriginWire) -> QuakeWorldBody {
         let own = OwnState {
@@ -159,7 +158,7 @@ mod tests {
 
     #[test]
     fn rounding_into_a_wall_is_undone() {
-        let map = crate::quakeworld::QuakeMap::parse(&crate::bsp::tests::quake_bytes()).expect("good");
+        let map = crate::bsp::quake::QuakeMap::parse(&crate::bsp::tests::quake_bytes()).expect("good");
         let world = Surroundings { map: &map, solids: &[] };
         let mut wire = recorded([0, 0, 0], OriginWire::Rounded);
         wire.origin = Vec3::new(0.0, 0.0, 23.9375);

@@ -90,8 +90,6 @@ fn within_rounding(map: &QuakeMap, model: u16, at: Vec3, wire: OriginWire) -> Ve
 
 #[cfg(test)]
 mod tests {
-    use glam::Vec3;
-
     use super::*;
     use crate::bsp::tests::quake_bytes;
 
@@ -129,7 +127,7 @@ mod tests {
         let around = |start: &QuakeWorldBody| solids(&map, &[at(5, 40.0)], &[], EntityId(3), start);
         let lift = WorldSolid::Mover { model: 1, origin: [0.0; 3], moved: [0.0; 3] };
         assert_eq!(around(&start.1), [lift, WorldSolid::Player { slot: 5, origin: [40.0, 0.0, 0.0] }]);
-        start.1.flags |= crate::quakeworld::flag::OVER;
+        start.1.flags |= crate::quakeworld::body::flag::OVER;
         assert_eq!(around(&start.1), [lift]);
         start.1.origin.x = 900.0;
         assert_eq!(around(&start.1), [], "out of reach");

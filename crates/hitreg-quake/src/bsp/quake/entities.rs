@@ -1,7 +1,7 @@
 //! Reads the entities lump of a map: teleporters, push triggers, spawn points and moving brush models. Damaged text
 //! yields fewer entities and no error, as in the game.
 
-use super::level::{MovingKind, MovingModel, Submodel, Trigger, TriggerEffect};
+use super::{MovingKind, MovingModel, Submodel, Trigger, TriggerEffect};
 
 /// How far servers raise a teleporter's destination, in units.
 const DESTINATION_RAISE: f32 = 27.0;

@@ -4,7 +4,7 @@
 
 use glam::Vec3;
 
-use super::level::{AxisPlane, ClipNode, EMPTY, QuakeMap, SOLID};
+use super::{AxisPlane, ClipNode, EMPTY, QuakeMap, SOLID};
 
 /// Distance at which a sweep stops before a plane, in units.
 const STOP_DISTANCE: f32 = 0.031_25;

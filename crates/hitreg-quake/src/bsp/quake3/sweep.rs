@@ -3,8 +3,8 @@
 
 use glam::Vec3;
 
-use super::facets::{FlatPiece, PatchPieces};
-use super::level::{Leaf, LevelBrush, LevelPlane, Quake3Map, SubmodelIndex};
+use super::patches::{FlatPiece, PatchPieces};
+use super::{Leaf, LevelBrush, LevelPlane, Quake3Map, SubmodelIndex};
 
 /// Distance at which a sweep stops before a surface, in units.
 const EPSILON: f32 = 0.125;

@@ -2,9 +2,8 @@
 
 use glam::Vec3;
 
-use super::facets::pieces_of;
-use super::level::Patch;
-use super::{BoxSweep, Quake3Map, contents};
+use super::patches::pieces_of;
+use super::{BoxSweep, Patch, Quake3Map, contents};
 use crate::bsp::tests::quake3_bytes;
 
 fn sweep(start: [f32; 3], end: [f32; 3]) -> BoxSweep {

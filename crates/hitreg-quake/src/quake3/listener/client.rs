@@ -2,17 +2,13 @@
 
 use std::collections::VecDeque;
 
-use glam::Vec3;
-
-use super::DeliveryTime;
-use super::seen_events::SeenEvents;
-use super::ticks::NewestTicks;
-use crate::quake3::game::Quake3Input;
+use super::hits::SeenEvents;
+use super::{DeliveryTime, NewestTicks};
+use crate::quake3::body::input_of;
 use crate::quake3::protocol::{Quake3Snapshot, Quake3Usercmd, player};
 use hitreg_log::record::{ArrivalRecord, FrameRecord, PacketRecord, Record};
 use hitreg_log::units::{CommandSeq, Micros, PlayerId, SnapshotSeq};
-use hitreg_log::usercmd::{Input, Usercmd, buttons};
-use hitreg_netcode::game::GameInput as _;
+use hitreg_log::usercmd::{Usercmd, buttons};
 
 /// Number of usercmds to remember for acks: over two seconds at 500 per second.
 const REMEMBERED: usize = 1024;
@@ -175,19 +171,4 @@ impl HeardClient {
         self.hitting = (self.fired, index.saturating_add(1));
         (self.fired, index)
     }
-}
-
-/// Converts a usercmd. Angles are 65,536ths of a turn, which degrees represent exactly.
-fn input_of(cmd: &Quake3Usercmd, msec: i64) -> Input {
-    let input = Quake3Input {
-        msec: msec.clamp(0, 255) as u8,
-        viewangles: Vec3::from_array(cmd.angles.map(|angle| f32::from(angle as i16) * (360.0 / 65_536.0))),
-        forwardmove: f32::from(cmd.forward),
-        sidemove: f32::from(cmd.right),
-        upmove: f32::from(cmd.up),
-        buttons: cmd.buttons,
-        impulse: cmd.weapon,
-        sent_time_ms: cmd.server_time,
-    };
-    input.write()
 }

@@ -1,11 +1,8 @@
 //! Decodes the entities that a server sends: baselines, full updates and deltas against an earlier packet. It keeps
 //! brush models and bots, and skips everything else.
 
-use super::error::{QwdError, QwdResult};
-use super::protocol::{Extension, Extensions};
-use super::recording::Mover;
-use super::wire::{read_angle, read_coord, read_origin};
-use crate::quakeworld::bytes::Bytes;
+use super::wire::{Bytes, read_angle, read_coord, read_origin};
+use super::{Extension, Extensions, Mover, QwdError, QwdResult};
 use hitreg_log::sorted::SortedMap;
 
 /// Number of packets that a delta can refer back to.

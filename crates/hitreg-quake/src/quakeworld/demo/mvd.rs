@@ -3,14 +3,11 @@
 //!
 //! MVDSV adds hidden blocks, addressed to no client, with damage events and the usercmds that it ran.
 
-use super::error::{QwdError, QwdResult};
 use super::gather::DemoCollector;
 use super::players::{MOST_PLAYERS, read_slot};
-use super::recording::{DemoCut, DemoEvent, DemoHit, QuakeWorldDemo, RecordedBy};
-use super::svc::PacketContent;
-use super::svc_kind::SERVER_DATA;
-use super::wire::{read_length, read_usercmd};
-use crate::quakeworld::bytes::Bytes;
+use super::svc::{PacketContent, kind};
+use super::wire::{Bytes, read_length, read_usercmd};
+use super::{DemoCut, DemoEvent, DemoHit, QuakeWorldDemo, QwdError, QwdResult, RecordedBy};
 
 /// Kinds of blocks. A server's demo has no client usercmds.
 const SEQUENCES: u8 = 2;
@@ -25,7 +22,7 @@ const HIDDEN_DAMAGE: u16 = 7;
 pub(super) fn parse(data: &[u8]) -> Option<QwdResult<QuakeWorldDemo>> {
     let mut first = Bytes::new(data, 0);
     let block = MvdBlock::read(&mut first).ok()?;
-    let begins = block.body.first() == Some(&SERVER_DATA);
+    let begins = block.body.first() == Some(&kind::SERVER_DATA);
     begins.then(|| read(data))
 }
 
@@ -164,10 +161,9 @@ impl MvdImport {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Mover, OtherPlayer};
     use super::*;
-    use crate::quakeworld::movement::QuakeWorldUsercmd;
     use crate::quakeworld::tests::ServerDemoWriter;
+    use crate::quakeworld::{Mover, OtherPlayer, QuakeWorldUsercmd};
 
     fn small() -> ServerDemoWriter {
         let mut demo = ServerDemoWriter::default();

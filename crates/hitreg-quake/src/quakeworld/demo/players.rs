@@ -1,10 +1,10 @@
-//! Reads the server's message about one player: the recording one or a visible other one.
+//! Reads the messages about players: those for a client, and those in a server's recording (`.mvd`), which contain only
+//! changes.
 
-use super::error::{QwdError, QwdResult};
-use super::protocol::{Extension, Extensions, ServerExtensions};
-use super::recording::{OtherPlayer, OwnState};
-use super::wire::{read_delta, read_origin};
-use crate::quakeworld::bytes::Bytes;
+use super::wire::{Bytes, read_coord, read_delta, read_origin};
+use super::{Extension, Extensions, OtherPlayer, OwnState, QwdError, QwdResult, ServerExtensions};
+use crate::quakeworld::movement::decode_angle16;
+use hitreg_log::sorted::SortedMap;
 
 /// Number of player slots of a server.
 pub(crate) const MOST_PLAYERS: u8 = 32;
@@ -104,6 +104,61 @@ impl PlayerMessage {
         let movable = !server.says_jump_held() || normal;
         let lies = dead && (gib || LAST_OF_DEATH.contains(&self.frame));
         OwnState { origin, velocity, dead, gib, lies, jump_held, movable, over }
+    }
+}
+
+/// The last known state of each player, by slot.
+#[derive(Debug, Default)]
+pub(crate) struct ServedPlayers {
+    players: SortedMap<u8, ServedPlayer>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct ServedPlayer {
+    origin: [f32; 3],
+    angles: [f32; 3],
+    model: u8,
+}
+
+impl ServedPlayers {
+    const ORIGIN: [u16; 3] = [1 << 0, 1 << 1, 1 << 2];
+    const ANGLES: [u16; 3] = [1 << 3, 1 << 4, 1 << 5];
+    const EFFECTS: u16 = 1 << 6;
+    const SKIN: u16 = 1 << 7;
+    const DEAD: u16 = 1 << 8;
+    const GIB: u16 = 1 << 9;
+    const WEAPON_FRAME: u16 = 1 << 10;
+    const MODEL: u16 = 1 << 11;
+
+    /// Reads the message about one player; a player with the model `head` is a gibbed head.
+    pub(crate) fn read(&mut self, bytes: &mut Bytes<'_>, ext: Extensions, head: Option<u8>) -> QwdResult<OtherPlayer> {
+        let slot = read_slot(bytes)?;
+        let flags = bytes.u16()?;
+        bytes.u8()?; // the frame of its animation
+        let mut player = self.players.get(&slot).copied().unwrap_or_default();
+        for (value, flag) in player.origin.iter_mut().zip(Self::ORIGIN) {
+            if flags & flag != 0 {
+                *value = read_coord(bytes, ext)?;
+            }
+        }
+        for (value, flag) in player.angles.iter_mut().zip(Self::ANGLES) {
+            if flags & flag != 0 {
+                *value = decode_angle16(bytes.i16()?);
+            }
+        }
+        if flags & Self::MODEL != 0 {
+            player.model = bytes.u8()?;
+        }
+        for flag in [Self::SKIN, Self::EFFECTS, Self::WEAPON_FRAME] {
+            if flags & flag != 0 {
+                bytes.u8()?;
+            }
+        }
+        self.players.insert(slot, player);
+        let ServedPlayer { origin, angles, model } = player;
+        let gib = flags & Self::GIB != 0 || head == Some(model);
+        let (dead, velocity, command) = (flags & Self::DEAD != 0, [0; 3], None);
+        Ok(OtherPlayer { slot, origin, velocity, angles, age_ms: 0, dead, gib, command, bot: false })
     }
 }
 

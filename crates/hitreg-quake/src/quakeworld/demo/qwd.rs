@@ -1,11 +1,9 @@
 //! Reads a `.qwd`, the demo that a QuakeWorld client records: frames of usercmds, packets and sequence numbers.
 
-use super::error::{QwdError, QwdResult};
 use super::gather::DemoCollector;
-use super::recording::{DemoCut, DemoEnd, QuakeWorldDemo, SentCommand};
-use super::svc_kind as svc;
-use super::wire::{LONGEST_PACKET, read_length, read_usercmd};
-use crate::quakeworld::bytes::Bytes;
+use super::svc::kind;
+use super::wire::{Bytes, LONGEST_PACKET, read_length, read_usercmd};
+use super::{DemoCut, DemoEnd, QuakeWorldDemo, QwdError, QwdResult, SentCommand};
 
 /// Sequence number of a packet outside of any connection.
 const CONNECTIONLESS: u32 = u32::MAX;
@@ -111,7 +109,7 @@ impl QwdImport {
         let sequence = packet.u32()?;
         if sequence == CONNECTIONLESS {
             // A client that stops recording writes the end of the demo outside of its connection.
-            if packet.u8()? == svc::DISCONNECT {
+            if packet.u8()? == kind::DISCONNECT {
                 self.gather.end = Some(DemoEnd::Disconnect);
             }
             return Ok(());
@@ -134,12 +132,11 @@ impl QwdImport {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
-    use super::super::{DemoEnd, DemoEvent, DemoLevel, Mover};
     use super::*;
-    use crate::quakeworld::movement::{QuakeWorldUsercmd, wire_angle_degrees};
+    use crate::quakeworld::movement::wire_angle_degrees;
     use crate::quakeworld::tests::{DemoWriter, own_state, server_data, stufftext};
+    use crate::quakeworld::{DemoEvent, DemoLevel, Mover, QuakeWorldUsercmd};
+    use proptest::prelude::*;
 
     /// Returns a demo with one instance of everything that the reader keeps.
     fn small() -> Vec<u8> {

@@ -1,17 +1,74 @@
-//! Reads the messages of a server packet and keeps what movement depends on.
+//! Reads the messages of a server packet and keeps what movement depends on. It skips messages that do not affect movement.
 
 use super::entities::EntityDecoder;
-use super::error::{QwdError, QwdResult};
-use super::players::{MOST_PLAYERS, PlayerMessage};
-use super::protocol::{self, Extension, Extensions};
-use super::recording::{DemoEvent, OtherPlayer, OwnState, RecordedBy, ServerDescription};
-use super::served::ServedPlayers;
-use super::serverinfo::ServerInfo;
-use super::svc_kind as svc;
-use super::svc_skip::{read_effect, skip, skip_download, skip_nails, skip_sound};
-use super::wire::{read_angle, read_coords};
-use crate::quakeworld::bytes::Bytes;
-use crate::quakeworld::movement::QuakeWorldMoveVars;
+use super::players::{MOST_PLAYERS, PlayerMessage, ServedPlayers};
+use super::wire::{Bytes, read_angle, read_coords};
+use super::{
+    DemoEvent, EffectKind, Extension, Extensions, OtherPlayer, OwnState, QwdError, QwdResult, RecordedBy,
+    ServerDescription, ServerExtensions,
+};
+use crate::quakeworld::movement::{Dialect, QuakeWorldMoveVars};
+
+/// Numbers of the messages (`svc_*` in the public protocol headers; the last three are FTE's and Qizmo's).
+pub(super) mod kind {
+    pub(crate) const NOP: u8 = 1;
+    pub(crate) const DISCONNECT: u8 = 2;
+    pub(crate) const UPDATE_STAT: u8 = 3;
+    pub(crate) const SOUND: u8 = 6;
+    pub(crate) const TIME: u8 = 7;
+    pub(crate) const PRINT: u8 = 8;
+    pub(crate) const STUFF_TEXT: u8 = 9;
+    pub(crate) const SET_ANGLE: u8 = 10;
+    pub(crate) const SERVER_DATA: u8 = 11;
+    pub(crate) const LIGHT_STYLE: u8 = 12;
+    pub(crate) const UPDATE_FRAGS: u8 = 14;
+    pub(crate) const STOP_SOUND: u8 = 16;
+    pub(crate) const DAMAGE: u8 = 19;
+    pub(crate) const SPAWN_STATIC: u8 = 20;
+    pub(crate) const SPAWN_STATIC2: u8 = 21;
+    pub(crate) const SPAWN_BASELINE: u8 = 22;
+    pub(crate) const TEMP_ENTITY: u8 = 23;
+    pub(crate) const SET_PAUSE: u8 = 24;
+    pub(crate) const CENTER_PRINT: u8 = 26;
+    pub(crate) const KILLED_MONSTER: u8 = 27;
+    pub(crate) const FOUND_SECRET: u8 = 28;
+    pub(crate) const SPAWN_STATIC_SOUND: u8 = 29;
+    pub(crate) const INTERMISSION: u8 = 30;
+    pub(crate) const FINALE: u8 = 31;
+    pub(crate) const CD_TRACK: u8 = 32;
+    pub(crate) const SELL_SCREEN: u8 = 33;
+    pub(crate) const SMALL_KICK: u8 = 34;
+    pub(crate) const BIG_KICK: u8 = 35;
+    pub(crate) const UPDATE_PING: u8 = 36;
+    pub(crate) const UPDATE_ENTER_TIME: u8 = 37;
+    pub(crate) const UPDATE_STAT_LONG: u8 = 38;
+    pub(crate) const MUZZLE_FLASH: u8 = 39;
+    pub(crate) const UPDATE_USER_INFO: u8 = 40;
+    pub(crate) const DOWNLOAD: u8 = 41;
+    pub(crate) const PLAYER_INFO: u8 = 42;
+    pub(crate) const NAILS: u8 = 43;
+    pub(crate) const CHOKE_COUNT: u8 = 44;
+    pub(crate) const MODEL_LIST: u8 = 45;
+    pub(crate) const SOUND_LIST: u8 = 46;
+    pub(crate) const PACKET_ENTITIES: u8 = 47;
+    pub(crate) const DELTA_PACKET_ENTITIES: u8 = 48;
+    pub(crate) const MAX_SPEED: u8 = 49;
+    pub(crate) const ENTITY_GRAVITY: u8 = 50;
+    pub(crate) const SET_INFO: u8 = 51;
+    pub(crate) const SERVER_INFO: u8 = 52;
+    pub(crate) const UPDATE_PACKET_LOSS: u8 = 53;
+    pub(crate) const NAILS_NUMBERED: u8 = 54;
+    pub(crate) const MODEL_LIST_SHORT: u8 = 60;
+    pub(crate) const SPAWN_BASELINE2: u8 = 66;
+    pub(crate) const QIZMO_VOICE: u8 = 83;
+}
+
+/// The version of every QuakeWorld 2.x client and server.
+const PROTOCOL: i32 = 28;
+/// Markers before the version: each announces a word of extension flags.
+const FTE: i32 = i32::from_le_bytes(*b"FTEX");
+const FTE2: i32 = i32::from_le_bytes(*b"FTE2");
+const MVD1: i32 = i32::from_le_bytes(*b"MVD1");
 
 /// The state that a client keeps from packet to packet.
 #[derive(Debug, Default)]
@@ -81,65 +138,69 @@ impl SvcState {
     ) -> QwdResult {
         let ext = self.extensions();
         match message.kind {
-            svc::NOP | svc::KILLED_MONSTER | svc::FOUND_SECRET | svc::SELL_SCREEN | svc::SMALL_KICK | svc::BIG_KICK => {
-            }
-            svc::DISCONNECT => content.disconnected = true,
-            svc::UPDATE_STAT => {
+            kind::NOP
+            | kind::KILLED_MONSTER
+            | kind::FOUND_SECRET
+            | kind::SELL_SCREEN
+            | kind::SMALL_KICK
+            | kind::BIG_KICK => {}
+            kind::DISCONNECT => content.disconnected = true,
+            kind::UPDATE_STAT => {
                 let (stat, value) = (bytes.u8()?, bytes.u8()?);
                 self.note_stat(stat, i32::from(value), content);
             }
-            svc::UPDATE_STAT_LONG => {
+            kind::UPDATE_STAT_LONG => {
                 let (stat, value) = (bytes.u8()?, bytes.i32()?);
                 self.note_stat(stat, value, content);
             }
-            svc::SOUND => skip_sound(bytes, ext)?,
-            svc::TIME | svc::MAX_SPEED | svc::ENTITY_GRAVITY => self.read_number(message, bytes)?,
-            svc::PRINT | svc::LIGHT_STYLE => {
+            kind::SOUND => skip_sound(bytes, ext)?,
+            kind::TIME | kind::MAX_SPEED | kind::ENTITY_GRAVITY => self.read_number(message, bytes)?,
+            kind::PRINT | kind::LIGHT_STYLE => {
                 bytes.u8()?;
                 bytes.zero_terminated()?;
             }
-            svc::STUFF_TEXT => self.read_stuffed(bytes)?,
-            svc::SET_ANGLE => {
+            kind::STUFF_TEXT => self.read_stuffed(bytes)?,
+            kind::SET_ANGLE => {
                 if ext.mvd1 & Extensions::HIGH_LAG_TELEPORT != 0 || self.by == RecordedBy::Server {
                     bytes.u8()?;
                 }
                 let angles = [read_angle(bytes, ext)?, read_angle(bytes, ext)?, read_angle(bytes, ext)?];
                 content.events.push(DemoEvent::SetAngle { angles });
             }
-            svc::SERVER_DATA => {
+            kind::SERVER_DATA => {
                 self.read_server_data(bytes)?;
                 content.levels_started += 1;
             }
-            svc::UPDATE_FRAGS | svc::UPDATE_PING => skip(bytes, 3)?,
-            svc::STOP_SOUND | svc::MUZZLE_FLASH | svc::UPDATE_PACKET_LOSS => skip(bytes, 2)?,
-            svc::DAMAGE => {
+            kind::UPDATE_FRAGS | kind::UPDATE_PING => skip(bytes, 3)?,
+            kind::STOP_SOUND | kind::MUZZLE_FLASH | kind::UPDATE_PACKET_LOSS => skip(bytes, 2)?,
+            kind::DAMAGE => {
                 let (armor, health) = (bytes.u8()?, bytes.u8()?);
                 content.events.push(DemoEvent::Damage { armor, health, from: read_coords(bytes, ext)? });
             }
-            svc::SPAWN_STATIC => self.entities.read_baseline(bytes, ext, None)?,
-            svc::SPAWN_STATIC2 if ext.has(Extension::SpawnStatic) => {
+            kind::SPAWN_STATIC => self.entities.read_baseline(bytes, ext, None)?,
+            kind::SPAWN_STATIC2 if ext.has(Extension::SpawnStatic) => {
                 self.entities.read_baseline_delta(bytes, ext, false)?
             }
-            svc::SPAWN_BASELINE => {
+            kind::SPAWN_BASELINE => {
                 let number = bytes.u16()?;
                 self.entities.read_baseline(bytes, ext, Some(number))?;
             }
-            svc::SPAWN_BASELINE2 if ext.has(Extension::SpawnStatic) => {
+            kind::SPAWN_BASELINE2 if ext.has(Extension::SpawnStatic) => {
                 self.entities.read_baseline_delta(bytes, ext, true)?
             }
-            svc::TEMP_ENTITY => read_effect(bytes, ext, content)?,
-            svc::SET_PAUSE => {
+            kind::TEMP_ENTITY => read_effect(bytes, ext, content)?,
+            kind::SET_PAUSE => {
                 let paused = bytes.u8()? != 0;
                 content.events.push(DemoEvent::Pause(paused));
             }
-            svc::CENTER_PRINT | svc::FINALE => {
+            kind::CENTER_PRINT | kind::FINALE => {
                 bytes.zero_terminated()?;
             }
-            svc::SPAWN_STATIC_SOUND => {
+            kind::SPAWN_STATIC_SOUND => {
                 read_coords(bytes, ext)?;
                 skip(bytes, 3)?;
             }
-            svc::INTERMISSION => {
+            kind::INTERMISSION => {
                 read_coords(bytes, ext)?;
                 for _ in 0..3 {
                     read_angle(bytes, ext)?;
@@ -147,35 +208,35 @@ impl SvcState {
                 self.over = true;
                 content.events.push(DemoEvent::Intermission);
             }
-            svc::CD_TRACK => skip(bytes, 1)?,
-            svc::UPDATE_ENTER_TIME => skip(bytes, 5)?,
-            svc::UPDATE_USER_INFO => {
+            kind::CD_TRACK => skip(bytes, 1)?,
+            kind::UPDATE_ENTER_TIME => skip(bytes, 5)?,
+            kind::UPDATE_USER_INFO => {
                 skip(bytes, 5)?;
                 bytes.zero_terminated()?;
             }
-            svc::DOWNLOAD => skip_download(bytes, ext)?,
-            svc::PLAYER_INFO => self.read_player(message, bytes, content)?,
-            svc::NAILS => skip_nails(bytes, 6)?,
-            svc::NAILS_NUMBERED => skip_nails(bytes, 7)?,
-            svc::CHOKE_COUNT => {
+            kind::DOWNLOAD => skip_download(bytes, ext)?,
+            kind::PLAYER_INFO => self.read_player(message, bytes, content)?,
+            kind::NAILS => skip_nails(bytes, 6)?,
+            kind::NAILS_NUMBERED => skip_nails(bytes, 7)?,
+            kind::CHOKE_COUNT => {
                 let packets = bytes.u8()?;
                 content.events.push(DemoEvent::Choked(packets));
             }
-            svc::MODEL_LIST | svc::SOUND_LIST => self.read_list(message.kind == svc::MODEL_LIST, false, bytes)?,
-            svc::MODEL_LIST_SHORT if ext.has(Extension::Models) => self.read_list(true, true, bytes)?,
-            svc::PACKET_ENTITIES | svc::DELTA_PACKET_ENTITIES => {
-                self.entities.read_update(bytes, ext, sequence, message.kind == svc::DELTA_PACKET_ENTITIES)?
+            kind::MODEL_LIST | kind::SOUND_LIST => self.read_list(message.kind == kind::MODEL_LIST, false, bytes)?,
+            kind::MODEL_LIST_SHORT if ext.has(Extension::Models) => self.read_list(true, true, bytes)?,
+            kind::PACKET_ENTITIES | kind::DELTA_PACKET_ENTITIES => {
+                self.entities.read_update(bytes, ext, sequence, message.kind == kind::DELTA_PACKET_ENTITIES)?
             }
-            svc::SET_INFO => {
+            kind::SET_INFO => {
                 bytes.u8()?;
                 bytes.zero_terminated()?;
                 bytes.zero_terminated()?;
             }
-            svc::SERVER_INFO => {
+            kind::SERVER_INFO => {
                 let (key, value) = (bytes.zero_terminated()?, bytes.zero_terminated()?);
                 self.info.set(key, value);
             }
-            svc::QIZMO_VOICE => skip(bytes, 34)?,
+            kind::QIZMO_VOICE => skip(bytes, 34)?,
             kind => return Err(QwdError::UnknownMessage { offset: message.offset, kind }),
         }
         Ok(())
@@ -202,8 +263,8 @@ impl SvcState {
         let value = finite(bytes, "a movement setting")?;
         if let Some(level) = &mut self.level {
             match message.kind {
-                svc::MAX_SPEED => level.move_vars.max_speed = value,
-                svc::ENTITY_GRAVITY => level.move_vars.entity_gravity = value,
+                kind::MAX_SPEED => level.move_vars.max_speed = value,
+                kind::ENTITY_GRAVITY => level.move_vars.entity_gravity = value,
                 _ => {} // the time, of another protocol: read over, as clients do
             }
         }
@@ -242,10 +303,10 @@ impl SvcState {
         loop {
             let offset = bytes.offset();
             match bytes.i32()? {
-                protocol::FTE => extensions.fte = bytes.u32()?,
-                protocol::FTE2 => extensions.fte2 = bytes.u32()?,
-                protocol::MVD1 => extensions.mvd1 = bytes.u32()?,
-                protocol::VERSION => break,
+                FTE => extensions.fte = bytes.u32()?,
+                FTE2 => extensions.fte2 = bytes.u32()?,
+                MVD1 => extensions.mvd1 = bytes.u32()?,
+                PROTOCOL => break,
                 version => return Err(QwdError::OtherProtocol { offset, version }),
             }
         }
@@ -344,4 +405,167 @@ fn finite(bytes: &mut Bytes<'_>, what: &'static str) -> QwdResult<f32> {
     let offset = bytes.offset();
     let value = bytes.f32()?;
     if value.is_finite() { Ok(value) } else { Err(QwdError::NotFinite { offset, what }) }
+}
+
+pub(crate) fn skip(bytes: &mut Bytes<'_>, len: usize) -> QwdResult {
+    bytes.take(len)?;
+    Ok(())
+}
+
+pub(crate) fn skip_sound(bytes: &mut Bytes<'_>, ext: Extensions) -> QwdResult {
+    let channel = bytes.u16()?;
+    for flag in [1 << 15, 1 << 14] {
+        if channel & flag != 0 {
+            bytes.u8()?;
+        }
+    }
+    bytes.u8()?;
+    read_coords(bytes, ext)?;
+    Ok(())
+}
+
+pub(crate) fn skip_nails(bytes: &mut Bytes<'_>, each: usize) -> QwdResult {
+    let count = usize::from(bytes.u8()?);
+    skip(bytes, count * each)
+}
+
+pub(crate) fn skip_download(bytes: &mut Bytes<'_>, ext: Extensions) -> QwdResult {
+    if ext.has(Extension::ChunkedDownloads) {
+        return match bytes.i32()? {
+            chunk if chunk < 0 => {
+                bytes.i32()?;
+                bytes.zero_terminated()?;
+                Ok(())
+            }
+            _ => skip(bytes, 1024),
+        };
+    }
+    let size = bytes.i16()?;
+    skip(bytes, 1 + usize::try_from(size).unwrap_or(0))
+}
+
+pub(crate) fn read_effect(bytes: &mut Bytes<'_>, ext: Extensions, content: &mut PacketContent) -> QwdResult {
+    let offset = bytes.offset();
+    let kind = match bytes.u8()? {
+        0 | 1 | 7 | 8 | 10 => None,
+        2 => {
+            bytes.u8()?;
+            Some(EffectKind::Gunshot)
+        }
+        3 | 4 => Some(EffectKind::Explosion),
+        5 | 6 | 9 => {
+            bytes.u16()?;
+            read_coords(bytes, ext)?;
+            None
+        }
+        11 => Some(EffectKind::Teleport),
+        12 => {
+            bytes.u8()?;
+            Some(EffectKind::Blood)
+        }
+        13 => Some(EffectKind::LightningBlood),
+        value => {
+            let value = i64::from(value);
+            return Err(QwdError::OutOfBounds { offset, what: "the kind of an effect", value, limit: 14 });
+        }
+    };
+    let origin = read_coords(bytes, ext)?;
+    if let Some(kind) = kind {
+        content.events.push(DemoEvent::Effect { kind, origin });
+    }
+    Ok(())
+}
+
+/// The keys that affect movement.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct ServerInfo {
+    pub(crate) version: String,
+    extensions: u32,
+    jump_floor: f32,
+    air_step: bool,
+    slide_fix: bool,
+    bunny_speed_cap: f32,
+    kteams: bool,
+    landing_fix: bool,
+}
+
+impl ServerInfo {
+    /// Reads `\key\value\key\value...`; ignores other keys.
+    pub(crate) fn read(&mut self, info: &[u8]) {
+        let mut parts = info.split(|&byte| byte == b'\\').skip(1);
+        while let (Some(key), Some(value)) = (parts.next(), parts.next()) {
+            self.set(key, value);
+        }
+    }
+
+    /// Applies one key.
+    pub(crate) fn set(&mut self, key: &[u8], value: &[u8]) {
+        let value = String::from_utf8_lossy(value);
+        let value = value.trim();
+        let number = || value.parse::<f32>().ok().filter(|n| n.is_finite()).unwrap_or(0.0);
+        match key {
+            b"*version" => {
+                self.version = value.chars().take(64).filter(|c| c.is_ascii_graphic() || *c == ' ').collect()
+            }
+            b"*z_ext" => self.extensions = value.parse().unwrap_or(0),
+            b"pm_ktjump" => self.jump_floor = number().clamp(0.0, 1.0),
+            b"pm_airstep" => self.air_step = number() != 0.0,
+            b"pm_slidefix" => self.slide_fix = number() != 0.0,
+            b"pm_bunnyspeedcap" => self.bunny_speed_cap = number().max(0.0),
+            // QWExtended, the ancestor of MVDSV, and QuakeForge fixed landings in their movement code.
+            b"*qwe_version" | b"*qf_version" => self.landing_fix = true,
+            // "Forbidden player dirtywork", a setting that only KTeams and its descendants have.
+            b"fpd" => self.kteams = true,
+            _ => {}
+        }
+    }
+
+    pub(crate) fn server_extensions(&self) -> ServerExtensions {
+        ServerExtensions(self.extensions)
+    }
+
+    /// Returns the movement code according to the server; a demo gives better evidence. Servers that announce ZQuake's
+    /// extensions, or whose name shows that they descend from it, run its movement.
+    pub(crate) fn dialect(&self) -> Dialect {
+        let version = self.version.to_ascii_lowercase();
+        let reworked =
+            self.extensions != 0 || ["mvdsv", "ezquake", "zquake", "fte"].iter().any(|n| version.contains(n));
+        if !reworked {
+            return Dialect::Classic {
+                soft_landing: self.kteams,
+                soft_jump: self.kteams,
+                landing_fix: self.landing_fix,
+            };
+        }
+        let ServerInfo { jump_floor, air_step, slide_fix, bunny_speed_cap, .. } = *self;
+        Dialect::Reworked { jump_floor, air_step, slide_fix, bunny_speed_cap }
+    }
+
+    /// Returns the name of a proxy that took the server's place, according to its version string.
+    pub(crate) fn proxy(&self) -> Option<&'static str> {
+        let version = self.version.to_ascii_lowercase();
+        ["qizmo", "qwfwd", "qtv", "eztv"].into_iter().find(|name| version.contains(name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_decides_the_movement_code() {
+        let mut info = ServerInfo::default();
+        info.read(br"\maxfps\77\*version\2.30\*gamedir\qw\fpd\34");
+        assert_eq!(
+            (info.version.as_str(), info.dialect(), info.proxy()),
+            ("2.30", Dialect::Classic { soft_landing: true, soft_jump: true, landing_fix: false }, None)
+        );
+        info.read(br"\*version\2.40\*qwe_version\0.147 Beta");
+        assert!(matches!(info.dialect(), Dialect::Classic { landing_fix: true, .. }));
+        info.read(br"\*version\MVDSV 1.20-dev\*z_ext\511\pm_ktjump\1");
+        let Dialect::Reworked { jump_floor, air_step, .. } = info.dialect() else { panic!("reworked") };
+        assert_eq!((jump_floor, air_step, info.server_extensions().says_jump_held()), (1.0, false, true));
+        info.read(br"\*version\QTV 1.12");
+        assert_eq!(info.proxy(), Some("qtv"));
+    }
 }

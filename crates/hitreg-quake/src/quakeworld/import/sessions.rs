@@ -8,16 +8,14 @@
 //! level and after the intermission. In a server's demo, which has no packets, the moments with players become
 //! snapshots, numbered without gaps. Events of its other moments go into the next snapshot.
 
-use super::bodies::bodies_of;
-use super::convert::ImportOptions;
-use super::error::DemoImportError;
-use super::jumps::JumpCounts;
-use super::unsent::UnsentMovers;
+use glam::Vec3;
+
+use super::bodies::{UnsentMovers, bodies_of};
+use super::{DemoImportError, ImportOptions};
 use crate::quakeworld::body::{FIRST_MODEL, QuakeWorldBody, input_of};
-use crate::quakeworld::demo::{DemoEvent, Mover, QuakeWorldDemo, RecordedBy, ServerPacket};
-use crate::quakeworld::extra::{Extra, PacketEvents};
-use crate::quakeworld::game::QuakeWorld;
-use crate::quakeworld::rules::{LATEST_TIME_S, QuakeWorldRules};
+use crate::quakeworld::demo::{DemoEvent, EffectKind, Mover, QuakeWorldDemo, RecordedBy, ServerPacket};
+use crate::quakeworld::events::{Extra, PacketEvents};
+use crate::quakeworld::{LATEST_TIME_S, QuakeWorld, QuakeWorldRules};
 use hitreg_log::record::{
     ArrivalRecord, DamageRecord, FrameRecord, Origin, PacketRecord, PlayerInfo, Record, Session, SessionHeader,
     SnapshotRecord, StateRecord, usercmd_fields,
@@ -266,4 +264,76 @@ impl Importer<'_> {
 /// content.
 fn nominal_bytes(bytes: usize) -> u16 {
     bytes.min(usize::from(u16::MAX)) as u16
+}
+
+/// A way longer than speed allows by this much, in units, is a jump if there is a flash or a return to life.
+const MARKED_SLACK: f32 = 32.0;
+/// Without such a sign, it must exceed twice the way by this much, in units.
+const UNMARKED_SLACK: f32 = 256.0;
+/// Largest distance of a teleporter flash from the player's new position, in units.
+const FLASH_REACH: f32 = 64.0;
+
+/// Number of jumps of each player.
+#[derive(Debug, Default)]
+pub(crate) struct JumpCounts {
+    last: SortedMap<EntityId, PlayerSample>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct PlayerSample {
+    at: Micros,
+    origin: Vec3,
+    velocity: Vec3,
+    alive: bool,
+    jumps: u32,
+}
+
+impl JumpCounts {
+    /// Returns how often a player has jumped, given its state and the events in a packet of time `at`.
+    pub(crate) fn count(&mut self, entity: EntityId, at: Micros, now: &QuakeWorldBody, events: &[DemoEvent]) -> u32 {
+        let before = self.last.get(&entity).copied();
+        let jumps = before.map_or(0, |before| before.jumps + u32::from(has_jumped(&before, at, now, events)));
+        let seen = PlayerSample { at, origin: now.origin, velocity: now.velocity, alive: now.alive, jumps };
+        self.last.insert(entity, seen);
+        jumps
+    }
+}
+
+fn has_jumped(before: &PlayerSample, at: Micros, now: &QuakeWorldBody, events: &[DemoEvent]) -> bool {
+    let way = now.origin.distance(before.origin);
+    let speed = before.velocity.length().max(now.velocity.length());
+    let reachable = speed * (at - before.at).as_s_f64() as f32;
+    let flash = |event: &DemoEvent| match *event {
+        DemoEvent::Effect { kind: EffectKind::Teleport, origin } => now.origin.distance(origin.into()) < FLASH_REACH,
+        _ => false,
+    };
+    let marked = (now.alive && !before.alive) || events.iter().any(flash);
+    way > if marked { reachable + MARKED_SLACK } else { 2.0 * reachable + UNMARKED_SLACK }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(x: f32, speed: f32) -> QuakeWorldBody {
+        QuakeWorldBody {
+            origin: Vec3::new(x, 0.0, 0.0),
+            velocity: Vec3::new(speed, 0.0, 0.0),
+            alive: true,
+            ..QuakeWorldBody::default()
+        }
+    }
+
+    #[test]
+    fn running_is_not_a_jump_and_a_teleport_is() {
+        let mut jumps = JumpCounts::default();
+        let mut count = |ms, row, events: &[DemoEvent]| jumps.count(EntityId(1), Micros::from_ms(ms), &row, events);
+        assert_eq!(count(0, row(0.0, 320.0), &[]), 0);
+        assert_eq!(count(100, row(40.0, 320.0), &[]), 0);
+        assert_eq!(count(200, row(140.0, 320.0), &[]), 0, "farther than it should be, but not marked");
+        let flash = DemoEvent::Effect { kind: EffectKind::Teleport, origin: [230.0, 0.0, 10.0] };
+        assert_eq!(count(300, row(240.0, 320.0), &[flash]), 1);
+        assert_eq!(count(400, row(900.0, 320.0), &[]), 2);
+        assert_eq!(count(500, row(901.0, 320.0), &[flash]), 2);
+    }
 }

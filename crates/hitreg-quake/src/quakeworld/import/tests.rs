@@ -3,17 +3,22 @@
 mod found;
 mod recorded;
 
+use std::io::Write as _;
+
 use glam::Vec3;
 
-use self::recorded::{RecordedBodies, recorded_demo};
-use super::packed::tests::gzip;
-use crate::bsp::tests::{STANDING_Z, quake_bytes};
-use crate::quakeworld::movement::{MoveRunner, QuakeWorldPlayerState, Surroundings};
-use crate::quakeworld::tests::{DemoWriter, ServerDemoWriter, own_state, server_data};
-use crate::quakeworld::{
-    DemoEnd, DemoEvent, DemoImportError, Dialect, ImportOptions, ImportResult, OtherLevels, QuakeMap, QuakeWorld,
-    QuakeWorldBody, QuakeWorldDemo, QuakeWorldMoveVars, QuakeWorldRules, QuakeWorldUsercmd, flag, import, unpacked,
+use super::{
+    DemoImportError, ImportOptions, ImportResult, LARGEST_UNPACKED, UnpackError, XZ, import, unpacked, unpacked_prefix,
 };
+use crate::bsp::quake::QuakeMap;
+use crate::bsp::tests::{STANDING_Z, quake_bytes};
+use crate::quakeworld::body::{QuakeWorldBody, flag};
+use crate::quakeworld::demo::{DemoEnd, DemoEvent, OtherLevels, QuakeWorldDemo};
+use crate::quakeworld::movement::{
+    Dialect, MoveRunner, QuakeWorldMoveVars, QuakeWorldPlayerState, QuakeWorldUsercmd, Surroundings,
+};
+use crate::quakeworld::tests::{DemoWriter, ServerDemoWriter, own_state, server_data};
+use crate::quakeworld::{QuakeWorld, QuakeWorldRules, map_stem};
 use hitreg_analysis::summary::Summary;
 use hitreg_log::record::{DamageRecord, Origin, Session};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
@@ -22,6 +27,7 @@ use hitreg_netcode::info::SessionInfo;
 use hitreg_netcode::replay::{self, ReplayError, replay};
 use hitreg_netcode::score::score;
 use hitreg_netcode::settings::Settings;
+use recorded::{RecordedBodies, recorded_demo};
 
 const START_S: f32 = 100.0;
 
@@ -423,4 +429,37 @@ fn nan_values_end_only_the_movement() {
     QuakeWorld::extrapolate(&lawless, &other, Micros::from_ms(95));
     lawless.move_vars.clear();
     assert_eq!(QuakeWorld::extrapolate(&lawless, &other, Micros::from_ms(95)), other);
+}
+
+fn gzip(data: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(data).expect("memory");
+    encoder.finish().expect("memory")
+}
+
+#[test]
+fn plain_bytes_are_unchanged_and_packed_ones_are_unpacked() {
+    assert_eq!(unpacked(b"plain").expect("plain").as_ref(), b"plain");
+    assert_eq!(unpacked(&gzip(b"packed")).expect("packed").as_ref(), b"packed");
+}
+
+#[test]
+fn damage_and_excessive_size_are_reported() {
+    let mut cut = gzip(&[7; 1000]);
+    cut.truncate(cut.len() - 9);
+    assert!(matches!(unpacked(&cut), Err(UnpackError::Damaged { format: "gzip", .. })));
+    let prefix = unpacked_prefix(&cut).expect("what there is");
+    assert!(prefix.cut.is_some() && prefix.bytes.iter().all(|byte| *byte == 7));
+    let mut wrong = gzip(&[7; 1000]);
+    let end = wrong.len();
+    wrong[end - 6] ^= 1;
+    assert!(unpacked_prefix(&wrong).is_err(), "its sum is another: that is no end");
+    assert!(matches!(unpacked(XZ), Err(UnpackError::Damaged { format: "xz", .. })));
+    let bomb = gzip(&vec![0; LARGEST_UNPACKED as usize + 1]);
+    assert!(matches!(unpacked(&bomb), Err(UnpackError::TooLarge { format: "gzip" })));
+}
+
+#[test]
+fn a_map_is_known_by_its_stem() {
+    assert_eq!(["maps/dm3.bsp", "C:\\id1\\dm3.bsp.gz", "dm3", "DM3.BSP"].map(map_stem), ["dm3", "dm3", "dm3", "DM3"]);
 }

@@ -2,7 +2,7 @@
 
 use glam::Vec3;
 
-use super::movevars::Dialect;
+use super::Dialect;
 use super::pmove::{Pmove, WALKABLE};
 use crate::bsp::quake::trace::dot;
 

@@ -4,11 +4,15 @@
 
 use glam::Vec3;
 
-use crate::quakeworld::diagnosis::{MissedPrediction, explain};
-use crate::quakeworld::import::{AckedUsercmds, follow, prepared};
+use crate::quakeworld::QuakeWorldRules;
+use crate::quakeworld::body::QuakeWorldBody;
+use crate::quakeworld::demo::{DemoEvent, EffectKind};
+use crate::quakeworld::diagnosis::MissedPrediction;
+use crate::quakeworld::diagnosis::explain;
+use crate::quakeworld::import::prepared;
+use crate::quakeworld::import::{AckedUsercmds, follow};
 use crate::quakeworld::movement::{MoveOutcome, WorldSolid};
 use crate::quakeworld::rounding::grade;
-use crate::quakeworld::{DemoEvent, EffectKind, QuakeWorldBody, QuakeWorldRules};
 use hitreg_log::sorted::SortedMap;
 use hitreg_netcode::game::{Cause, LostInput, PredictionGrade};
 

@@ -5,9 +5,8 @@ use crate::quakeworld::body::{FIRST_MODEL, QuakeWorldBody, command_of, flag};
 use crate::quakeworld::demo::{
     Mover, OtherLevels, OtherPlayer, OwnState, QuakeWorldDemo, RecordedBy, SentCommand, ServerPacket,
 };
-use crate::quakeworld::extra::{Extra, PacketEvents};
-use crate::quakeworld::game::QuakeWorld;
-use crate::quakeworld::rules::QuakeWorldRules;
+use crate::quakeworld::events::{Extra, PacketEvents};
+use crate::quakeworld::{QuakeWorld, QuakeWorldRules};
 use hitreg_log::record::{FrameRecord, Session, SnapshotRecord};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use hitreg_netcode::game::StateRows;

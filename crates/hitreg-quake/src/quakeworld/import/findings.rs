@@ -1,0 +1,446 @@
+//! What a demo shows about its server and its map: behaviours in which servers differ, and walls that the given map lacks.
+//!
+//! [`follow`] replays the demo before there is a log, like a client that predicts among the bodies of the acking packets. It
+//! passes on each stretch of usercmds between two acks, with its start state and the server's result. The differences show
+//! in these stretches.
+//!
+//! The server's info string is often silent or wrong: games set their own rules, and servers of one name behave differently.
+//! The demo is better evidence, because each behaviour gives other results at some landings and jumps. A recompiled map has
+//! other clip hulls at some corners. Players in the recording then slide along surfaces that the given map lacks.
+
+use glam::Vec3;
+use serde::Serialize;
+
+use super::bodies::{UnsentMovers, bodies_of};
+use crate::bsp::quake::{LeaningFace, MissingWall};
+use crate::quakeworld::QuakeWorldRules;
+use crate::quakeworld::body::QuakeWorldBody;
+use crate::quakeworld::demo::{DemoEvent, QuakeWorldDemo, ServerPacket};
+use crate::quakeworld::movement::{
+    Dialect, MoveOutcome, MoveRunner, PLAYER_MAXS, PLAYER_MINS, QuakeWorldMoveVars, QuakeWorldPlayerState,
+    QuakeWorldUsercmd, Surroundings, WorldSolid,
+};
+use crate::quakeworld::rounding::{grade, out_of_solids, resume};
+use crate::quakeworld::surroundings::solids;
+use hitreg_log::units::EntityId;
+use hitreg_netcode::game::{PredictionGrade, shown_by_either};
+
+/// Distance beyond which an explosion has no effect, in units.
+const EFFECT_REACH: f32 = 300.0;
+
+/// The usercmds that one packet acked, with the data to compare them with.
+pub(crate) struct AckedUsercmds<'a> {
+    pub(crate) from: QuakeWorldPlayerState,
+    pub(crate) commands: Vec<QuakeWorldUsercmd>,
+    pub(crate) solids: Vec<WorldSolid>,
+    pub(crate) vars: &'a QuakeWorldMoveVars,
+    rules: &'a QuakeWorldRules,
+    /// The server's state after the last of them.
+    pub(crate) recorded: QuakeWorldBody,
+    /// The bodies in the previous packet.
+    #[cfg(test)]
+    pub(crate) before: &'a [(EntityId, QuakeWorldBody)],
+    /// Events in the packet.
+    pub(crate) events: &'a [DemoEvent],
+}
+
+impl AckedUsercmds<'_> {
+    /// Returns whether the packet has no event that could act on the player.
+    pub(super) fn is_quiet(&self) -> bool {
+        let at = self.recorded.origin;
+        self.events.iter().all(|event| match *event {
+            DemoEvent::Choked(_) => true,
+            DemoEvent::Effect { origin, .. } => at.distance(Vec3::from_array(origin)) > EFFECT_REACH,
+            _ => false,
+        })
+    }
+
+    /// Runs the usercmds with this movement code.
+    pub(crate) fn run(&self, dialect: Dialect) -> MoveOutcome {
+        self.run_among(dialect, &self.solids)
+    }
+
+    /// Runs the usercmds with one more solid. A start that rounding put inside the solid is moved out.
+    pub(crate) fn run_with(&self, dialect: Dialect, solid: WorldSolid) -> MoveOutcome {
+        let solids = [&self.solids[..], &[solid]].concat();
+        let world = Surroundings { map: &self.rules.map, solids: &solids };
+        let from = out_of_solids(&world, self.from, self.from.origin.into(), self.recorded.origin_wire());
+        MoveRunner { dialect, vars: self.vars, world }.run(&from, &self.commands)
+    }
+
+    /// Runs the usercmds without the walls that were added to the map.
+    pub(crate) fn run_without_walls(&self, dialect: Dialect) -> MoveOutcome {
+        let others = self.solids.iter().filter(|solid| !matches!(solid, WorldSolid::Wall(_)));
+        self.run_among(dialect, &others.copied().collect::<Vec<_>>())
+    }
+
+    fn run_among(&self, dialect: Dialect, solids: &[WorldSolid]) -> MoveOutcome {
+        let world = Surroundings { map: &self.rules.map, solids };
+        MoveRunner { dialect, vars: self.vars, world }.run(&self.from, &self.commands)
+    }
+}
+
+/// State kept from the last packet with an own state.
+struct LastPacket {
+    ack: i32,
+    sequence: u32,
+    bodies: Vec<(EntityId, QuakeWorldBody)>,
+    state: QuakeWorldPlayerState,
+}
+
+/// Passes to `visit` every stretch on the first level's map, with its result by the movement code of the rules, until
+/// `visit` returns false.
+pub(crate) fn follow(
+    demo: &QuakeWorldDemo,
+    rules: &QuakeWorldRules,
+    mut visit: impl FnMut(&AckedUsercmds<'_>, &MoveOutcome) -> bool,
+) {
+    let mut last: Option<LastPacket> = None;
+    let mut events = Vec::new();
+    let unsent = UnsentMovers::find(demo, &rules.map);
+    for (index, packet) in demo.packets.iter().enumerate() {
+        let stale = last.as_ref().is_some_and(|last| packet.sequence <= last.sequence);
+        if stale {
+            continue;
+        }
+        events.extend_from_slice(&packet.events);
+        let Some(own) = packet.own else { continue };
+        let bodies = bodies_of(rules, packet, Some(&own), unsent.of(index));
+        let LastPacket { ack, bodies: before, state: from, .. } = last.take().unwrap_or_else(|| LastPacket {
+            ack: packet.ack,
+            sequence: packet.sequence,
+            bodies: bodies.clone(),
+            state: QuakeWorldPlayerState { dead: own.dead, ..QuakeWorldPlayerState::at(own.origin) },
+        });
+        let player = rules.player.entity();
+        let own_row = |bodies: &[(EntityId, QuakeWorldBody)]| {
+            bodies.iter().find(|(entity, _)| *entity == player).map_or(QuakeWorldBody::default(), |(_, body)| *body)
+        };
+        let recorded = own_row(&bodies);
+        let start = own_row(&before).moved(&from);
+        let around = shown_by_either(&before, &bodies);
+        let stretch = AckedUsercmds {
+            from,
+            commands: demo.commands[demo.commands_between(ack, packet.ack)].iter().map(|sent| sent.cmd).collect(),
+            solids: solids(&rules.map, &around, &before, player, &start),
+            vars: &rules.move_vars[usize::from(start.move_vars)],
+            rules,
+            recorded,
+            #[cfg(test)]
+            before: &before,
+            events: &events,
+        };
+        let run = stretch.run(rules.server.dialect);
+        if !stretch.commands.is_empty() && !visit(&stretch, &run) {
+            return;
+        }
+        let world = Surroundings { map: &rules.map, solids: &stretch.solids };
+        let state = resume(&world, &run.state, &recorded);
+        last = Some(LastPacket { ack: packet.ack, sequence: packet.sequence, bodies, state });
+        events.clear();
+    }
+}
+
+/// A behaviour in which servers differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ServerTrait {
+    /// After landing from the air, the movement code moves once more, for the velocity only.
+    LandingFix,
+    /// The game stops players who land hard.
+    SoftLanding,
+    /// The game removes the falling speed from jumps.
+    SoftJump,
+}
+
+impl ServerTrait {
+    const ALL: [ServerTrait; 3] = [ServerTrait::LandingFix, ServerTrait::SoftJump, ServerTrait::SoftLanding];
+
+    /// Returns a description for display.
+    pub fn words(self) -> &'static str {
+        match self {
+            ServerTrait::LandingFix => "landing moves twice",
+            ServerTrait::SoftLanding => "hard landings stop",
+            ServerTrait::SoftJump => "jumps lose the fall",
+        }
+    }
+
+    /// Returns the switch for it; `None` if the movement code has none.
+    fn of(self, dialect: &mut Dialect) -> Option<&mut bool> {
+        let Dialect::Classic { soft_landing, soft_jump, landing_fix } = dialect else { return None };
+        Some(match self {
+            ServerTrait::LandingFix => landing_fix,
+            ServerTrait::SoftLanding => soft_landing,
+            ServerTrait::SoftJump => soft_jump,
+        })
+    }
+
+    fn toggled(self, mut dialect: Dialect) -> Dialect {
+        if let Some(switch) = self.of(&mut dialect) {
+            *switch = !*switch;
+        }
+        dialect
+    }
+}
+
+/// The result for one behaviour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct TraitFinding {
+    /// The behaviour.
+    pub what: ServerTrait,
+    /// Whether the server has it.
+    pub has: bool,
+    /// Whether the server's info suggested it.
+    pub expected: bool,
+    /// Number of stretches of usercmds that only this answer predicts exactly.
+    pub agree: u32,
+    /// Number of stretches that only the opposite answer predicts exactly.
+    pub disagree: u32,
+}
+
+/// Number of votes that suffices; the search then skips the rest of the demo.
+const ENOUGH: u32 = 200;
+
+/// Determines the rules of the demo's server. `rules` initially describe the server as its info does.
+pub(super) fn infer(demo: &QuakeWorldDemo, rules: &mut QuakeWorldRules) -> Vec<TraitFinding> {
+    let expected = rules.server.dialect;
+    let mut findings = Vec::new();
+    for what in ServerTrait::ALL {
+        let Some(expected) = what.of(&mut expected.clone()).copied() else { continue };
+        let [agree, disagree] = votes(demo, rules, what);
+        let has = if disagree > agree { !expected } else { expected };
+        if let Some(switch) = what.of(&mut rules.server.dialect) {
+            *switch = has;
+        }
+        let (agree, disagree) = (agree.max(disagree), agree.min(disagree));
+        findings.push(TraitFinding { what, has, expected, agree, disagree });
+    }
+    findings
+}
+
+/// Returns the number of stretches that only the current rules predict exactly, and the number for the opposite of
+/// `what`.
+fn votes(demo: &QuakeWorldDemo, rules: &QuakeWorldRules, what: ServerTrait) -> [u32; 2] {
+    let other = what.toggled(rules.server.dialect);
+    let mut votes = [0; 2];
+    follow(demo, rules, |stretch, run| {
+        if stretch.is_quiet() && (run.touched.jumped || stretch.from.on_ground != run.state.on_ground) {
+            match [*run, stretch.run(other)].map(|run| grade(&run.state, &stretch.recorded)) {
+                [PredictionGrade::Exact, PredictionGrade::Miss] => votes[0] += 1,
+                [PredictionGrade::Miss, PredictionGrade::Exact] => votes[1] += 1,
+                _ => {}
+            }
+        }
+        votes[0] + votes[1] < ENOUGH
+    });
+    votes
+}
+
+/// The fewest stretches of usercmds that must show a wall,
+const FEWEST_VOTES: usize = 6;
+/// and the fewest separate visits.
+const FEWEST_VISITS: u32 = 2;
+/// Largest distance between positions that belong to one wall, in units.
+const NEIGHBOURS: f32 = 48.0;
+/// Rounding of the wire with a margin, in units.
+const ROUNDING: f32 = 0.13;
+/// The most missing walls of a recompiled map. More walls mean that the map is another one.
+const MOST_WALLS: usize = 32;
+/// Extent of a wall for the test with a single stretch, in units.
+const TRIED: [f32; 3] = [32.0, 32.0, 40.0];
+
+/// Finds the missing walls and adds to the rules' map each that improves more predictions than it worsens.
+pub(super) fn find_walls(demo: &QuakeWorldDemo, rules: &mut QuakeWorldRules) {
+    let mut shown: Vec<ShownWall> = Vec::new();
+    let mut count = 0;
+    let leaning = rules.map.leaning_faces(PLAYER_MINS, PLAYER_MAXS);
+    follow(demo, rules, |stretch, run| {
+        count += 1;
+        if let Some(wall) = wall_met(stretch, run, rules, &leaning, count) {
+            wall.add_to(&mut shown);
+        }
+        true
+    });
+    shown.retain(|wall| wall.votes.len() >= FEWEST_VOTES && wall.visits >= FEWEST_VISITS);
+    shown.truncate(MOST_WALLS);
+    rules.map.walls = shown.iter().map(|wall| wall.without_places(demo)).collect();
+    if !rules.map.walls.is_empty() {
+        keep_what_helps(demo, rules);
+    }
+}
+
+/// Returns the wall that a wrong stretch shows: with this wall alone, the stretch is right.
+fn wall_met(
+    stretch: &AckedUsercmds<'_>,
+    run: &MoveOutcome,
+    rules: &QuakeWorldRules,
+    leaning: &[LeaningFace],
+    count: usize,
+) -> Option<ShownWall> {
+    let living = !stretch.from.dead && stretch.recorded.alive;
+    if !stretch.is_quiet()
+        || !living
+        || run.touched.stuck
+        || grade(&run.state, &stretch.recorded) != PredictionGrade::Miss
+    {
+        return None;
+    }
+    let upright = [0, 1].into_iter().filter(|axis| stretch.recorded.velocity[*axis] == 0.0).map(|axis| {
+        let (origin, off) = (stretch.recorded.origin, run.state.origin[axis] - stretch.recorded.origin[axis]);
+        let beyond = if off.abs() > ROUNDING { off > 0.0 } else { run.state.velocity[axis] > 0.0 };
+        let near = origin[axis].round();
+        let at = if (origin[axis] - near).abs() < ROUNDING { near } else { origin[axis] };
+        WallFace::Upright { axis, at, beyond }
+    });
+    // A leaning face of the map itself, if the player ends where the face would stop it.
+    let touches =
+        |face: &&LeaningFace| face.distance(stretch.recorded.origin.to_array()).abs() < ROUNDING * face.slack();
+    let leaning = leaning.iter().filter(touches).map(|face| WallFace::Leaning(*face));
+    upright.chain(leaning).find_map(|face| {
+        let wall = ShownWall::new(face, [stretch.from.origin, stretch.recorded.origin.to_array()], count);
+        let met = stretch.run_with(rules.server.dialect, WorldSolid::Wall(wall.as_box(TRIED)));
+        (grade(&met.state, &stretch.recorded) != PredictionGrade::Miss).then_some(wall)
+    })
+}
+
+/// Keeps the walls that improve the predictions near them.
+fn keep_what_helps(demo: &QuakeWorldDemo, rules: &mut QuakeWorldRules) {
+    let mut gained = vec![0i32; rules.map.walls.len()];
+    follow(demo, rules, |stretch, run| {
+        let near = rules.map.walls.iter().position(|wall| wall.is_near(stretch.from.origin, NEIGHBOURS));
+        if let Some(index) = near.filter(|_| stretch.is_quiet()) {
+            let without = stretch.run_without_walls(rules.server.dialect);
+            let [with, without] =
+                [run, &without].map(|run| grade(&run.state, &stretch.recorded) == PredictionGrade::Miss);
+            gained[index] += i32::from(without) - i32::from(with);
+        }
+        true
+    });
+    let mut gained = gained.into_iter();
+    rules.map.walls.retain(|_| gained.next().is_some_and(|gained| gained >= FEWEST_VOTES as i32 / 2));
+}
+
+/// Number of stretches between two separate visits.
+const APART: usize = 400;
+/// How far a wall may extend beyond the evidence, in units: sideways, and up and down.
+const BEYOND: [f32; 2] = [2.0, 24.0];
+/// Assumed thickness of an upright wall, in units; only its face is known.
+const THICKNESS: f32 = 4.0;
+/// Number of positions checked on the way between two packets,
+const WAY_STEPS: u8 = 8;
+/// unless the way is longer along an axis, in units: a teleport, or too many lost packets.
+const LONGEST_WAY: f32 = 32.0;
+
+/// The evidence for a missing wall.
+#[derive(Clone, Debug)]
+pub(super) struct ShownWall {
+    face: WallFace,
+    /// Lowest and highest corner of the positions where players met it.
+    low: [f32; 3],
+    high: [f32; 3],
+    /// Player positions before and after each stretch that shows the wall.
+    pub(super) votes: Vec<[[f32; 3]; 2]>,
+    pub(super) visits: u32,
+    last: usize,
+}
+
+/// The face of a wall.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum WallFace {
+    /// A face perpendicular to an axis; the wall extends from it along the axis or against it.
+    Upright {
+        axis: usize,
+        at: f32,
+        beyond: bool,
+    },
+    Leaning(LeaningFace),
+}
+
+impl ShownWall {
+    /// Returns the evidence from one contact, between two positions, after `count` stretches.
+    pub(super) fn new(face: WallFace, way: [[f32; 3]; 2], count: usize) -> ShownWall {
+        let low = [0, 1, 2].map(|n| way[0][n].min(way[1][n]));
+        let high = [0, 1, 2].map(|n| way[0][n].max(way[1][n]));
+        ShownWall { face, low, high, votes: vec![way], visits: 1, last: count }
+    }
+
+    /// Returns the wall, extended beyond the evidence by `reach` along each axis.
+    pub(super) fn as_box(&self, reach: [f32; 3]) -> MissingWall {
+        let mut low = [0, 1, 2].map(|n| self.low[n] - reach[n]);
+        let mut high = [0, 1, 2].map(|n| self.high[n] + reach[n]);
+        match self.face {
+            WallFace::Upright { axis, at, beyond } => {
+                low[axis] = if beyond { at } else { at - THICKNESS };
+                high[axis] = low[axis] + THICKNESS;
+                MissingWall { low, high, face: None }
+            }
+            WallFace::Leaning(face) => MissingWall { low, high, face: Some(face) },
+        }
+    }
+
+    /// Adds the contact to a known wall, or as a new one.
+    pub(super) fn add_to(self, shown: &mut Vec<ShownWall>) {
+        let Some(known) = shown.iter_mut().find(|known| known.is_of(&self)) else { return shown.push(self) };
+        known.low = [0, 1, 2].map(|n| known.low[n].min(self.low[n]));
+        known.high = [0, 1, 2].map(|n| known.high[n].max(self.high[n]));
+        known.votes.extend(self.votes);
+        known.visits += u32::from(self.last > known.last + APART);
+        known.last = self.last;
+    }
+
+    fn is_of(&self, other: &ShownWall) -> bool {
+        let near = |n: usize| self.low[n] - NEIGHBOURS < other.high[n] && self.high[n] + NEIGHBOURS > other.low[n];
+        self.face == other.face && near(0) && near(1) && near(2)
+    }
+
+    /// Returns the wall, reduced until no living player was inside it or moved through it. It keeps as much as possible
+    /// where it was met.
+    pub(super) fn without_places(&self, demo: &QuakeWorldDemo) -> MissingWall {
+        let reach = match self.face {
+            WallFace::Upright { .. } => [BEYOND[0], BEYOND[0], BEYOND[1]],
+            // A leaning face is farther forward or back at other heights.
+            WallFace::Leaning(face) => [0, 1, 2].map(|n| if face.normal[n] == 0.0 { BEYOND[0] } else { BEYOND[1] }),
+        };
+        let mut wall = self.as_box(reach);
+        let is_cut = |axis: &usize| !matches!(self.face, WallFace::Upright { axis: across, .. } if across == *axis);
+        for at in places(demo) {
+            let behind = wall.face.is_none_or(|face| face.distance(at) < -ROUNDING * face.slack());
+            if !behind || !(0..3).all(|n| at[n] > wall.low[n] + ROUNDING && at[n] < wall.high[n] - ROUNDING) {
+                continue;
+            }
+            let cuts = (0..3).filter(is_cut);
+            let cuts = cuts.flat_map(|n| [(n, false, at[n] - wall.low[n]), (n, true, wall.high[n] - at[n])]);
+            let votes_lost = |(axis, from_above, _): &(usize, bool, f32)| {
+                let lies_off =
+                    |place: &[f32; 3]| if *from_above { place[*axis] >= at[*axis] } else { place[*axis] <= at[*axis] };
+                self.votes.iter().filter(|places| places.iter().all(lies_off)).count()
+            };
+            let least = |a: &(usize, bool, f32), b: &(usize, bool, f32)| {
+                votes_lost(a).cmp(&votes_lost(b)).then(a.2.total_cmp(&b.2))
+            };
+            if let Some((axis, from_above, _)) = cuts.min_by(least) {
+                let side = if from_above { &mut wall.high } else { &mut wall.low };
+                side[axis] = at[axis];
+            }
+        }
+        wall
+    }
+}
+
+/// Returns positions of living players: the own ones, also between packets, and the other players' as sent.
+fn places(demo: &QuakeWorldDemo) -> impl Iterator<Item = [f32; 3]> + '_ {
+    let living = |packet: &ServerPacket| packet.own.filter(|own| !own.dead).map(|own| own.origin);
+    let others = demo.packets.iter().flat_map(|packet| &packet.others);
+    let others = others.filter(|other| !other.dead).map(|other| other.origin);
+    let mut last = None;
+    let own = demo.packets.iter().filter_map(living).flat_map(move |now| {
+        let before = last.replace(now).unwrap_or(now);
+        let far = (0..3).any(|n| (now[n] - before[n]).abs() > LONGEST_WAY);
+        let from = if far { now } else { before };
+        (1..=WAY_STEPS).map(move |step| {
+            let share = f32::from(step) / f32::from(WAY_STEPS);
+            [0, 1, 2].map(|n| from[n] + share * (now[n] - from[n]))
+        })
+    });
+    own.chain(others)
+}
