@@ -10,26 +10,10 @@ pub(crate) mod quake3;
 #[cfg(test)]
 pub(crate) mod tests;
 
-/// Why a lump cannot be read.
+/// Why a map cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum LumpError {
-    /// The table of lumps, or a lump, extends past the end of the file.
-    #[error("the file ends before its {lump}")]
-    Truncated {
-        /// Name of the lump.
-        lump: &'static str,
-    },
-    /// The length of a lump is not a multiple of its record size.
-    #[error("the lump of {lump} has {length} bytes, which is no multiple of {entry}")]
-    Length {
-        /// Name of the lump.
-        lump: &'static str,
-        /// Length of the lump, in bytes.
-        length: usize,
-        /// Size of a record, in bytes.
-        entry: usize,
-    },
-}
+#[error("{0}")]
+pub struct MapError(pub(crate) String);
 
 /// A file with its table of lumps.
 #[derive(Clone, Copy)]
@@ -40,17 +24,17 @@ pub(super) struct Lumps<'a> {
 
 impl<'a> Lumps<'a> {
     /// Reads a table of `count` entries at the offset `at`.
-    pub(super) fn new(file: &'a [u8], at: usize, count: usize) -> Result<Lumps<'a>, LumpError> {
-        let table = file.get(at..at + 8 * count).ok_or(LumpError::Truncated { lump: "table of lumps" })?;
+    pub(super) fn new(file: &'a [u8], at: usize, count: usize) -> Result<Lumps<'a>, MapError> {
+        let table = file.get(at..at + 8 * count).ok_or_else(|| ends_before("table of lumps"))?;
         Ok(Lumps { file, table })
     }
 
     /// Returns the bytes of a lump by its index in the table.
-    pub(super) fn bytes(&self, index: usize, lump: &'static str) -> Result<&'a [u8], LumpError> {
+    pub(super) fn bytes(&self, index: usize, lump: &'static str) -> Result<&'a [u8], MapError> {
         let entry = LumpRecord(&self.table[8 * index..8 * index + 8]);
         let (at, length) = (entry.u32(0) as usize, entry.u32(4) as usize);
         let bytes = at.checked_add(length).and_then(|end| self.file.get(at..end));
-        bytes.ok_or(LumpError::Truncated { lump })
+        bytes.ok_or_else(|| ends_before(lump))
     }
 
     /// Returns the records of a lump.
@@ -59,13 +43,18 @@ impl<'a> Lumps<'a> {
         index: usize,
         lump: &'static str,
         entry: usize,
-    ) -> Result<impl ExactSizeIterator<Item = LumpRecord<'a>> + use<'a>, LumpError> {
+    ) -> Result<impl ExactSizeIterator<Item = LumpRecord<'a>> + use<'a>, MapError> {
         let bytes = self.bytes(index, lump)?;
         if bytes.len() % entry != 0 {
-            return Err(LumpError::Length { lump, length: bytes.len(), entry });
+            let length = bytes.len();
+            return Err(MapError(format!("the lump of {lump} has {length} bytes, which is no multiple of {entry}")));
         }
         Ok(bytes.chunks_exact(entry).map(LumpRecord))
     }
+}
+
+fn ends_before(lump: &str) -> MapError {
+    MapError(format!("the file ends before its {lump}"))
 }
 
 /// One little-endian record. Callers read only at offsets within its size.
@@ -109,8 +98,9 @@ mod lump_tests {
             Lumps::new(file, 1, 1)?.records(0, "things", entry).map(|all| all.map(|r| r.u16(0)).collect::<Vec<_>>())
         };
         assert_eq!(records(&file, 2), Ok(vec![0x0302, 0xffff]));
-        assert_eq!(records(&file, 3), Err(LumpError::Length { lump: "things", length: 4, entry: 3 }));
-        assert_eq!(records(&file[..16], 2), Err(LumpError::Truncated { lump: "things" }));
-        assert_eq!(records(&file[..8], 2), Err(LumpError::Truncated { lump: "table of lumps" }));
+        let error = |file: &[u8], entry| records(file, entry).expect_err("damage").to_string();
+        assert_eq!(error(&file, 3), "the lump of things has 4 bytes, which is no multiple of 3");
+        assert_eq!(error(&file[..16], 2), "the file ends before its things");
+        assert_eq!(error(&file[..8], 2), "the file ends before its table of lumps");
     }
 }

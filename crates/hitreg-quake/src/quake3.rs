@@ -39,8 +39,8 @@ use hits::shots_again;
 use movement::{EntitySolid, MoveWorld, NO_ENTITY, PmoveSettings, PushTrigger, SolidShape, WORLD, run};
 use protocol::{Gamestate, entity};
 
-pub use crate::bsp::LumpError;
-pub use crate::bsp::quake3::{Quake3Map, Quake3MapError, check_maps, map_from};
+pub use crate::bsp::MapError;
+pub use crate::bsp::quake3::{Quake3Map, check_maps, map_from};
 pub use body::Quake3Body;
 pub use import::{Overview, Quake3ImportError, RecordingKind, header, import, survey};
 pub use listener::{DamageLine, ListenerCounts, Quake3Listener, ServerLog};

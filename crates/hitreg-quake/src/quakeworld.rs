@@ -38,10 +38,8 @@ use hitreg_netcode::pipeline::Netcode;
 use movement::{MOST_SOLIDS, MoveContacts, MoveRunner, Surroundings, WorldSolid};
 use rounding::resume;
 
-pub use crate::bsp::LumpError;
-pub use crate::bsp::quake::{
-    BspError, LeaningFace, MissingWall, MovingKind, MovingModel, QuakeMap, Trigger, TriggerEffect,
-};
+pub use crate::bsp::MapError;
+pub use crate::bsp::quake::{LeaningFace, MissingWall, MovingKind, MovingModel, QuakeMap, Trigger, TriggerEffect};
 pub use body::{QuakeWorldBody, flag};
 pub use demo::{
     DemoCut, DemoEnd, DemoEvent, DemoHit, DemoLevel, EffectKind, Extensions, Mover, OriginWire, OtherLevels,

@@ -10,7 +10,7 @@ mod walls;
 use glam::Vec3;
 use serde::{Deserialize, Serialize};
 
-use super::{LumpError, LumpRecord, Lumps};
+use super::{LumpRecord, Lumps, MapError};
 use entities::{EntityLump, read_entities};
 use trace::{HullTree, TraceNode};
 
@@ -64,9 +64,9 @@ pub(crate) struct UncheckedMap {
 }
 
 impl TryFrom<UncheckedMap> for QuakeMap {
-    type Error = BspError;
+    type Error = MapError;
 
-    fn try_from(map: UncheckedMap) -> Result<QuakeMap, BspError> {
+    fn try_from(map: UncheckedMap) -> Result<QuakeMap, MapError> {
         check(&map)?;
         let UncheckedMap { planes, clip_nodes, point_nodes, models, triggers, moving, walls, spawns } = map;
         let clip_tree = TraceNode::tree(&clip_nodes, &planes);
@@ -226,67 +226,16 @@ const MODELS: usize = 14;
 /// Node numbers have 16 bits in the file.
 const MOST_NODES: usize = 65_536;
 
-/// Why a `.bsp` could not be read.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BspError {
-    /// A lump cannot be read.
-    #[error(transparent)]
-    Lump(#[from] LumpError),
-    /// The file has another version.
-    #[error("version {version}; only Quake's 29 can be read")]
-    OtherVersion {
-        /// The version found.
-        version: i32,
-    },
-    /// An index is outside of its lump.
-    #[error("{what} {index} of {count} is referred to by entry {by}")]
-    Index {
-        /// Name of the referenced lump.
-        what: &'static str,
-        /// The index found.
-        index: i64,
-        /// Number of entries in the lump.
-        count: usize,
-        /// The entry with the reference.
-        by: usize,
-    },
-    /// A tree has a loop or is deeper than the limit.
-    #[error("the tree of {tree} is deeper than {limit} at node {node}, or loops")]
-    Depth {
-        /// Name of the tree.
-        tree: &'static str,
-        /// The node where the check failed.
-        node: usize,
-        /// The largest allowed depth.
-        limit: u16,
-    },
-    /// A plane or a box has a value that is not a finite number.
-    #[error("{what} {index} holds a value that is not a finite number")]
-    NotFinite {
-        /// Kind of the entry.
-        what: &'static str,
-        /// Index of the entry.
-        index: usize,
-    },
-    /// The map lacks a required part.
-    #[error("the map holds no {missing}")]
-    Empty {
-        /// Name of the part.
-        missing: &'static str,
-    },
-}
-
 impl QuakeMap {
     /// Reads a map file.
     ///
     /// # Errors
     ///
-    /// When the version is another, the file is truncated, an index is out of bounds or a tree has a loop; see
-    /// [`BspError`].
-    pub fn parse(data: &[u8]) -> Result<QuakeMap, BspError> {
+    /// When the version is another, the file is truncated, an index is out of bounds or a tree has a loop.
+    pub fn parse(data: &[u8]) -> Result<QuakeMap, MapError> {
         let version = data.first_chunk().map_or(0, |version| i32::from_le_bytes(*version));
         if version != VERSION {
-            return Err(BspError::OtherVersion { version });
+            return Err(MapError(format!("version {version}; only Quake's 29 can be read")));
         }
         let lumps = Lumps::new(data, 4, LUMPS)?;
         let planes = entries(lumps, PLANES, "planes", 20, |record, _| Ok(read_plane(record)))?;
@@ -317,12 +266,12 @@ fn entries<T>(
     lump: usize,
     name: &'static str,
     entry: usize,
-    read: impl Fn(LumpRecord<'_>, usize) -> Result<T, BspError>,
-) -> Result<Vec<T>, BspError> {
+    read: impl Fn(LumpRecord<'_>, usize) -> Result<T, MapError>,
+) -> Result<Vec<T>, MapError> {
     let records = lumps.records(lump, name, entry)?;
     let count = records.len();
     if count > MOST_NODES {
-        return Err(BspError::Index { what: name, index: count as i64, count: MOST_NODES, by: lump });
+        return Err(out_of_lump(name, count as i64, MOST_NODES, lump));
     }
     records.enumerate().map(|(index, record)| read(record, index)).collect()
 }
@@ -332,13 +281,12 @@ fn read_plane(record: LumpRecord<'_>) -> AxisPlane {
     AxisPlane { normal: record.vec3(0), dist: record.f32(12), axis }
 }
 
-fn read_plane_index(record: LumpRecord<'_>, by: usize) -> Result<u16, BspError> {
+fn read_plane_index(record: LumpRecord<'_>, by: usize) -> Result<u16, MapError> {
     let index = record.i32(0);
-    let out = BspError::Index { what: "plane", index: i64::from(index), count: MOST_NODES, by };
-    u16::try_from(index).map_err(|_| out)
+    u16::try_from(index).map_err(|_| out_of_lump("plane", i64::from(index), MOST_NODES, by))
 }
 
-fn read_clip_node(record: LumpRecord<'_>, by: usize) -> Result<ClipNode, BspError> {
+fn read_clip_node(record: LumpRecord<'_>, by: usize) -> Result<ClipNode, MapError> {
     let plane = read_plane_index(record, by)?;
     // Children have 16 bits. Values from -15 are contents; all others are unsigned node numbers, as later compilers
     // need.
@@ -346,7 +294,7 @@ fn read_clip_node(record: LumpRecord<'_>, by: usize) -> Result<ClipNode, BspErro
     Ok(ClipNode { plane, children: [child(record.u16(4)), child(record.u16(6))] })
 }
 
-fn read_node(record: LumpRecord<'_>, by: usize, leaves: &[i32]) -> Result<ClipNode, BspError> {
+fn read_node(record: LumpRecord<'_>, by: usize, leaves: &[i32]) -> Result<ClipNode, MapError> {
     let plane = read_plane_index(record, by)?;
     let child = |raw: i16| {
         if raw >= 0 {
@@ -354,8 +302,8 @@ fn read_node(record: LumpRecord<'_>, by: usize, leaves: &[i32]) -> Result<ClipNo
         }
         let leaf = -1 - i64::from(raw);
         let contents = usize::try_from(leaf).ok().and_then(|leaf| leaves.get(leaf));
-        let out = BspError::Index { what: "leaf", index: leaf, count: leaves.len(), by };
-        contents.copied().filter(|&contents| contents < 0).ok_or(out)
+        let known = contents.copied().filter(|&contents| contents < 0);
+        known.ok_or_else(|| out_of_lump("leaf", leaf, leaves.len(), by))
     };
     Ok(ClipNode { plane, children: [child(record.u16(4) as i16)?, child(record.u16(6) as i16)?] })
 }
@@ -369,14 +317,14 @@ fn read_model(record: LumpRecord<'_>) -> Submodel {
 const DEEPEST: u16 = 1024;
 
 /// Checks that every index is valid, every tree is finite and every number is finite.
-pub(crate) fn check(map: &UncheckedMap) -> Result<(), BspError> {
+pub(crate) fn check(map: &UncheckedMap) -> Result<(), MapError> {
     if map.models.is_empty() {
-        return Err(BspError::Empty { missing: "models" });
+        return Err(MapError("the map holds no models".to_owned()));
     }
     for (index, plane) in map.planes.iter().enumerate() {
         let finite = plane.normal.iter().all(|n| n.is_finite()) && plane.dist.is_finite();
         if !finite || plane.axis.is_some_and(|axis| axis > 2) {
-            return Err(BspError::NotFinite { what: "plane", index });
+            return Err(not_finite("plane", index));
         }
     }
     for (tree, nodes) in [("clip nodes", &map.clip_nodes), ("nodes", &map.point_nodes)] {
@@ -385,28 +333,37 @@ pub(crate) fn check(map: &UncheckedMap) -> Result<(), BspError> {
     }
     for (by, model) in map.models.iter().enumerate() {
         if !model.mins.iter().chain(&model.maxs).all(|v| v.is_finite()) {
-            return Err(BspError::NotFinite { what: "model", index: by });
+            return Err(not_finite("model", by));
         }
         check_root("clip node", model.clip_root, map.clip_nodes.len(), by)?;
         check_root("node", model.point_root, map.point_nodes.len(), by)?;
     }
     let finite = |numbers: &[f32; 3]| numbers.iter().all(|n| n.is_finite());
     if let Some(index) = map.moving.iter().position(|moving| !moving.rests.iter().chain(&moving.sunk).all(finite)) {
-        return Err(BspError::NotFinite { what: "moving model", index });
+        return Err(not_finite("moving model", index));
     }
     if let Some(index) = map.walls.iter().position(|wall| !wall.is_finite()) {
-        return Err(BspError::NotFinite { what: "wall", index });
+        return Err(not_finite("wall", index));
     }
     if let Some(index) = map.spawns.iter().position(|spawn| !finite(spawn)) {
-        return Err(BspError::NotFinite { what: "place of spawning", index });
+        return Err(not_finite("place of spawning", index));
     }
     Ok(())
 }
 
-fn check_nodes(what: &'static str, nodes: &[ClipNode], planes: usize) -> Result<(), BspError> {
+fn not_finite(what: &str, index: usize) -> MapError {
+    MapError(format!("{what} {index} holds a value that is not a finite number"))
+}
+
+/// Returns the error for a reference by entry `by` to an entry that a lump with `count` entries does not have.
+fn out_of_lump(what: &str, index: i64, count: usize, by: usize) -> MapError {
+    MapError(format!("{what} {index} of {count} is referred to by entry {by}"))
+}
+
+fn check_nodes(what: &'static str, nodes: &[ClipNode], planes: usize) -> Result<(), MapError> {
     for (by, node) in nodes.iter().enumerate() {
         if usize::from(node.plane) >= planes {
-            return Err(BspError::Index { what: "plane", index: i64::from(node.plane), count: planes, by });
+            return Err(out_of_lump("plane", i64::from(node.plane), planes, by));
         }
         for child in node.children {
             check_root(what, child, nodes.len(), by)?;
@@ -415,13 +372,13 @@ fn check_nodes(what: &'static str, nodes: &[ClipNode], planes: usize) -> Result<
     Ok(())
 }
 
-fn check_root(what: &'static str, root: i32, count: usize, by: usize) -> Result<(), BspError> {
+fn check_root(what: &'static str, root: i32, count: usize, by: usize) -> Result<(), MapError> {
     let fits = root < 0 || usize::try_from(root).is_ok_and(|root| root < count);
-    if fits { Ok(()) } else { Err(BspError::Index { what, index: i64::from(root), count, by }) }
+    if fits { Ok(()) } else { Err(out_of_lump(what, i64::from(root), count, by)) }
 }
 
 /// Computes every node's height above the leaves without recursion and reports loops.
-fn check_depth(tree: &'static str, nodes: &[ClipNode]) -> Result<(), BspError> {
+fn check_depth(tree: &'static str, nodes: &[ClipNode]) -> Result<(), MapError> {
     const UNKNOWN: u16 = u16::MAX;
     const OPEN: u16 = u16::MAX - 1;
     let mut heights = vec![UNKNOWN; nodes.len()];
@@ -434,12 +391,12 @@ fn check_depth(tree: &'static str, nodes: &[ClipNode]) -> Result<(), BspError> {
                 continue;
             }
             let children = nodes[node].children.into_iter().filter_map(|child| usize::try_from(child).ok());
-            let too_deep = BspError::Depth { tree, node, limit: DEEPEST };
+            let too_deep = || MapError(format!("the tree of {tree} is deeper than {DEEPEST} at node {node}, or loops"));
             if heights[node] == UNKNOWN {
                 heights[node] = OPEN;
                 for child in children {
                     match heights[child] {
-                        OPEN => return Err(too_deep),
+                        OPEN => return Err(too_deep()),
                         UNKNOWN => stack.push(child),
                         _ => {}
                     }
@@ -448,7 +405,7 @@ fn check_depth(tree: &'static str, nodes: &[ClipNode]) -> Result<(), BspError> {
             }
             let height = 1 + children.map(|child| heights[child]).max().unwrap_or(0);
             if height > DEEPEST {
-                return Err(too_deep);
+                return Err(too_deep());
             }
             heights[node] = height;
             stack.pop();
@@ -515,16 +472,17 @@ mod tests {
     fn other_versions_and_loops_are_errors() {
         let mut other = quake_bytes();
         other[0] = 30;
-        assert_eq!(QuakeMap::parse(&other), Err(BspError::OtherVersion { version: 30 }));
+        let error = |file: &[u8]| QuakeMap::parse(file).expect_err("damage").to_string();
+        assert_eq!(error(&other), "version 30; only Quake's 29 can be read");
 
         let mut looping = quake_bytes();
         let node = lump_start(&looping, CLIP_NODES);
         looping[node + 4..node + 6].copy_from_slice(&0i16.to_le_bytes());
-        assert!(matches!(QuakeMap::parse(&looping), Err(BspError::Depth { tree: "clip nodes", .. })));
+        assert_eq!(error(&looping), "the tree of clip nodes is deeper than 1024 at node 0, or loops");
 
         let mut wild = quake_bytes();
         wild[node..node + 4].copy_from_slice(&99i32.to_le_bytes());
-        assert!(matches!(QuakeMap::parse(&wild), Err(BspError::Index { what: "plane", index: 99, .. })));
+        assert_eq!(error(&wild), "plane 99 of 12 is referred to by entry 0");
     }
 
     #[test]
@@ -546,7 +504,7 @@ mod tests {
     }
 
     /// Returns a map of consecutive planes along x, each a node; the last one leads into solid.
-    fn chain(nodes: u16) -> Result<QuakeMap, BspError> {
+    fn chain(nodes: u16) -> Result<QuakeMap, MapError> {
         let planes = (0..nodes).map(|n| AxisPlane { normal: [1.0, 0.0, 0.0], dist: f32::from(n), axis: Some(0) });
         let node = |n: u16| {
             let front = if n + 1 < nodes { i32::from(n) + 1 } else { SOLID };
@@ -575,7 +533,8 @@ mod tests {
                 assert!(sweep.fraction == 1.0 || (sweep.end.x - f32::from(DEEPEST - 1)).abs() < 0.1, "{sweep:?}");
             }
         }
-        assert!(matches!(chain(DEEPEST + 1), Err(BspError::Depth { tree: "clip nodes", .. })));
+        let error = chain(DEEPEST + 1).expect_err("too deep").to_string();
+        assert!(error.starts_with("the tree of clip nodes is deeper than 1024 at node "), "{error}");
     }
 
     #[test]
@@ -590,10 +549,11 @@ mod tests {
             walls: vec![],
             spawns: vec![],
         };
-        assert_eq!(check(&map), Err(BspError::Empty { missing: "models" }));
+        let error = |map: &UncheckedMap| check(map).expect_err("unfit").to_string();
+        assert_eq!(error(&map), "the map holds no models");
         map.models.push(Submodel { mins: [0.0; 3], maxs: [f32::NAN; 3], point_root: -1, clip_root: -1 });
-        assert_eq!(check(&map), Err(BspError::NotFinite { what: "model", index: 0 }));
+        assert_eq!(error(&map), "model 0 holds a value that is not a finite number");
         map.models[0] = Submodel { mins: [0.0; 3], maxs: [0.0; 3], point_root: -1, clip_root: 3 };
-        assert!(matches!(check(&map), Err(BspError::Index { what: "clip node", index: 3, .. })));
+        assert_eq!(error(&map), "clip node 3 of 0 is referred to by entry 0");
     }
 }

@@ -14,7 +14,7 @@ use std::io::{Cursor, Read as _};
 use glam::Vec3;
 use serde::{Deserialize, Serialize};
 
-use super::{LumpError, Lumps};
+use super::{Lumps, MapError};
 use patches::{PatchPieces, pieces_of};
 
 pub(crate) use sweep::{BoxSweep, SweepTrace};
@@ -114,7 +114,7 @@ impl Quake3Map {
     ///
     /// # Errors
     /// When the data is not a map of version 46 or contains invalid references.
-    pub fn parse(bytes: &[u8]) -> Result<Quake3Map, Quake3MapError> {
+    pub fn parse(bytes: &[u8]) -> Result<Quake3Map, MapError> {
         Quake3Map::try_from(read_lumps(bytes)?)
     }
 
@@ -165,11 +165,11 @@ impl From<Quake3Map> for LevelLumps {
 }
 
 impl TryFrom<LevelLumps> for Quake3Map {
-    type Error = Quake3MapError;
+    type Error = MapError;
 
     /// Checks that every reference is valid and that the nodes form a tree.
-    fn try_from(parts: LevelLumps) -> Result<Quake3Map, Quake3MapError> {
-        let bad = |lump, why| Err(Quake3MapError::Unfit { lump, why });
+    fn try_from(parts: LevelLumps) -> Result<Quake3Map, MapError> {
+        let bad = |lump, why| Err(unfit(lump, why));
         let within =
             |first: u32, count: u32, length: usize| first.checked_add(count).is_some_and(|end| end as usize <= length);
         let is_finite = |point: &[f32; 3]| point.iter().all(|axis| axis.is_finite());
@@ -220,10 +220,10 @@ impl TryFrom<LevelLumps> for Quake3Map {
             if !is_grid {
                 return bad("surfaces", "a patch that is no grid");
             }
-            let cut = pieces_of(patch, &mut work).ok_or(Quake3MapError::Curves)?;
+            let cut = pieces_of(patch, &mut work).ok_or_else(too_curved)?;
             count += cut.pieces.len();
             if count > MOST_PIECES {
-                return Err(Quake3MapError::Curves);
+                return Err(too_curved());
             }
             pieces.push(cut);
         }
@@ -256,47 +256,24 @@ const PATCH: u32 = 2;
 /// Limit of control points along a side of a patch, above what editors allow.
 const WIDEST_PATCH: u32 = 129;
 
-/// Why a map cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Quake3MapError {
-    /// The file is not a map of this format.
-    #[error("not a Quake III map: it does not begin with `IBSP` and version 46")]
-    Magic,
-    /// A lump cannot be read.
-    #[error(transparent)]
-    Lump(#[from] LumpError),
-    /// A lump does not fit the others.
-    #[error("its {lump} do not fit: {why}")]
-    Unfit {
-        /// Name of the lump.
-        lump: &'static str,
-        /// The problem.
-        why: &'static str,
-    },
-    /// The curved surfaces need more planes or pieces than the limits allow.
-    #[error("its curves have more planes and pieces than any engine supports")]
-    Curves,
-    /// The archive does not hold the map.
-    #[error("it holds no maps/{name}.bsp")]
-    NotInArchive {
-        /// Name of the map.
-        name: String,
-    },
-    /// The archive cannot be read.
-    #[error("it looks like an archive and cannot be read: {0}")]
-    Archive(String),
+fn unfit(lump: &str, why: &str) -> MapError {
+    MapError(format!("its {lump} do not fit: {why}"))
+}
+
+fn too_curved() -> MapError {
+    MapError("its curves have more planes and pieces than any engine supports".to_owned())
 }
 
 /// Reads the parts of a map that movement needs.
-fn read_lumps(bytes: &[u8]) -> Result<LevelLumps, Quake3MapError> {
+fn read_lumps(bytes: &[u8]) -> Result<LevelLumps, MapError> {
     if bytes.get(..4) != Some(MAGIC) || bytes.get(4..8) != Some(&VERSION.to_le_bytes()) {
-        return Err(Quake3MapError::Magic);
+        return Err(MapError("not a Quake III map: it does not begin with `IBSP` and version 46".to_owned()));
     }
     let lumps = Lumps::new(bytes, 8, LUMPS)?;
     let shaders = lumps.records(1, "shaders", 72)?;
     let shaders: Vec<(u32, u32)> = shaders.map(|record| (record.u32(64), record.u32(68))).collect();
     let shader = |lump, index: u32| {
-        shaders.get(index as usize).copied().ok_or(Quake3MapError::Unfit { lump, why: "a shader that there is not" })
+        shaders.get(index as usize).copied().ok_or_else(|| unfit(lump, "a shader that there is not"))
     };
     let planes = lumps.records(2, "planes", 16)?.map(|r| LevelPlane { normal: r.vec3(0), dist: r.f32(12) });
     let nodes = lumps.records(3, "nodes", 36)?.map(|r| Node { plane: r.u32(0), children: [r.i32(4), r.i32(8)] });
@@ -307,13 +284,13 @@ fn read_lumps(bytes: &[u8]) -> Result<LevelLumps, Quake3MapError> {
         let is_patch = surface.u32(8) == PATCH;
         patch_of.push(is_patch.then_some(patches.len() as u32));
         if is_patch {
-            let bad = |why| Quake3MapError::Unfit { lump: "surfaces", why };
+            let bad = |why| unfit("surfaces", why);
             let (width, height) = (surface.u32(96), surface.u32(100));
             if !is_grid(width, height) {
                 return Err(bad("a patch of a size that none has"));
             }
             let points = part(&vertices, surface.u32(12), width * height);
-            let points = points.ok_or(bad("a patch of vertices that there are not"))?.to_vec();
+            let points = points.ok_or_else(|| bad("a patch of vertices that there are not"))?.to_vec();
             let (flags, contents) = shader("surfaces", surface.u32(0))?;
             patches.push(Patch { width, height, points, contents, flags });
         }
@@ -322,7 +299,7 @@ fn read_lumps(bytes: &[u8]) -> Result<LevelLumps, Quake3MapError> {
     let mut leaves = Vec::new();
     for leaf in lumps.records(4, "leaves", 48)? {
         let surfaces = part(&leaf_surfaces, leaf.u32(32), leaf.u32(36));
-        let surfaces = surfaces.ok_or(Quake3MapError::Unfit { lump: "leaves", why: "surfaces that there are not" })?;
+        let surfaces = surfaces.ok_or_else(|| unfit("leaves", "surfaces that there are not"))?;
         let patches = surfaces.iter().filter_map(|surface| patch_of.get(*surface as usize).copied().flatten());
         leaves.push(Leaf { patches: patches.collect(), first_brush: leaf.u32(40), brushes: leaf.u32(44) });
     }
@@ -338,7 +315,7 @@ fn read_lumps(bytes: &[u8]) -> Result<LevelLumps, Quake3MapError> {
     let mut models = Vec::new();
     for model in lumps.records(7, "models", 40)? {
         let surfaces = part(&patch_of, model.u32(24), model.u32(28));
-        let surfaces = surfaces.ok_or(Quake3MapError::Unfit { lump: "models", why: "surfaces that there are not" })?;
+        let surfaces = surfaces.ok_or_else(|| unfit("models", "surfaces that there are not"))?;
         let patches = surfaces.iter().copied().flatten().collect();
         models.push(Leaf { patches, first_brush: model.u32(32), brushes: model.u32(36) });
     }
@@ -373,15 +350,15 @@ const LARGEST_MAP: u64 = 64 << 20;
 ///
 /// # Errors
 /// When the archive does not hold this map, or the map cannot be read.
-pub fn map_from(bytes: &[u8], name: &str) -> Result<Quake3Map, Quake3MapError> {
+pub fn map_from(bytes: &[u8], name: &str) -> Result<Quake3Map, MapError> {
     let Some(mut archive) = archive_of(bytes)? else { return Quake3Map::parse(bytes) };
     let wanted = format!("maps/{name}.bsp");
     let found = archive.file_names().flatten().find(|file| file.eq_ignore_ascii_case(&wanted));
     let found = found.map(std::borrow::Cow::into_owned);
-    let found = found.ok_or_else(|| Quake3MapError::NotInArchive { name: name.to_owned() })?;
-    let file = archive.by_name(&found).map_err(|error| Quake3MapError::Archive(error.to_string()))?;
+    let found = found.ok_or_else(|| MapError(format!("it holds no {wanted}")))?;
+    let file = archive.by_name(&found).map_err(unreadable_archive)?;
     let mut map = Vec::new();
-    file.take(LARGEST_MAP).read_to_end(&mut map).map_err(|error| Quake3MapError::Archive(error.to_string()))?;
+    file.take(LARGEST_MAP).read_to_end(&mut map).map_err(unreadable_archive)?;
     Quake3Map::parse(&map)
 }
 
@@ -389,7 +366,7 @@ pub fn map_from(bytes: &[u8], name: &str) -> Result<Quake3Map, Quake3MapError> {
 ///
 /// # Errors
 /// When it is neither, or cannot be read.
-pub fn check_maps(bytes: &[u8]) -> Result<(), Quake3MapError> {
+pub fn check_maps(bytes: &[u8]) -> Result<(), MapError> {
     match archive_of(bytes)? {
         Some(_) => Ok(()),
         None => Quake3Map::parse(bytes).map(|_| ()),
@@ -397,7 +374,11 @@ pub fn check_maps(bytes: &[u8]) -> Result<(), Quake3MapError> {
 }
 
 /// Opens an archive; `None` if the file is none.
-fn archive_of(bytes: &[u8]) -> Result<Option<zip::ZipArchive<Cursor<&[u8]>>>, Quake3MapError> {
+fn archive_of(bytes: &[u8]) -> Result<Option<zip::ZipArchive<Cursor<&[u8]>>>, MapError> {
     let opened = bytes.starts_with(ZIP).then(|| zip::ZipArchive::new(Cursor::new(bytes)));
-    opened.transpose().map_err(|error| Quake3MapError::Archive(error.to_string()))
+    opened.transpose().map_err(unreadable_archive)
+}
+
+fn unreadable_archive(error: impl std::fmt::Display) -> MapError {
+    MapError(format!("it looks like an archive and cannot be read: {error}"))
 }

@@ -8,7 +8,7 @@ use super::body::{Quake3Body, Quake3Input};
 use super::listener::{DeliveryTime, Listener, ListenerCounts, ServerLog};
 use super::protocol::UndecodedReason;
 use super::recording::{CaptureError, CaptureReader, DemoReader};
-use crate::bsp::quake3::Quake3MapError;
+use crate::bsp::MapError;
 use hitreg_log::record::{Origin, PlayerInfo, Record, SessionHeader};
 use hitreg_log::units::{Micros, Seed, named};
 use hitreg_netcode::game::GameInput as _;
@@ -62,7 +62,7 @@ pub enum Quake3ImportError {
     },
     /// The given file is not a map of this engine, or lacks the named map.
     #[error("{0}")]
-    Map(#[from] Quake3MapError),
+    Map(#[from] MapError),
     /// The server log belongs to another session, or the server did not log damage.
     #[error(
         "it has no damage lines of the recorded level, but the capture has {hits} reported hits: the log is of another \

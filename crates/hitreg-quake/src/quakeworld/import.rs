@@ -15,7 +15,8 @@ use glam::Vec3;
 use super::demo::{DemoCut, ORIGIN_STEP, OtherLevels, OtherPlayer, QuakeWorldDemo, QwdError, RecordedBy, ServerPacket};
 use super::movement::{Surroundings, offsets};
 use super::{LATEST_TIME_S, QuakeWorldRules, map_stem, micros};
-use crate::bsp::quake::{BspError, QuakeMap};
+use crate::bsp::MapError;
+use crate::bsp::quake::QuakeMap;
 use findings::{find_walls, infer};
 use hitreg_log::record::{MisplacedRecord, Session};
 use hitreg_log::units::PlayerId;
@@ -196,7 +197,7 @@ pub enum DemoImportError {
     Demo(#[from] QwdError),
     /// The map cannot be read.
     #[error("not a QuakeWorld map: {0}")]
-    Map(#[from] BspError),
+    Map(#[from] MapError),
     /// The map has another name than the demo's.
     #[error("the demo was played on `{demo}`; if this is the same map under another name, give --force-map")]
     OtherMap {

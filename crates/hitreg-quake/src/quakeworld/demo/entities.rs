@@ -118,7 +118,7 @@ impl EntityDecoder {
             now.insert(entity.number, entity);
             if now.len() > MOST_ENTITIES {
                 let (value, limit) = (now.len() as i64, MOST_ENTITIES as i64 + 1);
-                return Err(QwdError::OutOfBounds { offset, what: "the number of entities", value, limit });
+                return Err(QwdError::out_of_bounds(offset, "the number of entities", value, limit));
             }
         }
         if self.sent.is_empty() {

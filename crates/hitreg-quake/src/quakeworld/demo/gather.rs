@@ -47,8 +47,8 @@ impl DemoCollector {
         self.note_level(content.levels_started);
         let lists = self.listed.into_iter().chain([self.hits.len(), self.ran.len()]);
         if lists.into_iter().any(|len| len > MOST_LISTED) {
-            let (what, value, limit) = ("the number of states and events", MOST_LISTED as i64 + 1, MOST_LISTED as i64);
-            return Err(QwdError::OutOfBounds { offset, what, value, limit });
+            let limit = MOST_LISTED as i64;
+            return Err(QwdError::out_of_bounds(offset, "the number of states and events", limit + 1, limit));
         }
         let bots = self.client.entities.bots(sequence).map(|(number, origin)| self.bots.seen(number, origin));
         let others: Vec<OtherPlayer> = content.others.into_iter().chain(bots.flatten()).collect();

@@ -42,7 +42,8 @@ impl<'a> MvdBlock<'a> {
         let offset = bytes.offset();
         let kind = bytes.u8()? & KIND_BITS;
         if !KINDS.contains(&kind) {
-            return Err(QwdError::UnknownBlock { offset, kind });
+            let problem = format!("{kind} is not a kind of block of a server's demo: the demo is damaged");
+            return Err(QwdError::invalid(offset, problem));
         }
         if kind == SEQUENCES {
             bytes.take(8)?;

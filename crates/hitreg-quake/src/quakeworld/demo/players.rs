@@ -36,8 +36,7 @@ pub(crate) fn read_slot(bytes: &mut Bytes<'_>) -> QwdResult<u8> {
     let offset = bytes.offset();
     let slot = bytes.u8()?;
     if slot >= MOST_PLAYERS {
-        let limit = i64::from(MOST_PLAYERS);
-        return Err(QwdError::OutOfBounds { offset, what: "a player's slot", value: i64::from(slot), limit });
+        return Err(QwdError::out_of_bounds(offset, "a player's slot", slot, MOST_PLAYERS));
     }
     Ok(slot)
 }
@@ -183,6 +182,6 @@ mod tests {
     #[test]
     fn slot_numbers_have_a_limit() {
         let error = PlayerMessage::read(&mut Bytes::new(&[32, 0, 0], 7), Extensions::default(), None);
-        assert!(matches!(error, Err(QwdError::OutOfBounds { offset: 7, .. })));
+        assert_eq!(error, Err(QwdError::out_of_bounds(7, "a player's slot", 32, 32)));
     }
 }

@@ -74,7 +74,7 @@ impl QwdImport {
         let offset = bytes.offset();
         let kind = bytes.u8()?;
         if !time_s.is_finite() {
-            return Err(QwdError::NotFinite { offset: time_offset, what: "a frame's time" });
+            return Err(QwdError::not_finite(time_offset, "a frame's time"));
         }
         match kind {
             0 => self.read_command(time_s, bytes),
@@ -84,7 +84,11 @@ impl QwdImport {
                 bytes.i32()?;
                 Ok(())
             }
-            kind => Err(QwdError::UnknownFrame { offset, kind }),
+            kind => {
+                let kinds = "0 usercmd, 1 packet, 2 sequences";
+                let guess = "this is not a client demo, or it is damaged";
+                Err(QwdError::invalid(offset, format!("{kind} is not a kind of frame ({kinds}): {guess}")))
+            }
         }
     }
 
@@ -201,14 +205,19 @@ mod tests {
             demo.signon_with(data);
             QuakeWorldDemo::parse(&demo.bytes).expect_err("unfit")
         };
-        assert_eq!(fail(&server_data(29, 3)), QwdError::OtherProtocol { offset: 18, version: 29 });
+        assert_eq!(
+            fail(&server_data(29, 3)),
+            QwdError::invalid(18, "protocol version 29; only QuakeWorld's 28 can be read")
+        );
         let proxy = stufftext("fullserverinfo \"\\*version\\Qizmo 2.91\"\n");
-        assert_eq!(fail(&proxy), QwdError::Proxy { offset: 18, name: "qizmo" });
-        assert_eq!(fail(&[99]), QwdError::UnknownMessage { offset: 17, kind: 99 });
+        assert_eq!(fail(&proxy), QwdError::proxy(18, "qizmo"));
+        assert_eq!(fail(&[99]), QwdError::unknown_message(17, 99));
         assert_eq!(QuakeWorldDemo::parse(b""), Err(QwdError::Nothing { missing: "server data" }));
-        assert_eq!(QuakeWorldDemo::parse(&[0, 0, 0, 0, 9]), Err(QwdError::UnknownFrame { offset: 4, kind: 9 }));
+        let problem = |data: &[u8]| QuakeWorldDemo::parse(data).expect_err("unfit").to_string();
+        let unknown = "byte 4: 9 is not a kind of frame (0 usercmd, 1 packet, 2 sequences): this is not a client demo, or it is damaged";
+        assert_eq!(problem(&[0, 0, 0, 0, 9]), unknown);
         let long = [&[0, 0, 0, 0, 1][..], &100_000i32.to_le_bytes()].concat();
-        assert!(matches!(QuakeWorldDemo::parse(&long), Err(QwdError::PacketLength { offset: 5, length: 100_000, .. })));
+        assert_eq!(problem(&long), "byte 5: a packet of 100000 bytes; the protocol's limit is 65536");
     }
 
     #[test]

@@ -108,19 +108,14 @@ pub(crate) struct PacketContent {
     pub(crate) disconnected: bool,
 }
 
-/// The current message and its offset.
-struct Message {
-    kind: u8,
-    offset: usize,
-}
-
 impl SvcState {
     /// Reads all messages of the packet `sequence`.
     pub(crate) fn read_packet(&mut self, bytes: &mut Bytes<'_>, sequence: u32) -> QwdResult<PacketContent> {
         let mut content = PacketContent::default();
         while !bytes.is_empty() && !content.disconnected {
-            let message = Message { offset: bytes.offset(), kind: bytes.u8()? };
-            self.read_message(&message, bytes, sequence, &mut content)?;
+            let offset = bytes.offset();
+            let kind = bytes.u8()?;
+            self.read_message(kind, offset, bytes, sequence, &mut content)?;
         }
         Ok(content)
     }
@@ -131,13 +126,14 @@ impl SvcState {
 
     fn read_message(
         &mut self,
-        message: &Message,
+        kind: u8,
+        offset: usize,
         bytes: &mut Bytes<'_>,
         sequence: u32,
         content: &mut PacketContent,
     ) -> QwdResult {
         let ext = self.extensions();
-        match message.kind {
+        match kind {
             kind::NOP
             | kind::KILLED_MONSTER
             | kind::FOUND_SECRET
@@ -154,7 +150,7 @@ impl SvcState {
                 self.note_stat(stat, value, content);
             }
             kind::SOUND => skip_sound(bytes, ext)?,
-            kind::TIME | kind::MAX_SPEED | kind::ENTITY_GRAVITY => self.read_number(message, bytes)?,
+            kind::TIME | kind::MAX_SPEED | kind::ENTITY_GRAVITY => self.read_number(kind, bytes)?,
             kind::PRINT | kind::LIGHT_STYLE => {
                 bytes.u8()?;
                 bytes.zero_terminated()?;
@@ -215,17 +211,17 @@ impl SvcState {
                 bytes.zero_terminated()?;
             }
             kind::DOWNLOAD => skip_download(bytes, ext)?,
-            kind::PLAYER_INFO => self.read_player(message, bytes, content)?,
+            kind::PLAYER_INFO => self.read_player(offset, bytes, content)?,
             kind::NAILS => skip_nails(bytes, 6)?,
             kind::NAILS_NUMBERED => skip_nails(bytes, 7)?,
             kind::CHOKE_COUNT => {
                 let packets = bytes.u8()?;
                 content.events.push(DemoEvent::Choked(packets));
             }
-            kind::MODEL_LIST | kind::SOUND_LIST => self.read_list(message.kind == kind::MODEL_LIST, false, bytes)?,
+            kind::MODEL_LIST | kind::SOUND_LIST => self.read_list(kind == kind::MODEL_LIST, false, bytes)?,
             kind::MODEL_LIST_SHORT if ext.has(Extension::Models) => self.read_list(true, true, bytes)?,
             kind::PACKET_ENTITIES | kind::DELTA_PACKET_ENTITIES => {
-                self.entities.read_update(bytes, ext, sequence, message.kind == kind::DELTA_PACKET_ENTITIES)?
+                self.entities.read_update(bytes, ext, sequence, kind == kind::DELTA_PACKET_ENTITIES)?
             }
             kind::SET_INFO => {
                 bytes.u8()?;
@@ -237,7 +233,7 @@ impl SvcState {
                 self.info.set(key, value);
             }
             kind::QIZMO_VOICE => skip(bytes, 34)?,
-            kind => return Err(QwdError::UnknownMessage { offset: message.offset, kind }),
+            _ => return Err(QwdError::unknown_message(offset, kind)),
         }
         Ok(())
     }
@@ -259,10 +255,10 @@ impl SvcState {
         }
     }
 
-    fn read_number(&mut self, message: &Message, bytes: &mut Bytes<'_>) -> QwdResult {
-        let value = finite(bytes, "a movement setting")?;
+    fn read_number(&mut self, kind: u8, bytes: &mut Bytes<'_>) -> QwdResult {
+        let value = read_setting(bytes)?;
         if let Some(level) = &mut self.level {
-            match message.kind {
+            match kind {
                 kind::MAX_SPEED => level.move_vars.max_speed = value,
                 kind::ENTITY_GRAVITY => level.move_vars.entity_gravity = value,
                 _ => {} // the time, of another protocol: read over, as clients do
@@ -279,7 +275,7 @@ impl SvcState {
             self.info = ServerInfo::default();
             self.info.read(info);
             if let Some(name) = self.info.proxy() {
-                return Err(QwdError::Proxy { offset, name });
+                return Err(QwdError::proxy(offset, name));
             }
         }
         Ok(())
@@ -307,7 +303,10 @@ impl SvcState {
                 FTE2 => extensions.fte2 = bytes.u32()?,
                 MVD1 => extensions.mvd1 = bytes.u32()?,
                 PROTOCOL => break,
-                version => return Err(QwdError::OtherProtocol { offset, version }),
+                version => {
+                    let problem = format!("protocol version {version}; only QuakeWorld's {PROTOCOL} can be read");
+                    return Err(QwdError::invalid(offset, problem));
+                }
             }
         }
         bytes.i32()?; // how many levels the server has had
@@ -316,9 +315,9 @@ impl SvcState {
         let offset = bytes.offset();
         let title = bytes.zero_terminated()?.to_ascii_lowercase();
         if title.windows(5).any(|part| part == b"qizmo") {
-            return Err(QwdError::Proxy { offset, name: "qizmo" });
+            return Err(QwdError::proxy(offset, "qizmo"));
         }
-        let mut number = || finite(bytes, "a movement setting");
+        let mut number = || read_setting(bytes);
         let move_vars = QuakeWorldMoveVars {
             gravity: number()?,
             stop_speed: number()?,
@@ -354,15 +353,14 @@ impl SvcState {
         self.by = if seat & SPECTATOR != 0 { RecordedBy::Spectator } else { RecordedBy::Player };
         let player = seat & !SPECTATOR;
         if player >= MOST_PLAYERS {
-            let limit = i64::from(MOST_PLAYERS);
-            return Err(QwdError::OutOfBounds { offset, what: "the player's slot", value: i64::from(player), limit });
+            return Err(QwdError::out_of_bounds(offset, "the player's slot", player, MOST_PLAYERS));
         }
         Ok(player)
     }
 
-    fn read_player(&mut self, message: &Message, bytes: &mut Bytes<'_>, content: &mut PacketContent) -> QwdResult {
+    fn read_player(&mut self, offset: usize, bytes: &mut Bytes<'_>, content: &mut PacketContent) -> QwdResult {
         let Some(level) = self.level else {
-            return Err(QwdError::UnknownMessage { offset: message.offset, kind: message.kind });
+            return Err(QwdError::unknown_message(offset, kind::PLAYER_INFO));
         };
         if self.by == RecordedBy::Server {
             let state = self.served.read(bytes, level.extensions, self.head_model)?;
@@ -401,10 +399,11 @@ impl SvcState {
     }
 }
 
-fn finite(bytes: &mut Bytes<'_>, what: &'static str) -> QwdResult<f32> {
+/// Reads a movement setting.
+fn read_setting(bytes: &mut Bytes<'_>) -> QwdResult<f32> {
     let offset = bytes.offset();
     let value = bytes.f32()?;
-    if value.is_finite() { Ok(value) } else { Err(QwdError::NotFinite { offset, what }) }
+    if value.is_finite() { Ok(value) } else { Err(QwdError::not_finite(offset, "a movement setting")) }
 }
 
 pub(crate) fn skip(bytes: &mut Bytes<'_>, len: usize) -> QwdResult {
@@ -464,10 +463,7 @@ pub(crate) fn read_effect(bytes: &mut Bytes<'_>, ext: Extensions, content: &mut 
             Some(EffectKind::Blood)
         }
         13 => Some(EffectKind::LightningBlood),
-        value => {
-            let value = i64::from(value);
-            return Err(QwdError::OutOfBounds { offset, what: "the kind of an effect", value, limit: 14 });
-        }
+        value => return Err(QwdError::out_of_bounds(offset, "the kind of an effect", value, 14)),
     };
     let origin = read_coords(bytes, ext)?;
     if let Some(kind) = kind {

@@ -3,19 +3,12 @@
 use super::{Extension, Extensions, QwdError, QwdResult};
 use crate::quakeworld::movement::{QuakeWorldUsercmd, decode_angle16, wire_angle_degrees};
 
-/// Reads forward through a slice. A read past the end returns [`UnexpectedEnd`] with its offset.
+/// Reads forward through a slice. A read past the end returns [`QwdError::Truncated`].
 #[derive(Clone, Debug)]
 pub(crate) struct Bytes<'a> {
     rest: &'a [u8],
     /// File offset of the next byte.
     offset: usize,
-}
-
-/// The error for data that ends inside a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct UnexpectedEnd {
-    /// File offset of the incomplete value.
-    pub(crate) offset: usize,
 }
 
 impl<'a> Bytes<'a> {
@@ -33,49 +26,53 @@ impl<'a> Bytes<'a> {
         self.rest.is_empty()
     }
 
-    pub(crate) fn take(&mut self, len: usize) -> Result<&'a [u8], UnexpectedEnd> {
-        let (taken, rest) = self.rest.split_at_checked(len).ok_or(UnexpectedEnd { offset: self.offset })?;
+    pub(crate) fn take(&mut self, len: usize) -> QwdResult<&'a [u8]> {
+        let (taken, rest) = self.rest.split_at_checked(len).ok_or_else(|| self.ends())?;
         (self.rest, self.offset) = (rest, self.offset + len);
         Ok(taken)
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], UnexpectedEnd> {
+    fn ends(&self) -> QwdError {
+        QwdError::Truncated { offset: self.offset }
+    }
+
+    fn array<const N: usize>(&mut self) -> QwdResult<[u8; N]> {
         let mut out = [0; N];
         out.copy_from_slice(self.take(N)?);
         Ok(out)
     }
 
-    pub(crate) fn u8(&mut self) -> Result<u8, UnexpectedEnd> {
+    pub(crate) fn u8(&mut self) -> QwdResult<u8> {
         Ok(self.array::<1>()?[0])
     }
 
-    pub(crate) fn u16(&mut self) -> Result<u16, UnexpectedEnd> {
+    pub(crate) fn u16(&mut self) -> QwdResult<u16> {
         Ok(u16::from_le_bytes(self.array()?))
     }
 
-    pub(crate) fn i16(&mut self) -> Result<i16, UnexpectedEnd> {
+    pub(crate) fn i16(&mut self) -> QwdResult<i16> {
         Ok(i16::from_le_bytes(self.array()?))
     }
 
-    pub(crate) fn u32(&mut self) -> Result<u32, UnexpectedEnd> {
+    pub(crate) fn u32(&mut self) -> QwdResult<u32> {
         Ok(u32::from_le_bytes(self.array()?))
     }
 
-    pub(crate) fn i32(&mut self) -> Result<i32, UnexpectedEnd> {
+    pub(crate) fn i32(&mut self) -> QwdResult<i32> {
         Ok(i32::from_le_bytes(self.array()?))
     }
 
-    pub(crate) fn f32(&mut self) -> Result<f32, UnexpectedEnd> {
+    pub(crate) fn f32(&mut self) -> QwdResult<f32> {
         Ok(f32::from_le_bytes(self.array()?))
     }
 
-    pub(crate) fn vec3(&mut self) -> Result<[f32; 3], UnexpectedEnd> {
+    pub(crate) fn vec3(&mut self) -> QwdResult<[f32; 3]> {
         Ok([self.f32()?, self.f32()?, self.f32()?])
     }
 
     /// Reads bytes up to a terminating zero, and skips the zero.
-    pub(crate) fn zero_terminated(&mut self) -> Result<&'a [u8], UnexpectedEnd> {
-        let len = self.rest.iter().position(|&byte| byte == 0).ok_or(UnexpectedEnd { offset: self.offset })?;
+    pub(crate) fn zero_terminated(&mut self) -> QwdResult<&'a [u8]> {
+        let len = self.rest.iter().position(|&byte| byte == 0).ok_or_else(|| self.ends())?;
         Ok(&self.take(len + 1)?[..len])
     }
 }
@@ -111,13 +108,13 @@ fn read_finite(bytes: &mut Bytes<'_>) -> QwdResult<f32> {
     let offset = bytes.offset();
     let value = bytes.f32()?;
     if !value.is_finite() || value.abs() > FARTHEST_UNITS {
-        return Err(QwdError::NotFinite { offset, what: "a coordinate" });
+        return Err(QwdError::not_finite(offset, "a coordinate"));
     }
     Ok(value)
 }
 
 /// Reads another player's delta-encoded usercmd; missing fields are zero.
-pub(crate) fn read_delta(bytes: &mut Bytes<'_>) -> Result<QuakeWorldUsercmd, UnexpectedEnd> {
+pub(crate) fn read_delta(bytes: &mut Bytes<'_>) -> QwdResult<QuakeWorldUsercmd> {
     const ANGLE1: u8 = 1;
     const ANGLE3: u8 = 2;
     const FORWARD: u8 = 4;
@@ -156,11 +153,12 @@ pub(crate) fn read_length(bytes: &mut Bytes<'_>) -> QwdResult<usize> {
     let offset = bytes.offset();
     let length = bytes.i32()?;
     let len = usize::try_from(length).ok().filter(|len| *len <= LONGEST_PACKET);
-    len.ok_or(QwdError::PacketLength { offset, length, limit: LONGEST_PACKET })
+    let problem = || format!("a packet of {length} bytes; the protocol's limit is {LONGEST_PACKET}");
+    len.ok_or_else(|| QwdError::invalid(offset, problem()))
 }
 
 /// Reads a usercmd as demos store it, after its milliseconds.
-pub(crate) fn read_usercmd(bytes: &mut Bytes<'_>, msec: u8) -> Result<QuakeWorldUsercmd, UnexpectedEnd> {
+pub(crate) fn read_usercmd(bytes: &mut Bytes<'_>, msec: u8) -> QwdResult<QuakeWorldUsercmd> {
     let angles = bytes.vec3()?.map(wire_angle_degrees);
     let (forward, side, up) = (bytes.i16()?, bytes.i16()?, bytes.i16()?);
     let (buttons, impulse) = (bytes.u8()?, bytes.u8()?);
@@ -179,14 +177,14 @@ mod tests {
         assert_eq!(bytes.i16(), Ok(-1));
         assert_eq!(bytes.f32(), Ok(1.0));
         assert!(bytes.is_empty());
-        assert_eq!(bytes.u8(), Err(UnexpectedEnd { offset: 109 }));
+        assert_eq!(bytes.u8(), Err(QwdError::Truncated { offset: 109 }));
     }
 
     #[test]
     fn a_string_needs_its_terminator() {
         let mut bytes = Bytes::new(b"dm3\0x", 0);
         assert_eq!(bytes.zero_terminated(), Ok(&b"dm3"[..]));
-        assert_eq!(bytes.zero_terminated(), Err(UnexpectedEnd { offset: 4 }));
+        assert_eq!(bytes.zero_terminated(), Err(QwdError::Truncated { offset: 4 }));
     }
 
     #[test]
