@@ -219,8 +219,8 @@ pub fn import_quake3(from: &Quake3Recording<'_>, target: &Target) -> Result<Over
     });
     match (imported, failed) {
         (Err(source), _) => to.abandon().map_err(ImportFileError::from).and(Err(fail(source))),
-        (Ok(()), Some(error)) => Err(to.discard(error).into()),
-        (Ok(()), None) => Ok(to.finish_or_discard().map(|()| overview)?),
+        (Ok(_), Some(error)) => Err(to.discard(error).into()),
+        (Ok(_), None) => Ok(to.finish_or_discard().map(|()| overview)?),
     }
 }
 

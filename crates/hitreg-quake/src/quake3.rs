@@ -44,7 +44,7 @@ pub use crate::bsp::quake3::{Quake3Map, check_maps, map_from};
 pub use body::Quake3Body;
 pub use import::{Overview, Quake3ImportError, RecordingKind, header, import, survey};
 pub use listener::{DamageLine, ListenerCounts, Quake3Listener, ServerLog};
-pub use protocol::{BitReadError, DatagramError, DeltaError, MessageError, UndecodedReason};
+pub use protocol::{BitReadError, MessageError, UndecodedReason};
 pub use recording::{CaptureError, CaptureReader, CapturedDatagram};
 
 /// The game, for commands: its logs are replayed.

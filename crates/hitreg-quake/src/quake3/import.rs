@@ -5,14 +5,14 @@ use std::io::{BufReader, Read};
 
 use super::Quake3Rules;
 use super::body::{Quake3Body, Quake3Input};
-use super::listener::{DeliveryTime, Listener, ListenerCounts, ServerLog};
+use super::listener::{DeliveryTime, ListenerCounts, Quake3Listener, ServerLog};
 use super::protocol::UndecodedReason;
-use super::recording::{CaptureError, CaptureReader, DemoReader};
+use super::recording::{CaptureError, CaptureReader, CapturedDatagram, DemoReader};
 use crate::bsp::MapError;
 use hitreg_log::record::{Origin, PlayerInfo, Record, SessionHeader};
 use hitreg_log::units::{Micros, Seed, named};
 use hitreg_netcode::game::GameInput as _;
-use hitreg_netcode::protocol::Direction;
+use hitreg_netcode::protocol::{Direction, SessionListener as _};
 use hitreg_netcode::settings::{SettingError, Settings};
 
 /// Name of the game in logs.
@@ -102,12 +102,7 @@ pub struct Overview {
 /// # Errors
 /// When it is damaged, or no client enters a level in it.
 pub fn survey(source: RecordingKind, from: impl Read, log: &ServerLog) -> Result<Overview, Quake3ImportError> {
-    let ListenedRecording { listener, cut, after_end } = listen(source, &mut { from }, log, &mut |_| {})?;
-    let (counts, undecoded) = (listener.counts(), listener.undecoded().to_vec());
-    let first = undecoded.first().map(|(_, _, why)| *why);
-    let rules =
-        listener.rules().cloned().ok_or(Quake3ImportError::NoGamestate { datagrams: counts.datagrams, first })?;
-    Ok(Overview { rules, players: listener.players().collect(), counts, undecoded, cut, after_end })
+    import(source, from, log, &mut |_| {})
 }
 
 /// Returns the header of a log from the results of a survey.
@@ -158,42 +153,33 @@ pub fn import(
     from: impl Read,
     log: &ServerLog,
     out: &mut dyn FnMut(Record),
-) -> Result<(), Quake3ImportError> {
-    listen(source, &mut { from }, log, out).map(|_| ())
-}
-
-/// A recording that was read to its end.
-struct ListenedRecording {
-    listener: Listener,
-    cut: Option<u64>,
-    after_end: Option<u64>,
-}
-
-fn listen(
-    source: RecordingKind,
-    from: &mut dyn Read,
-    log: &ServerLog,
-    out: &mut dyn FnMut(Record),
-) -> Result<ListenedRecording, Quake3ImportError> {
-    let mut listener = Listener::new(log.clone());
-    if source == RecordingKind::Demo {
-        let mut demo = DemoReader::new(BufReader::new(from));
-        while let Some((number, message)) = demo.read()? {
-            listener.hear_message(number, message, out);
+) -> Result<Overview, Quake3ImportError> {
+    let mut listener = Quake3Listener::with_log(log.clone());
+    let (cut, after_end) = match source {
+        RecordingKind::Demo => {
+            let mut demo = DemoReader::new(BufReader::new(from));
+            while let Some((number, message)) = demo.read()? {
+                listener.hear_message(number, message, out);
+            }
+            (demo.cut, demo.after_end)
         }
-        listener.finish(out);
-        return Ok(ListenedRecording { listener, cut: demo.cut(), after_end: demo.after_end() });
-    }
-    let mut capture = CaptureReader::new(from)?;
-    let mut first = None;
-    let mut last = Micros::ZERO;
-    while let Some(captured) = capture.read()? {
-        let first = *first.get_or_insert(captured.at_ns);
-        // Time never runs backwards, so a damaged timestamp is corrected.
-        let at = Micros(i64::try_from(captured.at_ns.saturating_sub(first) / 1_000).unwrap_or(i64::MAX)).max(last);
-        last = at;
-        listener.hear(at, captured.client, captured.direction, &captured.bytes, DeliveryTime::Unknown, out);
-    }
+        RecordingKind::Capture => {
+            let mut capture = CaptureReader::new(from)?;
+            let mut first = None;
+            let mut at = Micros::ZERO;
+            while let Some(CapturedDatagram { at_ns, direction, client, bytes }) = capture.read()? {
+                let passed_ns = at_ns.saturating_sub(*first.get_or_insert(at_ns));
+                // Time never runs backwards, so a damaged timestamp is corrected.
+                at = Micros(i64::try_from(passed_ns / 1_000).unwrap_or(i64::MAX)).max(at);
+                listener.hear_at(at, client, direction, &bytes, DeliveryTime::Unknown, out);
+            }
+            (capture.cut(), None)
+        }
+    };
     listener.finish(out);
-    Ok(ListenedRecording { listener, cut: capture.cut(), after_end: None })
+    let (counts, players) = (listener.counts(), listener.players.keys().copied().collect());
+    let first = listener.undecoded.first().map(|(_, _, why)| *why);
+    let no_gamestate = Quake3ImportError::NoGamestate { datagrams: counts.datagrams, first };
+    let rules = listener.rules.ok_or(no_gamestate)?;
+    Ok(Overview { rules, players, counts, undecoded: listener.undecoded, cut, after_end })
 }

@@ -68,22 +68,29 @@ pub struct ListenerCounts {
     pub after_level: u64,
 }
 
-/// An observer between clients and a server.
+/// An observer between clients and a server of protocol 71.
 #[derive(Debug, Default)]
-pub(crate) struct Listener {
+pub struct Quake3Listener {
     clients: SortedMap<u16, ClientEntry>,
     /// The checksum feed of the recorded level, from the first gamestate.
     level: Option<u32>,
-    rules: Option<Quake3Rules>,
-    /// The players by slot.
-    players: SortedMap<u16, HeardClient>,
+    /// The rules of the level, after the first gamestate.
+    pub(super) rules: Option<Quake3Rules>,
+    /// The players whose connections were observed, by slot.
+    pub(super) players: SortedMap<u16, HeardClient>,
     ticks: NewestTicks,
     /// The shared states of the newest tick.
     shared: (Tick, SortedMap<u16, Arc<EntityCells>>),
     damage: HitLog,
     counts: ListenerCounts,
-    /// The first datagrams that could not be decoded.
-    undecoded: Vec<(u16, Direction, UndecodedReason)>,
+    /// The first datagrams that could not be decoded: client, direction, error.
+    pub(super) undecoded: Vec<(u16, Direction, UndecodedReason)>,
+    /// A map, or an archive that contains the session's map.
+    maps: Option<Vec<u8>>,
+    /// Whether the log's header was given.
+    is_begun: bool,
+    /// Why the log has no map.
+    warning: Option<String>,
 }
 
 #[derive(Debug, Default)]
@@ -137,36 +144,27 @@ impl ClientEntry {
     }
 }
 
-impl Listener {
-    /// Returns a listener that knows the server's damage log.
-    pub(crate) fn new(log: ServerLog) -> Listener {
-        Listener { damage: HitLog::new(log), ..Listener::default() }
+impl Quake3Listener {
+    /// Returns an observer that takes the level's map from a `.bsp` or a `.pk3`. Without a map it cannot check
+    /// predictions.
+    pub fn new(maps: Option<Vec<u8>>) -> Quake3Listener {
+        Quake3Listener { maps, ..Quake3Listener::default() }
+    }
+
+    /// Returns an observer that knows the server's damage log.
+    pub(super) fn with_log(log: ServerLog) -> Quake3Listener {
+        Quake3Listener { damage: HitLog::new(log), ..Quake3Listener::default() }
     }
 
     /// Returns the counts so far.
-    pub(crate) fn counts(&self) -> ListenerCounts {
+    pub(super) fn counts(&self) -> ListenerCounts {
         let [logged, logged_with_shooter, logged_outside] = self.damage.logged();
         ListenerCounts { logged, logged_with_shooter, logged_outside, ..self.counts }
     }
 
-    /// Returns the rules of the level, after the first gamestate.
-    pub(crate) fn rules(&self) -> Option<&Quake3Rules> {
-        self.rules.as_ref()
-    }
-
-    /// Returns the numbers of the players whose connections were observed.
-    pub(crate) fn players(&self) -> impl Iterator<Item = u16> + '_ {
-        self.players.keys().copied()
-    }
-
-    /// Returns the first decoding errors: client, direction, error.
-    pub(crate) fn undecoded(&self) -> &[(u16, Direction, UndecodedReason)] {
-        &self.undecoded
-    }
-
     /// Processes a datagram observed at session time `at`. With a known delivery time, its records include arrivals.
     /// `out` receives the resulting records in the order of their times.
-    pub(crate) fn hear(
+    pub(super) fn hear_at(
         &mut self,
         at: Micros,
         client: u16,
@@ -266,12 +264,6 @@ impl Listener {
                 }
             }
         }
-    }
-
-    /// Emits the remaining records at the end.
-    pub(crate) fn finish(&mut self, out: &mut dyn FnMut(Record)) {
-        let Some(end) = self.ticks.newest() else { return };
-        self.damage.until(end, &self.ticks).into_iter().for_each(|hurt| out(Record::Damage(hurt)));
     }
 
     /// Returns the player of a client on the recorded level.
@@ -464,32 +456,14 @@ impl NewestTicks {
     }
 }
 
-/// Observes clients and a server of protocol 71.
-pub struct Quake3Listener {
-    listener: Listener,
-    /// A map, or an archive that contains the session's map.
-    maps: Option<Vec<u8>>,
-    is_begun: bool,
-    /// Why the log has no map.
-    warning: Option<String>,
-}
-
-impl Quake3Listener {
-    /// Returns an observer that takes the level's map from a `.bsp` or a `.pk3`. Without a map it cannot check
-    /// predictions.
-    pub fn new(maps: Option<Vec<u8>>) -> Quake3Listener {
-        Quake3Listener { listener: Listener::new(ServerLog::default()), maps, is_begun: false, warning: None }
-    }
-}
-
 impl SessionListener for Quake3Listener {
     fn hear(&mut self, passing: &PassingDatagram<'_>, out: &mut dyn FnMut(Record)) {
         let onward = passing.released.map_or(DeliveryTime::Lost, DeliveryTime::At);
-        self.listener.hear(passing.at, passing.client, passing.direction, passing.bytes, onward, out);
+        self.hear_at(passing.at, passing.client, passing.direction, passing.bytes, onward, out);
     }
 
     fn header(&mut self) -> Option<Result<SessionHeader, String>> {
-        let mut rules = self.listener.rules().filter(|_| !self.is_begun)?.clone();
+        let mut rules = self.rules.as_ref().filter(|_| !self.is_begun)?.clone();
         self.is_begun = true;
         if let Some(maps) = self.maps.take() {
             match map_from(&maps, &rules.map_name) {
@@ -505,11 +479,11 @@ impl SessionListener for Quake3Listener {
     }
 
     fn heard(&self) -> HeardCounts {
-        let counts = self.listener.counts();
+        let counts = self.counts();
         HeardCounts {
             datagrams: counts.datagrams,
             undecoded: counts.undecoded,
-            players: self.listener.players().count() as u64,
+            players: self.players.len() as u64,
             usercmds: counts.usercmds,
             snapshots: counts.snapshots,
             after_level: counts.after_level,
@@ -521,7 +495,8 @@ impl SessionListener for Quake3Listener {
     }
 
     fn finish(&mut self, out: &mut dyn FnMut(Record)) {
-        self.listener.finish(out);
+        let Some(end) = self.ticks.newest() else { return };
+        self.damage.until(end, &self.ticks).into_iter().for_each(|hurt| out(Record::Damage(hurt)));
     }
 }
 

@@ -15,7 +15,6 @@ use message::{MOST_CONFIG_STRINGS, SnapshotHistory, from_server, read_client_mes
 pub use bits::BitReadError;
 pub use message::MessageError;
 pub(crate) use message::{Gamestate, Quake3Snapshot};
-pub use states::DeltaError;
 pub(crate) use states::{
     ENTITY, ENTITY_CELLS, EntityCells, FieldEncoding, LIST_LENGTH, PLAYER, PLAYER_CELLS, PLAYER_LISTS, PlayerCells,
     Quake3Usercmd, entity, is_same, player, player_list,
@@ -32,9 +31,23 @@ const KEPT_COMMANDS: usize = 64;
 /// Why a datagram cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UndecodedReason {
-    /// Its header or fragment is invalid.
-    #[error("{0}")]
-    Datagram(#[from] DatagramError),
+    /// It is shorter than its header.
+    #[error("it ends within its header")]
+    Short,
+    /// Its checksum does not match the connection's challenge.
+    #[error("its checksum is not that of the connection's challenge")]
+    Checksum,
+    /// A fragment does not follow the previous one.
+    #[error("a fragment at byte {start}, where {expected} was due")]
+    Fragment {
+        /// Offset of the fragment.
+        start: usize,
+        /// Expected offset.
+        expected: usize,
+    },
+    /// The fragments exceed the longest message.
+    #[error("a message of more than {LONGEST_MESSAGE} bytes")]
+    Long,
     /// Its message is invalid.
     #[error("message {sequence}: {source}")]
     Message {
@@ -239,28 +252,6 @@ const FRAGMENT_BYTES: usize = 1_300;
 const FRAGMENT: u32 = 1 << 31;
 const OUT_OF_BAND: &[u8] = &[0xff; 4];
 
-/// Why a datagram does not belong to the connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DatagramError {
-    /// It is shorter than its header.
-    #[error("it ends within its header")]
-    Short,
-    /// Its checksum does not match the connection's challenge.
-    #[error("its checksum is not that of the connection's challenge")]
-    Checksum,
-    /// A fragment does not follow the previous one.
-    #[error("a fragment at byte {start}, where {expected} was due")]
-    Fragment {
-        /// Offset of the fragment.
-        start: usize,
-        /// Expected offset.
-        expected: usize,
-    },
-    /// The fragments exceed the longest message.
-    #[error("a message of more than {LONGEST_MESSAGE} bytes")]
-    Long,
-}
-
 /// A decoded datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NetchanDatagram<'a> {
@@ -293,7 +284,7 @@ impl Channel {
         direction: Direction,
         datagram: &'a [u8],
         challenge: u32,
-    ) -> Result<NetchanDatagram<'a>, DatagramError> {
+    ) -> Result<NetchanDatagram<'a>, UndecodedReason> {
         if let Some(text) = datagram.strip_prefix(OUT_OF_BAND) {
             return Ok(NetchanDatagram::OutOfBand(text));
         }
@@ -305,7 +296,7 @@ impl Channel {
         }
         let sequence = word & !FRAGMENT;
         if number::<4>(&mut rest)? != challenge ^ sequence.wrapping_mul(challenge) {
-            return Err(DatagramError::Checksum);
+            return Err(UndecodedReason::Checksum);
         }
         let is_stale = sequence <= self.newest;
         if word & FRAGMENT == 0 {
@@ -316,11 +307,11 @@ impl Channel {
             return Ok(NetchanDatagram::Message { sequence, bytes: rest.into() });
         }
         let (start, length) = (number::<2>(&mut rest)? as usize, number::<2>(&mut rest)? as usize);
-        let part = rest.get(..length).ok_or(DatagramError::Short)?;
+        let part = rest.get(..length).ok_or(UndecodedReason::Short)?;
         if is_stale { Ok(NetchanDatagram::Stale) } else { self.assemble(sequence, start, part) }
     }
 
-    fn assemble(&mut self, of: u32, start: usize, part: &[u8]) -> Result<NetchanDatagram<'static>, DatagramError> {
+    fn assemble(&mut self, of: u32, start: usize, part: &[u8]) -> Result<NetchanDatagram<'static>, UndecodedReason> {
         let (sequence, bytes) = &mut self.fragments;
         if *sequence != of {
             (*sequence, *bytes) = (of, Vec::new());
@@ -330,10 +321,10 @@ impl Channel {
             return Ok(NetchanDatagram::Stale);
         }
         if start > expected {
-            return Err(DatagramError::Fragment { start, expected });
+            return Err(UndecodedReason::Fragment { start, expected });
         }
         if expected + part.len() > LONGEST_MESSAGE {
-            return Err(DatagramError::Long);
+            return Err(UndecodedReason::Long);
         }
         bytes.extend_from_slice(part);
         if part.len() == FRAGMENT_BYTES {
@@ -344,8 +335,8 @@ impl Channel {
     }
 }
 
-fn number<const BYTES: usize>(rest: &mut &[u8]) -> Result<u32, DatagramError> {
-    let (first, others) = rest.split_at_checked(BYTES).ok_or(DatagramError::Short)?;
+fn number<const BYTES: usize>(rest: &mut &[u8]) -> Result<u32, UndecodedReason> {
+    let (first, others) = rest.split_at_checked(BYTES).ok_or(UndecodedReason::Short)?;
     *rest = others;
     Ok(first.iter().rev().fold(0, |value, byte| value << 8 | u32::from(*byte)))
 }

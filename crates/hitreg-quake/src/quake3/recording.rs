@@ -13,36 +13,14 @@ const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// Limit of the zstd window of a capture, as a power of two in bytes.
 const LARGEST_WINDOW: u32 = 27;
 
-/// Why a capture cannot be read.
+/// Why a capture or a demo cannot be read.
 #[derive(Debug, thiserror::Error)]
-pub enum CaptureError {
-    /// The file is not a capture.
-    #[error("not a capture of datagrams: it does not begin with `UDPTRC1` (docs/openarena.md)")]
-    Magic,
-    /// A read error of the file or of its compression.
-    #[error("cannot be read after byte {offset}: {source}")]
-    Read {
-        /// Offset in the uncompressed capture, in bytes.
-        offset: u64,
-        /// The cause.
-        source: std::io::Error,
-    },
-    /// A demo has a message above the length limit.
-    #[error("byte {offset}: a demo message cannot have {found} bytes: this is not a demo, or it is damaged")]
-    Length {
-        /// Offset in the demo, in bytes.
-        offset: u64,
-        /// The length found.
-        found: u32,
-    },
-    /// The direction is neither up nor down.
-    #[error("byte {offset}: {found} is not a direction of a datagram: the capture is damaged")]
-    Direction {
-        /// Offset in the uncompressed capture, in bytes.
-        offset: u64,
-        /// The value found.
-        found: u8,
-    },
+#[error("{0}")]
+pub struct CaptureError(String);
+
+/// Returns the error for a read error of the file or of its compression, after this many uncompressed bytes.
+fn unreadable(offset: u64, error: &std::io::Error) -> CaptureError {
+    CaptureError(format!("cannot be read after byte {offset}: {error}"))
 }
 
 /// A captured datagram.
@@ -83,15 +61,18 @@ impl<'a> CaptureReader<'a> {
             packed.window_log_max(LARGEST_WINDOW)?;
             Ok(Box::new(BufReader::new(packed)))
         });
-        let from = unpacked.map_err(|source| CaptureError::Read { offset: 0, source })?;
+        let from = unpacked.map_err(|error| unreadable(0, &error))?;
         let mut capture = CaptureReader { from, offset: 0, cut: None, cut_packing: None };
         let mut magic = [0; MAGIC.len()];
         if capture.fill(&mut magic)? && &magic == MAGIC {
             return Ok(capture);
         }
         Err(match capture.cut_packing {
-            Some(source) => CaptureError::Read { offset: capture.offset, source },
-            None => CaptureError::Magic,
+            Some(error) => unreadable(capture.offset, &error),
+            None => {
+                let magic = "not a capture of datagrams: it does not begin with `UDPTRC1` (docs/openarena.md)";
+                CaptureError(magic.to_owned())
+            }
         })
     }
 
@@ -116,7 +97,10 @@ impl<'a> CaptureReader<'a> {
         let direction = match direction {
             0 => Direction::Up,
             1 => Direction::Down,
-            found => return Err(CaptureError::Direction { offset: begin + 8, found }),
+            found => {
+                let problem = format!("{found} is not a direction of a datagram: the capture is damaged");
+                return Err(CaptureError(format!("byte {}: {problem}", begin + 8)));
+            }
         };
         let mut bytes = vec![0; usize::from(u16::from_le_bytes([l0, l1]))];
         if !self.fill(&mut bytes)? {
@@ -137,7 +121,7 @@ impl<'a> CaptureReader<'a> {
                     self.cut_packing = Some(source);
                     return Ok(false);
                 }
-                Err(source) => return Err(CaptureError::Read { offset: self.offset, source }),
+                Err(error) => return Err(unreadable(self.offset, &error)),
             };
             if read == 0 {
                 return Ok(false);
@@ -164,23 +148,15 @@ pub(super) struct DemoReader<R> {
     /// Offset of the next message, in bytes.
     offset: u64,
     message: Vec<u8>,
-    cut: Option<u64>,
-    after_end: Option<u64>,
+    /// Offset after the last complete message, if the demo is truncated. Known after the last message.
+    pub(super) cut: Option<u64>,
+    /// Offset of the bytes after the end marker, if there are any. Known after the last message.
+    pub(super) after_end: Option<u64>,
 }
 
 impl<R: Read> DemoReader<R> {
     pub(super) fn new(from: R) -> DemoReader<R> {
         DemoReader { from, offset: 0, message: Vec::new(), cut: None, after_end: None }
-    }
-
-    /// Returns the offset after the last complete message, if the demo is truncated. Call it after the last message.
-    pub(super) fn cut(&self) -> Option<u64> {
-        self.cut
-    }
-
-    /// Returns the offset of the bytes after the end marker, if there are any. Call it after the last message.
-    pub(super) fn after_end(&self) -> Option<u64> {
-        self.after_end
     }
 
     /// Returns the next message with its number; `None` at the end.
@@ -199,7 +175,8 @@ impl<R: Read> DemoReader<R> {
         let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         let (number, length) = (word(0), word(4) as usize);
         if length > LONGEST_MESSAGE {
-            return Err(CaptureError::Length { offset: self.offset, found: word(4) });
+            let problem = format!("a demo message cannot have {length} bytes: this is not a demo, or it is damaged");
+            return Err(CaptureError(format!("byte {}: {problem}", self.offset)));
         }
         let mut message = std::mem::take(&mut self.message);
         message.clear();
@@ -215,7 +192,7 @@ impl<R: Read> DemoReader<R> {
     /// Reads up to `length` bytes and returns how many were left.
     fn fill(&mut self, to: &mut Vec<u8>, length: usize) -> Result<usize, CaptureError> {
         let read = (&mut self.from).take(length as u64).read_to_end(to);
-        read.map_err(|source| CaptureError::Read { offset: self.offset, source })
+        read.map_err(|error| unreadable(self.offset, &error))
     }
 }
 
@@ -239,7 +216,7 @@ mod tests {
             while let Some((number, message)) = demo.read().expect("a demo") {
                 numbers.push((number, message.len()));
             }
-            (numbers, demo.cut(), demo.after_end())
+            (numbers, demo.cut, demo.after_end)
         };
         assert_eq!(read(&[&whole[..], &END, b"and more"].concat()), (vec![(7, 5), (8, 0)], None, Some(29)));
         assert_eq!(read(&[&whole[..], &END].concat()), (vec![(7, 5), (8, 0)], None, None));

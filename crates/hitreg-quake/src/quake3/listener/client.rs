@@ -15,7 +15,7 @@ const REMEMBERED: usize = 1024;
 
 /// The player of a slot, with its present client.
 #[derive(Debug)]
-pub(super) struct HeardClient {
+pub(crate) struct HeardClient {
     pub(super) player: PlayerId,
     packets: ContinuedNumbers,
     messages: ContinuedNumbers,

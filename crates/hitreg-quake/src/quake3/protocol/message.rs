@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::bits::{BitReadError, HuffmanReader};
 use super::states::{
-    DeltaError, EntityCells, NO_ENTITY, PLAYER_CELLS, PlayerCells, Quake3Usercmd, hash_of_command, player, read_entity,
+    EntityCells, NO_ENTITY, PLAYER_CELLS, PlayerCells, Quake3Usercmd, hash_of_command, player, read_entity,
     read_player, read_usercmd,
 };
 use crate::quake3::movement::flag;
@@ -23,9 +23,12 @@ pub(super) const MOST_CONFIG_STRINGS: i16 = 1024;
 /// Why a message cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MessageError {
-    /// A state in it is invalid.
+    /// It cannot be read further.
     #[error("{0}")]
-    State(#[from] DeltaError),
+    Read(#[from] BitReadError),
+    /// The number of a state's fields is too large.
+    #[error("a state has {0} fields, more than protocol 71 knows")]
+    Fields(u8),
     /// Its kind of content is unknown.
     #[error("{0} begins nothing that protocol 71 has")]
     Kind(u8),
@@ -46,12 +49,6 @@ pub enum MessageError {
     /// It comes before the gamestate.
     #[error("it comes before any gamestate")]
     NoGamestate,
-}
-
-impl From<BitReadError> for MessageError {
-    fn from(error: BitReadError) -> MessageError {
-        MessageError::State(error.into())
-    }
 }
 
 /// Kinds of content from the server.

@@ -4,23 +4,13 @@
 use FieldEncoding::{Bits, Float, Signed};
 use Meaning::{Angle, Counter, Flag, Name, Plain, Position, Time, Velocity};
 
+use super::MessageError;
 use super::bits::{BitReadError, HuffmanReader};
 use hitreg_log::record::Meaning;
 
 /// Bits of a float that is sent as a small integer.
 const SMALL_FLOAT_BITS: u32 = 13;
 const SMALL_FLOAT_BIAS: i32 = 1 << (SMALL_FLOAT_BITS - 1);
-
-/// Why a state cannot be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DeltaError {
-    /// The message cannot be read further.
-    #[error("{0}")]
-    Read(#[from] BitReadError),
-    /// The number of fields is too large.
-    #[error("a state has {0} fields, more than protocol 71 knows")]
-    Fields(u8),
-}
 
 /// A usercmd in the protocol's units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -86,7 +76,7 @@ pub(crate) fn hash_of_command(command: &[u8]) -> u32 {
     (sum ^ (sum >> 10) ^ (sum >> 20)) as u32
 }
 
-pub(crate) fn read_player(bits: &mut HuffmanReader<'_>, from: &PlayerCells) -> Result<PlayerCells, DeltaError> {
+pub(crate) fn read_player(bits: &mut HuffmanReader<'_>, from: &PlayerCells) -> Result<PlayerCells, MessageError> {
     let mut cells = *from;
     read_fields(bits, &PLAYER, &mut cells, read_value)?;
     if !bits.flag()? {
@@ -102,7 +92,10 @@ pub(crate) fn read_player(bits: &mut HuffmanReader<'_>, from: &PlayerCells) -> R
 }
 
 /// Reads an entity; `None` if it was removed.
-pub(crate) fn read_entity(bits: &mut HuffmanReader<'_>, from: &EntityCells) -> Result<Option<EntityCells>, DeltaError> {
+pub(crate) fn read_entity(
+    bits: &mut HuffmanReader<'_>,
+    from: &EntityCells,
+) -> Result<Option<EntityCells>, MessageError> {
     if bits.flag()? {
         return Ok(None);
     }
@@ -122,9 +115,9 @@ fn read_fields(
     fields: &[NetField],
     cells: &mut [u32],
     read: impl Fn(&mut HuffmanReader<'_>, FieldEncoding) -> Result<u32, BitReadError>,
-) -> Result<(), DeltaError> {
+) -> Result<(), MessageError> {
     let count = bits.byte()?;
-    let fields = fields.get(..usize::from(count)).ok_or(DeltaError::Fields(count))?;
+    let fields = fields.get(..usize::from(count)).ok_or(MessageError::Fields(count))?;
     for ((_, wire, _), cell) in fields.iter().zip(cells) {
         if bits.flag()? {
             *cell = read(bits, *wire)?;
