@@ -35,7 +35,7 @@ use hitreg_netcode::game::{
     Moment, PlayerCommand, PredictionGrade, Reconcile, Scene, Scope, Simulate, Sink, SnapshotExtras, Touch, Wall,
 };
 use hitreg_netcode::pipeline::Netcode;
-use movement::{MOST_SOLIDS, MoveContacts, MoveRunner, Surroundings, WorldSolid};
+use movement::{MOST_SOLIDS, MoveContacts, MoveOutcome, MoveRunner, Surroundings, WorldSolid};
 use rounding::resume;
 
 pub use crate::bsp::MapError;
@@ -116,13 +116,13 @@ impl Simulate for QuakeWorld {
         out: &mut impl Sink<Infallible>,
     ) -> QuakeWorldBody {
         let solids = surroundings::solids(&rules.map, scene.entities, &[], scene.player.entity(), body);
-        let mut run = |runner: &MoveRunner<'_>, cmd: &QuakeWorldUsercmd| {
-            let run = runner.run_after(&body.player_state(), body.viewangles.to_array(), cmd);
+        let moved = runner_of(rules, body, &solids).map_or(*body, |runner| {
+            let mut run = MoveOutcome::after(body.player_state(), body.viewangles.to_array());
+            runner.packets(&mut run, &[command_of(&command.input)]);
             touches(&rules.map, &solids, &run.touched, out);
             body.moved(&run.state)
-        };
-        let moved = with_runner(rules, body, &solids, |runner| run(runner, &command_of(&command.input)));
-        QuakeWorldBody { viewangles: command.input.viewangles, ..moved.unwrap_or(*body) }
+        });
+        QuakeWorldBody { viewangles: command.input.viewangles, ..moved }
     }
 
     fn entities(world: &Moment<QuakeWorldBody>) -> &[(EntityId, QuakeWorldBody)] {
@@ -151,8 +151,8 @@ impl Simulate for QuakeWorld {
         };
         let passed = dt + Micros::from_ms(i64::from(body.age_ms));
         let cmd = QuakeWorldUsercmd { msec: (passed.0 / 2_000).clamp(0, 255) as u8, ..last };
-        let run = |runner: &MoveRunner<'_>| body.moved(&runner.run(&body.player_state(), &[cmd]).state);
-        with_runner(rules, body, &[], run).unwrap_or(*body)
+        let runner = runner_of(rules, body, &[]);
+        runner.map_or(*body, |runner| body.moved(&runner.run(&body.player_state(), &[cmd]).state))
     }
 
     fn save(world: &Moment<QuakeWorldBody>, words: &mut Vec<u32>) {
@@ -208,8 +208,8 @@ impl Reconcile for QuakeWorld {
         body: &QuakeWorldBody,
     ) -> QuakeWorldBody {
         let solids = surroundings::solids(&rules.map, scene.entities, before, scene.player.entity(), body);
-        let carried = with_runner(rules, body, &solids, |runner| body.moved(&runner.start(&body.player_state()).state));
-        carried.unwrap_or(*body)
+        let runner = runner_of(rules, body, &solids);
+        runner.map_or(*body, |runner| body.moved(&runner.start(&body.player_state()).state))
     }
 
     fn explain(rules: &QuakeWorldRules, miss: &AckedPrediction<'_, QuakeWorldBody>) -> Option<(Cause, Evidence)> {
@@ -225,17 +225,15 @@ fn check_snapshot(bodies: &[(EntityId, QuakeWorldBody)], extras: &SnapshotExtras
     }
 }
 
-/// Runs movement on a body. `None` where it cannot run: on a level whose map the log does not hold, without movement
-/// settings, or from an invalid position.
-pub(super) fn with_runner<T>(
-    rules: &QuakeWorldRules,
+/// Returns movement for a body. `None` where it cannot run: without movement settings, or from an invalid position.
+fn runner_of<'a>(
+    rules: &'a QuakeWorldRules,
     body: &QuakeWorldBody,
-    solids: &[WorldSolid],
-    run: impl FnOnce(&MoveRunner<'_>) -> T,
-) -> Option<T> {
+    solids: &'a [WorldSolid],
+) -> Option<MoveRunner<'a>> {
     let vars = rules.move_vars.get(usize::from(body.move_vars))?;
     let world = Surroundings { map: &rules.map, solids };
-    body.is_finite().then(|| run(&MoveRunner { dialect: rules.server.dialect, vars, world }))
+    body.is_finite().then_some(MoveRunner { dialect: rules.server.dialect, vars, world })
 }
 
 fn touches(map: &QuakeMap, solids: &[WorldSolid], touched: &MoveContacts, out: &mut impl Sink<Infallible>) {
@@ -250,7 +248,7 @@ fn touches(map: &QuakeMap, solids: &[WorldSolid], touched: &MoveContacts, out: &
     if touched.water_edge {
         out.touch(Touch::WaterEdge);
     }
-    let effect = touched.trigger.and_then(|trigger| map.triggers().get(usize::from(trigger))).map(|t| t.effect);
+    let effect = touched.trigger.and_then(|trigger| map.triggers.get(usize::from(trigger))).map(|t| t.effect);
     if matches!(effect, Some(TriggerEffect::Teleport { .. })) {
         out.touch(Touch::Teleporter);
     }

@@ -159,21 +159,6 @@ pub enum MovingKind {
 }
 
 impl QuakeMap {
-    /// Returns the brush models that block players and may move.
-    pub fn moving(&self) -> &[MovingModel] {
-        &self.moving
-    }
-
-    /// Returns the triggers.
-    pub fn triggers(&self) -> &[Trigger] {
-        &self.triggers
-    }
-
-    /// Returns the number of models, including the world.
-    pub fn model_count(&self) -> usize {
-        self.models.len()
-    }
-
     /// Returns the rest position in which most of a moving model lies inside walls, if it does not at the other one.
     pub(crate) fn sunk(&self, moving: &MovingModel) -> Option<[f32; 3]> {
         const MOST: usize = SAMPLES * SAMPLES * SAMPLES * 3 / 4;
@@ -459,10 +444,10 @@ mod tests {
     #[test]
     fn a_small_map_is_read() {
         let map = QuakeMap::parse(&quake_bytes()).expect("good");
-        assert_eq!(map.model_count(), 3);
-        assert_eq!(map.moving().len(), 1);
-        assert_eq!(map.moving()[0].kind, MovingKind::Plat);
-        assert_eq!(map.triggers().len(), 1);
+        assert_eq!(map.models.len(), 3);
+        assert_eq!(map.moving.len(), 1);
+        assert_eq!(map.moving[0].kind, MovingKind::Plat);
+        assert_eq!(map.triggers.len(), 1);
         let points = HullTree::points(&map, 0);
         assert_eq!(points.contents(Vec3::new(0.0, 0.0, 1.0)), EMPTY);
         assert_eq!(points.contents(Vec3::new(-300.0, 0.0, -10.0)), WATER);

@@ -118,11 +118,6 @@ impl Quake3Map {
         Quake3Map::try_from(read_lumps(bytes)?)
     }
 
-    /// Returns the number of models, including the world (0).
-    pub fn model_count(&self) -> usize {
-        self.parts.models.len()
-    }
-
     /// Returns the bounds of a brush, from its first six sides.
     pub(super) fn bounds(&self, brush: &LevelBrush) -> (Vec3, Vec3) {
         let dist =

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use hitreg_netcode::protocol::Direction;
-use message::{MOST_CONFIG_STRINGS, SnapshotHistory, from_server, read_client_message, read_gamestate};
+use message::{MOST_CONFIG_STRINGS, from_server, read_client_message, read_gamestate, read_snapshot};
 
 pub use bits::BitReadError;
 pub use message::MessageError;
@@ -84,7 +84,8 @@ pub(crate) struct Quake3Connection {
     last_command: i32,
     commands: VecDeque<Vec<u8>>,
     config_strings: ConfigStringChanges,
-    snapshots: SnapshotHistory,
+    /// The snapshots that later ones may be relative to.
+    snapshots: VecDeque<Arc<Quake3Snapshot>>,
 }
 
 impl Default for Quake3Connection {
@@ -98,7 +99,7 @@ impl Default for Quake3Connection {
             // Command 0 is empty.
             commands: VecDeque::from([Vec::new()]),
             config_strings: ConfigStringChanges::default(),
-            snapshots: SnapshotHistory::default(),
+            snapshots: VecDeque::new(),
         }
     }
 }
@@ -191,7 +192,7 @@ impl Quake3Connection {
                     // A client outside of any level receives valid snapshots without content.
                     let none = Gamestate::default();
                     let known = self.gamestate.as_deref().unwrap_or(&none);
-                    snapshot = Some(self.snapshots.read(bits, sequence, known)?);
+                    snapshot = Some(read_snapshot(&mut self.snapshots, bits, sequence, known)?);
                 }
                 kind => return Err(MessageError::Kind(kind)),
             }

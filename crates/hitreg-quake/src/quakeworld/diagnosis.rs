@@ -199,7 +199,7 @@ fn jump(miss: &MissedPrediction<'_>) -> Diagnosis {
     }
     let leads_here = |place: [f32; 3]| length(to - Vec3::from_array(place)) <= reachable + JUMP_SLACK;
     let is_end = |trigger: &Trigger| matches!(trigger.effect, TriggerEffect::Teleport { to, .. } if leads_here(to));
-    if miss.map.triggers().iter().any(is_end) {
+    if miss.map.triggers.iter().any(is_end) {
         return Some((Cause::Teleport, "at a teleporter's end"));
     }
     if miss.map.spawns.iter().any(|place| leads_here(*place)) {
@@ -296,10 +296,6 @@ fn grade_from(miss: &MissedPrediction<'_>, solids: &[WorldSolid], from: &QuakeWo
     grade(&miss.runner_among(solids).run(from, &miss.commands).state, &miss.recorded)
 }
 
-fn grade_as_corpse(miss: &MissedPrediction<'_>, corpse: bool) -> PredictionGrade {
-    grade_from(miss, &miss.solids, &QuakeWorldPlayerState { corpse, ..miss.from })
-}
-
 /// Tests whether the game slowed the corpse, which it does once the fall is over.
 pub(crate) fn corpse(miss: &MissedPrediction<'_>) -> Diagnosis {
     if !miss.from.dead || miss.recorded.alive {
@@ -308,7 +304,8 @@ pub(crate) fn corpse(miss: &MissedPrediction<'_>) -> Diagnosis {
     let (cause, other) = (Cause::SpawnOrDeath, !miss.from.corpse);
     let evidence = if other { "reproduced: corpse lay still" } else { "reproduced: corpse still fell" };
     // There is only one alternative, so an approximate match suffices.
-    (grade_as_corpse(miss, other) != PredictionGrade::Miss).then_some((cause, evidence))
+    let from = QuakeWorldPlayerState { corpse: other, ..miss.from };
+    (grade_from(miss, &miss.solids, &from) != PredictionGrade::Miss).then_some((cause, evidence))
 }
 
 /// Returns whether the dead player moved as a corpse, if that differs from the prediction.
@@ -431,22 +428,14 @@ fn run_with_losses(miss: &MissedPrediction<'_>, bursts: &[LossBurst]) -> MoveOut
     let mut next = 0;
     for LossBurst { lost, arrived } in bursts.iter().copied() {
         let first_lost = arrived - lost;
-        run_arrived(&runner, &mut run, &commands[next..first_lost]);
+        runner.packets(&mut run, &commands[next..first_lost]);
         let last_run = first_lost.checked_sub(1).map(|index| commands[index]).or(miss.before);
         run_recovered(miss, &mut run, last_run, &commands[first_lost..arrived]);
-        runner.command(&mut run, &commands[arrived]);
-        runner.end_packet(&mut run);
+        runner.packets(&mut run, &commands[arrived..=arrived]);
         next = arrived + 1;
     }
-    run_arrived(&runner, &mut run, &commands[next..]);
+    runner.packets(&mut run, &commands[next..]);
     run
-}
-
-fn run_arrived(runner: &MoveRunner<'_>, run: &mut MoveOutcome, commands: &[QuakeWorldUsercmd]) {
-    for command in commands {
-        runner.command(run, command);
-        runner.end_packet(run);
-    }
 }
 
 /// Runs what a server runs for lost packets when the next one arrives. For each packet beyond the backups it repeats

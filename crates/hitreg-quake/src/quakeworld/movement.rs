@@ -252,7 +252,12 @@ pub(crate) struct MoveOutcome {
 impl MoveOutcome {
     /// Returns a run without any command yet.
     pub(crate) fn at(state: QuakeWorldPlayerState) -> MoveOutcome {
-        MoveOutcome { state, touched: MoveContacts::default(), view: [0.0; 3] }
+        MoveOutcome::after(state, [0.0; 3])
+    }
+
+    /// Returns a run after a command with this view.
+    pub(crate) fn after(state: QuakeWorldPlayerState, view: [f32; 3]) -> MoveOutcome {
+        MoveOutcome { state, touched: MoveContacts::default(), view }
     }
 }
 
@@ -271,25 +276,16 @@ impl MoveRunner<'_> {
     /// Runs `commands` in order from `from`, each in its own packet.
     pub(crate) fn run(&self, from: &QuakeWorldPlayerState, commands: &[QuakeWorldUsercmd]) -> MoveOutcome {
         let mut run = self.start(from);
-        for command in commands {
-            self.command(&mut run, command);
-            self.end_packet(&mut run);
-        }
+        self.packets(&mut run, commands);
         run
     }
 
-    /// Runs one command in its own packet, in a world whose brush models do not move. `view` is the previous command's
-    /// view.
-    pub(crate) fn run_after(
-        &self,
-        from: &QuakeWorldPlayerState,
-        view: [f32; 3],
-        command: &QuakeWorldUsercmd,
-    ) -> MoveOutcome {
-        let mut run = MoveOutcome { view, ..MoveOutcome::at(*from) };
-        self.command(&mut run, command);
-        self.end_packet(&mut run);
-        run
+    /// Runs commands, each in its own packet, in a world whose brush models do not move.
+    pub(crate) fn packets(&self, run: &mut MoveOutcome, commands: &[QuakeWorldUsercmd]) {
+        for command in commands {
+            self.command(run, command);
+            self.end_packet(run);
+        }
     }
 
     /// Returns the state after the brush models have moved, before any command.

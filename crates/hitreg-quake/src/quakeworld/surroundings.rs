@@ -78,7 +78,7 @@ fn beside(other: Vec3, own: Vec3) -> Vec3 {
 /// Returns the position of a brush model: as sent when it is at rest, otherwise the centre of the rounding cell.
 fn within_rounding(map: &QuakeMap, model: u16, at: Vec3, wire: OriginWire) -> Vec3 {
     let near = |rest: &[f32; 3]| (at - Vec3::from_array(*rest)).abs().max_element() < AT_REST;
-    let moving = map.moving().iter().find(|moving| moving.model == model);
+    let moving = map.moving.iter().find(|moving| moving.model == model);
     if moving.is_none_or(|moving| moving.rests.iter().any(near)) {
         return at;
     }

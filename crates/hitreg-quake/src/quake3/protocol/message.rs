@@ -189,48 +189,36 @@ impl Quake3Snapshot {
     }
 }
 
-/// The snapshots that later ones may be relative to.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct SnapshotHistory {
-    kept: VecDeque<Arc<Quake3Snapshot>>,
-}
-
-impl SnapshotHistory {
-    pub(crate) fn clear(&mut self) {
-        self.kept.clear();
+/// Reads a snapshot after its kind byte. `kept` has the snapshots that it may be relative to, and receives it.
+pub(crate) fn read_snapshot(
+    kept: &mut VecDeque<Arc<Quake3Snapshot>>,
+    bits: &mut HuffmanReader<'_>,
+    message: u32,
+    gamestate: &Gamestate,
+) -> Result<Arc<Quake3Snapshot>, MessageError> {
+    let server_time = bits.long()?;
+    let back = bits.byte()?;
+    let flags = bits.byte()?;
+    let areas = bits.byte()?;
+    for _ in 0..areas {
+        bits.byte()?;
     }
-
-    /// Reads a snapshot after its kind byte.
-    pub(crate) fn read(
-        &mut self,
-        bits: &mut HuffmanReader<'_>,
-        message: u32,
-        gamestate: &Gamestate,
-    ) -> Result<Arc<Quake3Snapshot>, MessageError> {
-        let server_time = bits.long()?;
-        let back = bits.byte()?;
-        let flags = bits.byte()?;
-        let areas = bits.byte()?;
-        for _ in 0..areas {
-            bits.byte()?;
+    let base = match back {
+        0 => None,
+        back => {
+            let number = i64::from(message) - i64::from(back);
+            let known = kept.iter().find(|base| i64::from(base.message) == number);
+            Some(known.ok_or(MessageError::NoBase(number))?)
         }
-        let base = match back {
-            0 => None,
-            back => {
-                let number = i64::from(message) - i64::from(back);
-                let known = self.kept.iter().find(|kept| i64::from(kept.message) == number);
-                Some(known.ok_or(MessageError::NoBase(number))?)
-            }
-        };
-        let player = read_player(bits, base.map_or(&NO_PLAYER, |base| &base.player))?;
-        let entities = read_entities(bits, base.map_or(&[][..], |base| &base.entities), gamestate)?;
-        let snapshot = Arc::new(Quake3Snapshot { message, server_time, flags, player, entities });
-        if self.kept.len() == KEPT {
-            self.kept.pop_front();
-        }
-        self.kept.push_back(Arc::clone(&snapshot));
-        Ok(snapshot)
+    };
+    let player = read_player(bits, base.map_or(&NO_PLAYER, |base| &base.player))?;
+    let entities = read_entities(bits, base.map_or(&[][..], |base| &base.entities), gamestate)?;
+    let snapshot = Arc::new(Quake3Snapshot { message, server_time, flags, player, entities });
+    if kept.len() == KEPT {
+        kept.pop_front();
     }
+    kept.push_back(Arc::clone(&snapshot));
+    Ok(snapshot)
 }
 
 /// Reads the entities. Numbers ascend, so entities of the base between two numbers are unchanged.

@@ -19,7 +19,7 @@ pub(super) fn bodies_of(
     own: Option<&OwnState>,
     unsent: &[Mover],
 ) -> Vec<(EntityId, QuakeWorldBody)> {
-    let models = rules.map.model_count();
+    let models = rules.map.models.len();
     let entity = |slot: u8| EntityId(u16::from(rules.swap_slot(packet.level, slot)));
     let others = packet.others.iter();
     let own = own.map(|own| (rules.player.entity(), QuakeWorldBody::of_own(own, rules.server.origin_wire())));
@@ -67,7 +67,7 @@ impl UnsentMovers {
             }
         }
         for (model, seen) in &sightings {
-            let rests = map.moving().iter().find(|moving| moving.model == *model).map(|moving| moving.rests);
+            let rests = map.moving.iter().find(|moving| moving.model == *model).map(|moving| moving.rests);
             let mut way = MoverPath { demo, model: *model, rests, unsent: &mut unsent };
             for at in 1..seen.len() {
                 let (last, next) = (seen[at - 1], seen[at]);

@@ -192,7 +192,7 @@ impl Importer<'_> {
 
     /// Collects the states of a packet.
     fn collect_states(&mut self, index: usize, packet: &ServerPacket, at: Micros) -> Result<(), DemoImportError> {
-        let models = self.rules.map.model_count();
+        let models = self.rules.map.models.len();
         let lacks = |mover: &&Mover| usize::from(mover.model) >= models;
         let missing = packet.movers.iter().find(lacks);
         if let (Some(&Mover { model, .. }), false) = (missing, self.force_map) {
