@@ -10,10 +10,34 @@ pub(crate) mod quake3;
 #[cfg(test)]
 pub(crate) mod tests;
 
+use glam::Vec3;
+
 /// Why a map cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct MapError(pub(crate) String);
+
+/// The result of a sweep through a map.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct SweepTrace {
+    /// Covered fraction of the way, 0 to 1.
+    pub(crate) fraction: f32,
+    pub(crate) end: Vec3,
+    /// Normal of the plane that stopped it; zero without one.
+    pub(crate) normal: Vec3,
+    /// Flags of the surface that stopped it. Quake's maps have none.
+    pub(crate) surface: u32,
+    pub(crate) starts_solid: bool,
+    /// Whether the whole way is in something solid.
+    pub(crate) all_solid: bool,
+}
+
+impl SweepTrace {
+    /// Returns the result for a way without obstacles.
+    fn free(end: Vec3) -> SweepTrace {
+        SweepTrace { fraction: 1.0, end, normal: Vec3::ZERO, surface: 0, starts_solid: false, all_solid: false }
+    }
+}
 
 /// A file with its table of lumps.
 #[derive(Clone, Copy)]

@@ -23,7 +23,6 @@ use std::convert::Infallible;
 use glam::Vec3;
 use serde::{Deserialize, Serialize};
 
-use crate::bsp::quake3::SubmodelIndex;
 use aim::MELEE;
 use body::{Quake3Input, command_of};
 use diagnosis::explain;
@@ -235,7 +234,7 @@ pub(crate) fn around(entities: &[(EntityId, Quake3Body)], own: EntityId) -> (Vec
     for (id, body) in entities.iter().filter(|(id, body)| *id != own && !body.is_own()) {
         let (solid, kind) = (body.entity(entity("solid")), body.entity(entity("kind")));
         let (number, origin) = (u32::from(id.0), body.origin());
-        let model = SubmodelIndex(body.entity(entity("modelindex")) as usize);
+        let model = body.entity(entity("modelindex")) as usize;
         match kind {
             ITEM | MISSILE => {}
             PUSH_TRIGGER | TELEPORT_TRIGGER => {

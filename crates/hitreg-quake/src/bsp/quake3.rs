@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::{Lumps, MapError};
 use patches::{PatchPieces, pieces_of};
 
-pub(crate) use sweep::{BoxSweep, SweepTrace};
+pub(crate) use sweep::BoxSweep;
 
 /// Limits of pieces and plane comparisons for all patches of a map, far above any real map.
 const MOST_PIECES: usize = 1 << 18;
@@ -104,10 +104,6 @@ pub struct Quake3Map {
     /// The pieces of each patch.
     pieces: Vec<PatchPieces>,
 }
-
-/// Number of a movable model of a map.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SubmodelIndex(pub(crate) usize);
 
 impl Quake3Map {
     /// Reads a `.bsp`.

@@ -10,7 +10,8 @@ mod walk;
 use glam::Vec3;
 
 use super::protocol::Quake3Usercmd;
-use crate::bsp::quake3::{BoxSweep, Quake3Map, SubmodelIndex, SweepTrace, contents, surface};
+use crate::bsp::SweepTrace;
+use crate::bsp::quake3::{BoxSweep, Quake3Map, contents, surface};
 
 /// Bits of [`Quake3PlayerState::flags`] (bg_public.h).
 pub(crate) mod flag {
@@ -79,8 +80,8 @@ pub(crate) const NO_ENTITY: u32 = 1023;
 /// The shape of a solid entity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum SolidShape {
-    /// A model of the map.
-    Model(SubmodelIndex),
+    /// A model of the map, by its number.
+    Model(usize),
     /// A box relative to its origin.
     Body { mins: Vec3, maxs: Vec3 },
 }
@@ -98,7 +99,7 @@ pub(crate) struct EntitySolid {
 pub(crate) struct PushTrigger {
     pub(crate) entity: u32,
     pub(crate) origin: Vec3,
-    pub(crate) model: SubmodelIndex,
+    pub(crate) model: usize,
     /// New velocity of the player; `None` for a teleporter.
     pub(crate) throws: Option<Vec3>,
 }

@@ -5,21 +5,10 @@
 use glam::Vec3;
 
 use super::{AxisPlane, ClipNode, EMPTY, QuakeMap, SOLID};
+use crate::bsp::SweepTrace;
 
 /// Distance at which a sweep stops before a plane, in units.
 const STOP_DISTANCE: f32 = 0.031_25;
-
-/// The result of a sweep.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct HullSweep {
-    /// Covered fraction of the way, 0 to 1.
-    pub(crate) fraction: f32,
-    pub(crate) end: Vec3,
-    /// Normal of the plane that stopped it; zero without one, or after a start in solid.
-    pub(crate) normal: Vec3,
-    pub(crate) start_solid: bool,
-    pub(crate) all_solid: bool,
-}
 
 /// The rule set of a sweep: `Classic` is id's, `Reworked` is ZQuake's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,9 +67,8 @@ impl<'a> HullTree<'a> {
     }
 
     /// Sweeps a point from `start` to `end`.
-    pub(crate) fn sweep(&self, rule: SweepRule, start: Vec3, end: Vec3) -> HullSweep {
-        let all_solid = rule == SweepRule::Classic;
-        let mut sweep = HullSweep { fraction: 1.0, end, normal: Vec3::ZERO, start_solid: false, all_solid };
+    pub(crate) fn sweep(&self, rule: SweepRule, start: Vec3, end: Vec3) -> SweepTrace {
+        let mut sweep = SweepTrace { all_solid: rule == SweepRule::Classic, ..SweepTrace::free(end) };
         match rule {
             SweepRule::Classic => {
                 self.descend(self.root, [0.0, 1.0], start, end, &mut sweep);
@@ -89,13 +77,13 @@ impl<'a> HullTree<'a> {
                 let mut leaves = Leaves::default();
                 sweep.all_solid = self.descend_reworked(self.root, [0.0, 1.0], start, end, &mut leaves, &mut sweep)
                     == SweepSpan::Solid;
-                sweep.start_solid = leaves.first_solid;
+                sweep.starts_solid = leaves.first_solid;
             }
         }
         if sweep.all_solid {
-            sweep.start_solid = true;
+            sweep.starts_solid = true;
         }
-        if sweep.start_solid {
+        if sweep.starts_solid {
             sweep.fraction = 0.0;
         }
         sweep
@@ -104,12 +92,12 @@ impl<'a> HullTree<'a> {
     /// Sweeps by id's rule, which stops short of a plane before it looks beyond. Returns whether it reached the end of
     /// the way. Only a plane crossing recurses, so the recursion is at most as deep as the tree, which the map reader
     /// limits.
-    fn descend(&self, mut node: i32, f: [f32; 2], mut p1: Vec3, p2: Vec3, sweep: &mut HullSweep) -> bool {
+    fn descend(&self, mut node: i32, f: [f32; 2], mut p1: Vec3, p2: Vec3, sweep: &mut SweepTrace) -> bool {
         let [mut f1, f2] = f;
         loop {
             if node < 0 {
                 if node == SOLID {
-                    sweep.start_solid = true;
+                    sweep.starts_solid = true;
                 } else {
                     sweep.all_solid = false;
                 }
@@ -165,7 +153,7 @@ impl<'a> HullTree<'a> {
         p1: Vec3,
         p2: Vec3,
         leaves: &mut Leaves,
-        sweep: &mut HullSweep,
+        sweep: &mut SweepTrace,
     ) -> SweepSpan {
         let (clip, t1, t2) = loop {
             if node < 0 {
@@ -290,7 +278,7 @@ mod tests {
         for rule in RULES {
             let sweep = HullTree::clip(&map, 0).sweep(rule, Vec3::new(0.0, 0.0, 100.0), Vec3::new(0.0, 0.0, 0.0));
             assert_eq!((sweep.end.z, sweep.normal), (24.0 + STOP_DISTANCE, Vec3::Z));
-            assert!(!sweep.start_solid && !sweep.all_solid);
+            assert!(!sweep.starts_solid && !sweep.all_solid);
             let free = HullTree::clip(&map, 0).sweep(rule, Vec3::new(0.0, 0.0, 100.0), Vec3::new(50.0, 0.0, 100.0));
             assert_eq!((free.fraction, free.normal), (1.0, Vec3::ZERO));
         }
@@ -301,7 +289,7 @@ mod tests {
         let map = QuakeMap::parse(&quake_bytes()).expect("good");
         for rule in RULES {
             let sweep = HullTree::clip(&map, 0).sweep(rule, Vec3::new(0.0, 0.0, 0.0), Vec3::new(0.0, 0.0, -8.0));
-            assert!(sweep.start_solid && sweep.all_solid);
+            assert!(sweep.starts_solid && sweep.all_solid);
             assert_eq!(sweep.fraction, 0.0);
         }
     }

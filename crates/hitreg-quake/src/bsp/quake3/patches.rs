@@ -52,18 +52,6 @@ pub(super) fn pieces_of(patch: &Patch, work: &mut u64) -> Option<PatchPieces> {
     })
 }
 
-/// The sides of a grid square.
-#[derive(Clone, Copy)]
-enum Edge {
-    Top,
-    Right,
-    Bottom,
-    Left,
-    /// The diagonal, as a side of the first triangle and of the second.
-    OutOfFirst,
-    OutOfSecond,
-}
-
 struct FacetCutter<'a> {
     grid: &'a Grid,
     planes: Vec<LevelPlane>,
@@ -90,7 +78,8 @@ impl FacetCutter<'_> {
     }
 
     fn cut(&mut self) {
-        let (across, down) = (self.grid.width().saturating_sub(1), self.grid.height().saturating_sub(1));
+        let columns = &self.grid.columns;
+        let (across, down) = (columns.len().saturating_sub(1), columns.first().map_or(0, Vec::len).saturating_sub(1));
         for i in 0..across {
             let column = (0..down).map(|j| {
                 let [a, b, c, d] = self.corners(i, j);
@@ -118,39 +107,31 @@ impl FacetCutter<'_> {
         let bottom = neighbour(j + 1 < down, rows, (i, j + 1), (i, 0), 0);
         let left = neighbour(i > 0, columns, (i.wrapping_sub(1), j), (across - 1, j), 0);
         let right = neighbour(i + 1 < across, columns, (i + 1, j), (0, j), 1);
-        // A neighbour in the same plane needs no border. The border is then a plane perpendicular to the surface.
-        let mut border = |plane: Option<usize>, own: Option<usize>, edge| match plane {
-            Some(plane) if Some(plane) != own => Some(plane),
-            _ => self.edge_plane(i, j, edge),
-        };
-        let top = border(top, first, Edge::Top);
-        let bottom = border(bottom, second, Edge::Bottom);
-        let left = border(left, second, Edge::Left);
-        let right = border(right, first, Edge::Right);
         let [a, b, c, d] = self.corners(i, j);
+        let (planes_of_first, planes_of_second) = ([first, second], [second, first]);
+        // A neighbour in the same plane needs no border. The border is then a plane perpendicular to the surface.
+        let mut border = |neighbour: Option<usize>, planes: [Option<usize>; 2], from, to, foot| match neighbour {
+            Some(plane) if Some(plane) != planes[0] => Some(plane),
+            _ => self.edge_plane(planes, from, to, foot),
+        };
+        let top = border(top, planes_of_first, a, b, a);
+        let bottom = border(bottom, planes_of_second, c, d, d);
+        let left = border(left, planes_of_second, d, a, a);
+        let right = border(right, planes_of_first, b, c, b);
         if first == second {
             return self.add(first, &[top, right, bottom, left], &[a, b, c, d]);
         }
-        let diagonal = second.or(bottom).or_else(|| self.edge_plane(i, j, Edge::OutOfFirst));
+        // The diagonal is a side of both triangles.
+        let diagonal = second.or(bottom).or_else(|| self.edge_plane(planes_of_first, c, a, c));
         self.add(first, &[top, right, diagonal], &[a, b, c]);
-        let diagonal = first.or(top).or_else(|| self.edge_plane(i, j, Edge::OutOfSecond));
+        let diagonal = first.or(top).or_else(|| self.edge_plane(planes_of_second, a, c, a));
         self.add(second, &[bottom, left, diagonal], &[c, d, a]);
     }
 
-    /// Returns the plane through an edge of a square, perpendicular to the surface.
-    fn edge_plane(&mut self, i: usize, j: usize, edge: Edge) -> Option<usize> {
-        let [a, b, c, d] = self.corners(i, j);
-        // Start and end of the edge, the triangle next to it, and the point from which the plane rises.
-        let (from, to, triangle, foot) = match edge {
-            Edge::Top => (a, b, 0, a),
-            Edge::Bottom => (c, d, 1, d),
-            Edge::Left => (d, a, 1, a),
-            Edge::Right => (b, c, 0, b),
-            Edge::OutOfFirst => (c, a, 0, c),
-            Edge::OutOfSecond => (a, c, 1, a),
-        };
-        let [first, second] = self.of[i][j];
-        let plane = if triangle == 0 { first.or(second) } else { second.or(first) }?;
+    /// Returns the plane through an edge of a triangle, perpendicular to the surface. `planes` are the planes of the
+    /// triangle and of the square's other one. The plane rises from `foot`.
+    fn edge_plane(&mut self, planes: [Option<usize>; 2], from: Vec3, to: Vec3, foot: Vec3) -> Option<usize> {
+        let plane = planes[0].or(planes[1])?;
         let up = foot + Vec3::from(self.planes[plane].normal) * 4.0;
         self.plane_of(from, to, up)
     }
@@ -305,14 +286,6 @@ impl Grid {
         straighten(&mut rows);
         // The engine leaves the grid transposed, and the diagonals of its squares depend on that.
         Grid { columns: rows, wraps_columns: wraps_rows, wraps_rows: wraps_columns }
-    }
-
-    pub(super) fn width(&self) -> usize {
-        self.columns.len()
-    }
-
-    pub(super) fn height(&self) -> usize {
-        self.columns.first().map_or(0, Vec::len)
     }
 }
 

@@ -4,7 +4,8 @@
 use glam::Vec3;
 
 use super::patches::{FlatPiece, PatchPieces};
-use super::{Leaf, LevelBrush, LevelPlane, Quake3Map, SubmodelIndex};
+use super::{Leaf, LevelBrush, LevelPlane, Quake3Map};
+use crate::bsp::SweepTrace;
 
 /// Distance at which a sweep stops before a surface, in units.
 const EPSILON: f32 = 0.125;
@@ -22,20 +23,6 @@ pub(crate) struct BoxSweep {
     pub(crate) mask: u32,
 }
 
-/// The result of a sweep.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct SweepTrace {
-    /// Covered fraction of the way, 0 to 1.
-    pub(crate) fraction: f32,
-    pub(crate) end: Vec3,
-    /// Normal of the plane that stopped it.
-    pub(crate) normal: Vec3,
-    pub(crate) surface: u32,
-    pub(crate) starts_solid: bool,
-    /// Whether the whole way is in something solid.
-    pub(crate) all_solid: bool,
-}
-
 impl BoxSweep {
     /// Sweeps through the world.
     pub(crate) fn through(&self, map: &Quake3Map) -> SweepTrace {
@@ -49,10 +36,10 @@ impl BoxSweep {
     }
 
     /// Sweeps through a model of the map that is displaced to `origin`.
-    pub(crate) fn through_model(&self, map: &Quake3Map, model: SubmodelIndex, origin: Vec3) -> SweepTrace {
+    pub(crate) fn through_model(&self, map: &Quake3Map, model: usize, origin: Vec3) -> SweepTrace {
         let moved = BoxSweep { start: self.start - origin, end: self.end - origin, ..*self };
         let mut work = SweepWork::new(&moved, map);
-        if let Some(model) = map.parts.models.get(model.0) {
+        if let Some(model) = map.parts.models.get(model) {
             let brushes = &map.parts.brushes[model.first_brush as usize..(model.first_brush + model.brushes) as usize];
             work.meet(brushes.iter(), model);
         }
@@ -91,14 +78,7 @@ impl<'a> SweepWork<'a> {
         let middle = (sweep.mins + sweep.maxs) * 0.5;
         let half = sweep.maxs - middle;
         let (start, end) = (sweep.start + middle, sweep.end + middle);
-        let trace = SweepTrace {
-            fraction: 1.0,
-            end: sweep.end,
-            normal: Vec3::ZERO,
-            surface: 0,
-            starts_solid: false,
-            all_solid: false,
-        };
+        let trace = SweepTrace::free(sweep.end);
         let (mins, maxs) = (start.min(end) - half, start.max(end) + half);
         let is_still = sweep.start == sweep.end;
         SweepWork { map, start, end, half, mins, maxs, mask: sweep.mask, is_still, trace }

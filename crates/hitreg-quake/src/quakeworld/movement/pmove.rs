@@ -8,7 +8,8 @@ use super::{
     BUTTON_JUMP, Dialect, MoveContacts, PLAYER_MINS, QuakeWorldMoveVars, QuakeWorldPlayerState, QuakeWorldUsercmd,
     Surroundings, length, normalize, offsets, slide,
 };
-use crate::bsp::quake::trace::{HullSweep, SweepRule, dot};
+use crate::bsp::SweepTrace;
+use crate::bsp::quake::trace::{SweepRule, dot};
 use crate::bsp::quake::{EMPTY, SLIME, SOLID, WATER};
 
 /// Smallest z component of a walkable plane's normal.
@@ -105,7 +106,7 @@ impl Pmove<'_> {
         }
     }
 
-    pub(crate) fn sweep(&self, start: Vec3, end: Vec3) -> (HullSweep, SolidHit) {
+    pub(crate) fn sweep(&self, start: Vec3, end: Vec3) -> (SweepTrace, SolidHit) {
         self.world.sweep(self.rule, start, end)
     }
 
@@ -142,7 +143,7 @@ impl Pmove<'_> {
             if self.state.on_ground {
                 self.ground_normal = sweep.normal;
                 self.state.water_jump_s = 0.0;
-                if !sweep.start_solid && !sweep.all_solid {
+                if !sweep.starts_solid {
                     below = Some(sweep.end);
                 }
             }

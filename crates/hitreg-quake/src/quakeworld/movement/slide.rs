@@ -39,7 +39,7 @@ pub(crate) fn slide(pm: &mut Pmove<'_>) -> Slide {
     let mut met = Slide::default();
     for _ in 0..MOST_BUMPS {
         let (sweep, hit) = pm.sweep(pm.origin, pm.origin + left * pm.velocity);
-        if sweep.start_solid || sweep.all_solid {
+        if sweep.starts_solid {
             pm.velocity = Vec3::ZERO;
             return Slide { blocked: true, floor: true, wall: true };
         }
@@ -149,7 +149,7 @@ pub(crate) fn swim(pm: &mut Pmove<'_>) {
     // Like on a stair: from a step's height above, down to the end of the velocity.
     let wished = pm.origin + pm.seconds * pm.velocity;
     let (sweep, _) = pm.sweep(wished + Vec3::new(0.0, 0.0, STEP_HEIGHT + 1.0), wished);
-    if !sweep.start_solid && !sweep.all_solid {
+    if !sweep.starts_solid {
         pm.origin = sweep.end;
         return;
     }
@@ -158,7 +158,7 @@ pub(crate) fn swim(pm: &mut Pmove<'_>) {
 
 fn raise(pm: &mut Pmove<'_>, by: f32) {
     let (sweep, _) = pm.sweep(pm.origin, pm.origin + Vec3::new(0.0, 0.0, by));
-    if !sweep.start_solid && !sweep.all_solid {
+    if !sweep.starts_solid {
         pm.origin = sweep.end;
     }
 }
@@ -179,7 +179,7 @@ fn step_slide_classic(pm: &mut Pmove<'_>) {
         (pm.origin, pm.velocity) = low;
         return;
     }
-    if !sweep.start_solid && !sweep.all_solid {
+    if !sweep.starts_solid {
         pm.origin = sweep.end;
     }
     if flat_distance_squared(low.0, start.0) > flat_distance_squared(pm.origin, start.0) {
@@ -216,7 +216,7 @@ fn step_slide(pm: &mut Pmove<'_>, in_air: bool) {
     slide(pm);
     let (sweep, _) = pm.sweep(pm.origin, pm.origin - Vec3::new(0.0, 0.0, height));
     let too_steep = sweep.fraction != 1.0 && sweep.normal.z < WALKABLE;
-    if !too_steep && !sweep.start_solid && !sweep.all_solid {
+    if !too_steep && !sweep.starts_solid {
         pm.origin = sweep.end;
     }
     let lower = pm.origin.z < start.0.z;

@@ -2,7 +2,8 @@
 
 use glam::Vec3;
 
-use crate::bsp::quake::trace::{HullSweep, HullTree, SweepRule, TraceNode, box_tree};
+use crate::bsp::SweepTrace;
+use crate::bsp::quake::trace::{HullTree, SweepRule, TraceNode, box_tree};
 use crate::bsp::quake::{EMPTY, MissingWall, QuakeMap, SOLID};
 
 /// Lowest corner of a player's box relative to the origin, in units.
@@ -65,14 +66,14 @@ impl Surroundings<'_> {
 
     /// Sweeps a player's box from one origin to another. The first obstacle counts; of equal ones, the world before the
     /// solids.
-    pub(crate) fn sweep(&self, rule: SweepRule, start: Vec3, end: Vec3) -> (HullSweep, SolidHit) {
+    pub(crate) fn sweep(&self, rule: SweepRule, start: Vec3, end: Vec3) -> (SweepTrace, SolidHit) {
         let world = HullTree::clip(self.map, self.map.models[0].clip_root).sweep(rule, start, end);
         let hit = if world.fraction < 1.0 { SolidHit::World } else { SolidHit::Nothing };
         let mut best = (world, hit);
         if hit == SolidHit::Nothing {
             best.0.normal = Vec3::ZERO;
             best.0.end = end;
-            (best.0.start_solid, best.0.all_solid) = (false, false);
+            (best.0.starts_solid, best.0.all_solid) = (false, false);
         }
         let (low, high) = (start.min(end) - 1.0, start.max(end) + 1.0);
         for (index, solid) in self.solids().iter().enumerate() {
