@@ -41,7 +41,7 @@ impl SweepTrace {
 
 /// A file with its table of lumps.
 #[derive(Clone, Copy)]
-pub(super) struct Lumps<'a> {
+struct Lumps<'a> {
     file: &'a [u8],
     table: &'a [u8],
 }
@@ -83,7 +83,7 @@ fn ends_before(lump: &str) -> MapError {
 
 /// One little-endian record. Callers read only at offsets within its size.
 #[derive(Clone, Copy)]
-pub(super) struct LumpRecord<'a>(&'a [u8]);
+struct LumpRecord<'a>(&'a [u8]);
 
 impl LumpRecord<'_> {
     fn array<const N: usize>(self, at: usize) -> [u8; N] {

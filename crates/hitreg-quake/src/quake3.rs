@@ -257,7 +257,7 @@ pub(crate) fn around(entities: &[(EntityId, Quake3Body)], own: EntityId) -> (Vec
 }
 
 /// Decodes a box from one number: its sideways extent, its downward extent, and its upward extent plus 32 (sv_world.c).
-pub(crate) fn box_of(solid: u32) -> (Vec3, Vec3) {
+fn box_of(solid: u32) -> (Vec3, Vec3) {
     let byte = |shift: u32| (solid >> shift & 255) as f32;
     let (aside, down, up) = (byte(0), byte(8), byte(16) - 32.0);
     (Vec3::new(-aside, -aside, -down), Vec3::new(aside, aside, up))
@@ -323,7 +323,7 @@ impl PmoveSettings {
 
 /// Settings in the form `\key\value\key\value`.
 #[derive(Clone, Debug)]
-pub(crate) struct InfoString(String);
+struct InfoString(String);
 
 impl InfoString {
     pub(crate) fn new(text: &[u8]) -> InfoString {
@@ -335,7 +335,7 @@ impl InfoString {
     }
 
     /// Returns the server's settings in a gamestate.
-    pub(crate) fn of_server(gamestate: &Gamestate) -> InfoString {
+    fn of_server(gamestate: &Gamestate) -> InfoString {
         InfoString::of(gamestate, SERVER_INFO)
     }
 

@@ -255,7 +255,7 @@ fn touches(map: &QuakeMap, solids: &[WorldSolid], touched: &MoveContacts, out: &
 }
 
 /// Limit of client times in seconds; microseconds of larger times would overflow.
-pub(crate) const LATEST_TIME_S: f32 = 1e9;
+const LATEST_TIME_S: f32 = 1e9;
 
 /// Everything that does not change during a recording.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -286,7 +286,7 @@ impl QuakeWorldRules {
 
     /// Converts between slots and entities, in both directions. If a later level puts the recording player into another
     /// slot, the two slots change places, so that the player stays one entity.
-    pub(crate) fn swap_slot(&self, level: u16, slot: u8) -> u8 {
+    fn swap_slot(&self, level: u16, slot: u8) -> u8 {
         let first = self.player.0 as u8;
         let now = self.levels.get(usize::from(level)).map_or(first, |level| level.player);
         match slot {
@@ -302,19 +302,19 @@ impl QuakeWorldRules {
     }
 
     /// Returns the log's number of a usercmd; `None` if it exceeds 32 bits.
-    pub(crate) fn log_seq(&self, seq: i32) -> Option<CommandSeq> {
+    fn log_seq(&self, seq: i32) -> Option<CommandSeq> {
         let shifted = i64::from(seq) + i64::from(self.seq_shift);
         u32::try_from(shifted).ok().map(CommandSeq)
     }
 }
 
 /// Returns client time in whole microseconds.
-pub(crate) fn micros(time_s: f32) -> i64 {
+fn micros(time_s: f32) -> i64 {
     libm::round(f64::from(time_s) * 1e6) as i64
 }
 
 /// Returns the entity of a brush model; `None` if it exceeds the range of entity numbers.
-pub(crate) fn entity_of_model(model: u16) -> Option<EntityId> {
+fn entity_of_model(model: u16) -> Option<EntityId> {
     FIRST_MODEL.0.checked_add(model).map(EntityId)
 }
 

@@ -33,8 +33,8 @@ const SAMPLES: usize = 10;
 #[serde(try_from = "UncheckedMap")]
 pub struct QuakeMap {
     pub(crate) planes: Vec<AxisPlane>,
-    pub(crate) clip_nodes: Vec<ClipNode>,
-    pub(crate) point_nodes: Vec<ClipNode>,
+    clip_nodes: Vec<ClipNode>,
+    point_nodes: Vec<ClipNode>,
     pub(crate) models: Vec<Submodel>,
     pub(crate) triggers: Vec<Trigger>,
     pub(crate) moving: Vec<MovingModel>,
@@ -43,17 +43,17 @@ pub struct QuakeMap {
     /// Origins of the spawn points.
     pub(crate) spawns: Vec<[f32; 3]>,
     #[serde(skip)]
-    pub(crate) clip_tree: Vec<TraceNode>,
+    clip_tree: Vec<TraceNode>,
     #[serde(skip)]
-    pub(crate) point_tree: Vec<TraceNode>,
+    point_tree: Vec<TraceNode>,
 }
 
 /// A map from a file or a log before the checks.
 #[derive(Deserialize)]
-pub(crate) struct UncheckedMap {
+struct UncheckedMap {
     pub(crate) planes: Vec<AxisPlane>,
-    pub(crate) clip_nodes: Vec<ClipNode>,
-    pub(crate) point_nodes: Vec<ClipNode>,
+    clip_nodes: Vec<ClipNode>,
+    point_nodes: Vec<ClipNode>,
     pub(crate) models: Vec<Submodel>,
     pub(crate) triggers: Vec<Trigger>,
     pub(crate) moving: Vec<MovingModel>,
@@ -302,7 +302,7 @@ fn read_model(record: LumpRecord<'_>) -> Submodel {
 const DEEPEST: u16 = 1024;
 
 /// Checks that every index is valid, every tree is finite and every number is finite.
-pub(crate) fn check(map: &UncheckedMap) -> Result<(), MapError> {
+fn check(map: &UncheckedMap) -> Result<(), MapError> {
     if map.models.is_empty() {
         return Err(MapError("the map holds no models".to_owned()));
     }

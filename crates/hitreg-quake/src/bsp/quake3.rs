@@ -44,7 +44,7 @@ pub(crate) struct LevelPlane {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Node {
+pub(crate) struct Node {
     pub(super) plane: u32,
     /// Indices of nodes; negative values are leaves, the first is -1.
     pub(super) children: [i32; 2],
@@ -53,29 +53,29 @@ pub(super) struct Node {
 /// A leaf of the tree or a movable model. A leaf's brush range refers to the list of leaf brushes, a model's to the
 /// list of all brushes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Leaf {
-    pub(super) patches: Vec<u32>,
-    pub(super) first_brush: u32,
-    pub(super) brushes: u32,
+pub(crate) struct Leaf {
+    patches: Vec<u32>,
+    first_brush: u32,
+    brushes: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct LevelBrush {
-    pub(super) first_side: u32,
+pub(crate) struct LevelBrush {
+    first_side: u32,
     /// Number of sides; the first six are axis-aligned.
     pub(super) sides: u32,
     pub(super) contents: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct BrushSide {
+pub(crate) struct BrushSide {
     pub(super) plane: u32,
     pub(super) flags: u32,
 }
 
 /// A curved surface: a grid of control points in row order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Patch {
+struct Patch {
     pub(super) width: u32,
     pub(super) height: u32,
     pub(super) points: Vec<[f32; 3]>,
@@ -85,14 +85,14 @@ pub(super) struct Patch {
 
 /// The content of a map file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct LevelLumps {
+pub(crate) struct LevelLumps {
     pub(super) planes: Vec<LevelPlane>,
     pub(super) nodes: Vec<Node>,
     pub(super) leaves: Vec<Leaf>,
-    pub(super) leaf_brushes: Vec<u32>,
-    pub(super) brushes: Vec<LevelBrush>,
+    leaf_brushes: Vec<u32>,
+    brushes: Vec<LevelBrush>,
     pub(super) sides: Vec<BrushSide>,
-    pub(super) patches: Vec<Patch>,
+    patches: Vec<Patch>,
     pub(super) models: Vec<Leaf>,
 }
 
@@ -134,7 +134,7 @@ impl Quake3Map {
         brushes.fold(0, |contents, brush| contents | brush.contents)
     }
 
-    pub(super) fn leaf_brushes<'a>(&'a self, leaf: &Leaf) -> impl Iterator<Item = &'a LevelBrush> + use<'a> {
+    fn leaf_brushes<'a>(&'a self, leaf: &Leaf) -> impl Iterator<Item = &'a LevelBrush> + use<'a> {
         let range = leaf.first_brush as usize..(leaf.first_brush + leaf.brushes) as usize;
         self.parts.leaf_brushes[range].iter().map(|brush| &self.parts.brushes[*brush as usize])
     }

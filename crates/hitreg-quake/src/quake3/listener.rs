@@ -398,7 +398,7 @@ const REMEMBERED_TICKS: usize = 64;
 
 /// The newest ticks by server time.
 #[derive(Debug, Default)]
-pub(super) struct NewestTicks {
+struct NewestTicks {
     newest: VecDeque<(i32, Tick, Micros)>,
     /// The first server time, and the session time at which it was observed.
     first: Option<(i32, Micros)>,

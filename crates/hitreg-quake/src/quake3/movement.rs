@@ -40,9 +40,9 @@ pub(crate) mod kind {
 }
 
 /// Button that replaces all input while the player writes a message.
-pub(crate) const BUTTON_TALK: u16 = 2;
-pub(crate) const BUTTON_USE: u16 = 4;
-pub(crate) const BUTTON_ATTACK: u16 = 1;
+const BUTTON_TALK: u16 = 2;
+const BUTTON_USE: u16 = 4;
+const BUTTON_ATTACK: u16 = 1;
 
 /// The part of a player's state that movement uses.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -156,7 +156,7 @@ const HELD_UP: i8 = 20;
 /// The steepest pitch, in 65,536ths of a turn.
 const STEEPEST: i16 = 16_000;
 
-pub(super) const BOX_BELOW: f32 = -24.0;
+const BOX_BELOW: f32 = -24.0;
 const HALF_WIDTH: f32 = 15.0;
 const STANDING: f32 = 32.0;
 const DUCKED: f32 = 16.0;
@@ -177,7 +177,7 @@ pub(crate) struct PmoveSettings {
 }
 
 /// A player during a step.
-pub(super) struct MoveStep<'a> {
+struct MoveStep<'a> {
     pub(super) world: &'a MoveWorld<'a>,
     pub(super) settings: PmoveSettings,
     pub(super) state: Quake3PlayerState,
@@ -190,9 +190,9 @@ pub(super) struct MoveStep<'a> {
     pub(super) right: Vec3,
     /// The surface below, and whether it is walkable.
     pub(super) ground: Option<SweepTrace>,
-    pub(super) walks: bool,
-    pub(super) ground_surface: u32,
-    pub(super) falls_at: f32,
+    walks: bool,
+    ground_surface: u32,
+    falls_at: f32,
     /// Water level: 0 dry, 1 feet, 2 waist, 3 eyes.
     pub(super) water: u8,
     /// Entities that blocked the player.
@@ -430,7 +430,7 @@ const HARD_LANDING: f32 = -200.0;
 const LANDING_MS: i32 = 250;
 
 impl MoveStep<'_> {
-    pub(super) fn look_for_ground(&mut self) {
+    fn look_for_ground(&mut self) {
         let below = self.state.origin - Vec3::new(0.0, 0.0, REACH);
         let (mut trace, mut entity) = self.sweep(self.state.origin, below);
         if trace.all_solid {
@@ -481,7 +481,7 @@ impl MoveStep<'_> {
         places.find(has_room).map(|_| self.sweep(self.state.origin, below))
     }
 
-    pub(super) fn look_for_water(&mut self) {
+    fn look_for_water(&mut self) {
         let is_water = |above: f32| {
             let point = self.state.origin + Vec3::new(0.0, 0.0, BOX_BELOW + above);
             self.world.map.contents_at(point) & contents::WATER != 0

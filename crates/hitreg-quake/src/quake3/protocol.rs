@@ -217,7 +217,7 @@ const LONGEST_CONFIG_STRING: usize = 16_000;
 
 /// Follows the changes of config strings.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ConfigStringChanges {
+struct ConfigStringChanges {
     /// The parts so far of a string that is too long for one command.
     parts: Vec<u8>,
 }
@@ -255,7 +255,7 @@ const OUT_OF_BAND: &[u8] = &[0xff; 4];
 
 /// A decoded datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum NetchanDatagram<'a> {
+enum NetchanDatagram<'a> {
     /// Text outside of any connection.
     OutOfBand(&'a [u8]),
     /// A complete message from one or several datagrams.
@@ -268,7 +268,7 @@ pub(crate) enum NetchanDatagram<'a> {
 
 /// One direction of a connection.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Channel {
+struct Channel {
     newest: u32,
     /// Sequence number of the fragmented message, and its bytes so far.
     fragments: (u32, Vec<u8>),

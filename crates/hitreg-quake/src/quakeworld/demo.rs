@@ -310,8 +310,8 @@ pub(crate) enum Extension {
 
 impl Extensions {
     const MVD1_FLOAT_COORDS: u32 = 1;
-    pub(crate) const HIGH_LAG_TELEPORT: u32 = 2;
-    pub(crate) const WEAPON_PREDICTION: u32 = 1 << 7;
+    const HIGH_LAG_TELEPORT: u32 = 2;
+    const WEAPON_PREDICTION: u32 = 1 << 7;
 
     /// Returns whether an extension of FTE is in force.
     pub(crate) fn has(self, extension: Extension) -> bool {
@@ -425,4 +425,4 @@ impl QwdError {
 }
 
 /// What a reader of a demo returns.
-pub(crate) type QwdResult<T = ()> = Result<T, QwdError>;
+type QwdResult<T = ()> = Result<T, QwdError>;

@@ -16,14 +16,13 @@ use super::movement::{
 };
 use super::rounding::{difference, grade};
 use super::{QuakeWorldRules, surroundings};
-use crate::bsp::quake::{QuakeMap, Trigger, TriggerEffect, WATER};
+use crate::bsp::quake::{Trigger, TriggerEffect, WATER};
 use hitreg_netcode::game::{AckedPrediction, Cause, Evidence, LostInput, PredictionGrade, Touch};
 
 /// The inputs of a prediction, and the data to judge it.
 pub(crate) struct MissedPrediction<'a> {
-    dialect: Dialect,
+    rules: &'a QuakeWorldRules,
     vars: &'a QuakeWorldMoveVars,
-    pub(super) map: &'a QuakeMap,
     /// The bodies among which the server ran the commands, and how far they had moved.
     pub(super) solids: Vec<WorldSolid>,
     /// The start state of the prediction.
@@ -37,7 +36,7 @@ pub(crate) struct MissedPrediction<'a> {
     /// How the server handles lost commands.
     pub(super) lost_input: LostInput,
     /// Other players in the previous snapshot: slot and origin.
-    pub(super) players_before: Vec<(u8, [f32; 3])>,
+    players_before: Vec<(u8, [f32; 3])>,
     /// Events in the acking packet.
     pub(super) events: Vec<DemoEvent>,
     /// The recorded state after the last command.
@@ -61,9 +60,8 @@ impl<'a> MissedPrediction<'a> {
         let players = acked.before.iter().filter(|(entity, _)| *entity < FIRST_MODEL && *entity != own);
         let state = from.player_state();
         let mut missed = MissedPrediction {
-            dialect: rules.server.dialect,
+            rules,
             vars: rules.move_vars.get(usize::from(from.move_vars))?,
-            map: &rules.map,
             solids: surroundings::solids(&rules.map, &acked.surroundings(), acked.before, own, from),
             from: state,
             base,
@@ -82,7 +80,7 @@ impl<'a> MissedPrediction<'a> {
 
     /// Builds a test case from a stretch of usercmds, with the recorded or another outcome.
     #[cfg(test)]
-    pub(super) fn of_stretch(
+    fn of_stretch(
         rules: &'a QuakeWorldRules,
         stretch: &crate::quakeworld::import::AckedUsercmds<'a>,
         recorded: QuakeWorldBody,
@@ -92,9 +90,8 @@ impl<'a> MissedPrediction<'a> {
         let base = stretch.before.iter().find(|(entity, _)| *entity == own).expect("a state").1;
         let players = stretch.before.iter().filter(|(entity, _)| *entity < FIRST_MODEL && *entity != own);
         let mut missed = MissedPrediction {
-            dialect: rules.server.dialect,
+            rules,
             vars: stretch.vars,
-            map: &rules.map,
             solids: stretch.solids.clone(),
             from: stretch.from,
             base,
@@ -115,8 +112,9 @@ impl<'a> MissedPrediction<'a> {
         self.runner_among(&self.solids)
     }
 
-    pub(super) fn runner_among<'b>(&'b self, solids: &'b [WorldSolid]) -> MoveRunner<'b> {
-        MoveRunner { dialect: self.dialect, vars: self.vars, world: Surroundings { map: self.map, solids } }
+    fn runner_among<'b>(&'b self, solids: &'b [WorldSolid]) -> MoveRunner<'b> {
+        let world = Surroundings { map: &self.rules.map, solids };
+        MoveRunner { dialect: self.rules.server.dialect, vars: self.vars, world }
     }
 }
 
@@ -136,7 +134,7 @@ const AWAY: f32 = 0.7;
 /// points.
 const PUSH_SPEED: f32 = 16.0;
 
-pub(super) type Diagnosis = Option<(Cause, Evidence)>;
+type Diagnosis = Option<(Cause, Evidence)>;
 
 /// Returns the cause of the correction with its evidence.
 pub(crate) fn explain(miss: &MissedPrediction<'_>) -> (Cause, Evidence) {
@@ -144,7 +142,7 @@ pub(crate) fn explain(miss: &MissedPrediction<'_>) -> (Cause, Evidence) {
 }
 
 /// All searches for a cause, the most reliable first.
-pub(super) const FINDERS: &[fn(&MissedPrediction<'_>) -> Diagnosis] = &[
+const FINDERS: &[fn(&MissedPrediction<'_>) -> Diagnosis] = &[
     death,
     others_elsewhere,
     corpse,
@@ -199,10 +197,10 @@ fn jump(miss: &MissedPrediction<'_>) -> Diagnosis {
     }
     let leads_here = |place: [f32; 3]| length(to - Vec3::from_array(place)) <= reachable + JUMP_SLACK;
     let is_end = |trigger: &Trigger| matches!(trigger.effect, TriggerEffect::Teleport { to, .. } if leads_here(to));
-    if miss.map.triggers.iter().any(is_end) {
+    if miss.rules.map.triggers.iter().any(is_end) {
         return Some((Cause::Teleport, "at a teleporter's end"));
     }
-    if miss.map.spawns.iter().any(|place| leads_here(*place)) {
+    if miss.rules.map.spawns.iter().any(|place| leads_here(*place)) {
         return Some((Cause::SpawnOrDeath, "at a place of spawning"));
     }
     let turned = miss.events.iter().any(|event| matches!(event, DemoEvent::SetAngle { .. }));
@@ -265,7 +263,7 @@ fn touched_player(miss: &MissedPrediction<'_>) -> Diagnosis {
 }
 
 fn water(miss: &MissedPrediction<'_>) -> Diagnosis {
-    let world = Surroundings { map: miss.map, solids: &[] };
+    let world = Surroundings { map: &miss.rules.map, solids: &[] };
     let at = miss.recorded.origin;
     let wet = |up: &&f32| world.contents(at + Vec3::new(0.0, 0.0, **up)) <= WATER;
     let recorded = [-23.0, 4.0, 22.0].iter().take_while(wet).count() as u8;
@@ -334,7 +332,7 @@ pub(crate) fn lost_input(miss: &MissedPrediction<'_>) -> Diagnosis {
 }
 
 /// Tests other start states within the rounding of the previous packet.
-pub(crate) fn start_off(miss: &MissedPrediction<'_>) -> Diagnosis {
+fn start_off(miss: &MissedPrediction<'_>) -> Diagnosis {
     let off = difference(&miss.run.state, &miss.recorded).origin;
     if off.iter().any(|units| units.abs() > MOST_FROM_ROUNDING) {
         return None;
@@ -353,7 +351,7 @@ pub(crate) fn start_off(miss: &MissedPrediction<'_>) -> Diagnosis {
 }
 
 /// Tests other positions of a touched brush model, within the rounding of the wire.
-pub(crate) fn mover_off(miss: &MissedPrediction<'_>) -> Diagnosis {
+fn mover_off(miss: &MissedPrediction<'_>) -> Diagnosis {
     const SHIFTS: [f32; 4] = [0.0625, -0.0625, 0.125, -0.125];
     let met = |index: usize| miss.run.touched.solids & (1 << index.min(31)) != 0;
     let shifts = || (0..3).flat_map(|axis| SHIFTS.map(|shift| (axis, shift)));

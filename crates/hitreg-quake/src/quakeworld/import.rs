@@ -261,7 +261,7 @@ pub enum DemoImportError {
 }
 
 /// Size limit after decompression in bytes, above any demo or map. It prevents a small file from filling the memory.
-pub(crate) const LARGEST_UNPACKED: u64 = 64 << 20;
+const LARGEST_UNPACKED: u64 = 64 << 20;
 const XZ_DICTIONARY_KIB: u32 = 128 << 10;
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const XZ: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z', 0];
@@ -295,7 +295,7 @@ pub fn unpacked(bytes: &[u8]) -> Result<Cow<'_, [u8]>, UnpackError> {
 }
 
 /// The content of a file that may be truncated.
-pub(super) struct Prefix<'a> {
+struct Prefix<'a> {
     pub(super) bytes: Cow<'a, [u8]>,
     /// The decompression error at the end of a truncated file.
     pub(super) cut: Option<UnpackError>,
@@ -305,7 +305,7 @@ pub(super) struct Prefix<'a> {
 ///
 /// # Errors
 /// As [`unpacked`], except for truncation.
-pub(super) fn unpacked_prefix(bytes: &[u8]) -> Result<Prefix<'_>, UnpackError> {
+fn unpacked_prefix(bytes: &[u8]) -> Result<Prefix<'_>, UnpackError> {
     if bytes.starts_with(GZIP) {
         read_all("gzip", flate2::read::MultiGzDecoder::new(bytes))
     } else if bytes.starts_with(XZ) {

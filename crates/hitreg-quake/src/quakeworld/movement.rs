@@ -88,7 +88,7 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    pub(crate) fn sweep_rule(self) -> SweepRule {
+    fn sweep_rule(self) -> SweepRule {
         match self {
             Dialect::Classic { .. } => SweepRule::Classic,
             Dialect::Reworked { .. } => SweepRule::Reworked,
@@ -197,7 +197,7 @@ pub(crate) struct MoveContacts {
     /// The water level changed, or the player entered or left a liquid.
     pub(crate) water_edge: bool,
     /// The start was inside something solid and was moved out.
-    pub(crate) nudged: bool,
+    nudged: bool,
     /// The start was inside something solid and could not be moved out.
     pub(crate) stuck: bool,
     /// Index of the map trigger that acted.

@@ -57,7 +57,7 @@ pub(crate) fn grade(predicted: &QuakeWorldPlayerState, recorded: &QuakeWorldBody
 /// Returns the state to predict from after an ack: the prediction with every value moved into the recorded value's
 /// rounding cell. A good prediction keeps its precision, a bad one becomes the recorded state. Values that the wire
 /// does not carry stay as predicted.
-pub(crate) fn reconcile(predicted: &QuakeWorldPlayerState, recorded: &QuakeWorldBody) -> QuakeWorldPlayerState {
+fn reconcile(predicted: &QuakeWorldPlayerState, recorded: &QuakeWorldBody) -> QuakeWorldPlayerState {
     let mut state = *predicted;
     for axis in 0..3 {
         let (low, high) = cut_cell(recorded.velocity[axis], 1.0);

@@ -82,11 +82,7 @@ fn push(entity: &EntityPairs<'_>) -> TriggerEffect {
 /// Returns whether the game removes the entity in deathmatch.
 fn is_left_out(entity: &EntityPairs<'_>) -> bool {
     const NOT_IN_DEATHMATCH: u32 = 2048;
-    flags(entity) & NOT_IN_DEATHMATCH != 0
-}
-
-fn flags(entity: &EntityPairs<'_>) -> u32 {
-    number(entity, "spawnflags").unwrap_or(0.0) as u32
+    number(entity, "spawnflags").unwrap_or(0.0) as u32 & NOT_IN_DEATHMATCH != 0
 }
 
 /// Returns the rest positions of a moving model by the game's public rules. One is the position in the map. The other

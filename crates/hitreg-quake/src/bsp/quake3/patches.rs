@@ -268,10 +268,10 @@ const SAME_BORDER: f32 = 0.1;
 const WIDEST: usize = 129;
 
 /// Points by column, then row.
-pub(super) struct Grid {
-    pub(super) columns: Vec<Vec<Vec3>>,
-    pub(super) wraps_columns: bool,
-    pub(super) wraps_rows: bool,
+struct Grid {
+    columns: Vec<Vec<Vec3>>,
+    wraps_columns: bool,
+    wraps_rows: bool,
 }
 
 impl Grid {
@@ -331,11 +331,11 @@ const FAR: f32 = 131_072.0;
 
 /// The corners of a polygon, in order.
 #[derive(Clone, Debug)]
-pub(super) struct Winding(pub(super) Vec<Vec3>);
+struct Winding(pub(super) Vec<Vec3>);
 
 impl Winding {
     /// Returns a square in a plane, larger than any map.
-    pub(super) fn of_plane(normal: Vec3, dist: f32) -> Winding {
+    fn of_plane(normal: Vec3, dist: f32) -> Winding {
         let size = normal.abs();
         let is_level = size.z > size.x && size.z > size.y;
         let up = if is_level { Vec3::X } else { Vec3::Z };

@@ -138,7 +138,7 @@ pub(super) struct SeenEvents {
 impl SeenEvents {
     /// Returns the victims of a shooter that a snapshot reports for the first time, one for each bullet; deaths come
     /// last.
-    pub(super) fn victims(&mut self, shooter: PlayerId, snapshot: &Quake3Snapshot) -> Vec<EntityId> {
+    fn victims(&mut self, shooter: PlayerId, snapshot: &Quake3Snapshot) -> Vec<EntityId> {
         let is_event = |(_, cells): &&(u16, Arc<EntityCells>)| cells[entity("kind")] >= EVENTS;
         let now: Vec<(u16, Arc<EntityCells>)> = snapshot.entities.iter().filter(is_event).cloned().collect();
         let before = std::mem::replace(&mut self.shown, now);
@@ -217,7 +217,7 @@ impl ServerLog {
 
     /// Returns the damage of the level with these server settings, by time. A part of a log without settings fits any
     /// level.
-    pub(crate) fn of_level(&self, settings: &InfoString) -> Vec<DamageLine> {
+    fn of_level(&self, settings: &InfoString) -> Vec<DamageLine> {
         let is_it = |start: &InfoString| IDENTITY.iter().all(|key| start.text(key) == settings.text(key));
         let fits = |level: &&LoggedLevel| level.starts.is_empty() || level.starts.iter().any(is_it);
         self.levels.iter().rev().find(fits).map(|level| level.hurt.clone()).unwrap_or_default()

@@ -15,7 +15,7 @@ use hitreg_log::units::PlayerId;
 /// The most usercmds in one packet.
 const MOST_COMMANDS: u8 = 32;
 /// Limit of entity numbers; the last number ends a list.
-pub(crate) const ENTITY_NUMBERS: u16 = 1024;
+const ENTITY_NUMBERS: u16 = 1024;
 const ENTITY_NUMBER_BITS: u32 = 10;
 /// Limit of config string numbers.
 pub(super) const MOST_CONFIG_STRINGS: i16 = 1024;
@@ -160,7 +160,7 @@ pub(crate) fn read_gamestate(bits: &mut HuffmanReader<'_>) -> Result<(i32, Games
     Ok((last_command, gamestate))
 }
 
-pub(crate) fn read_entity_number(bits: &mut HuffmanReader<'_>) -> Result<u16, BitReadError> {
+fn read_entity_number(bits: &mut HuffmanReader<'_>) -> Result<u16, BitReadError> {
     Ok(bits.bits(ENTITY_NUMBER_BITS)? as u16)
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct CaptureWriter {
 /// A snapshot: its message, the own state, the other entities.
 type ScriptedSnapshot = (u32, PlayerCells, Vec<(u16, EntityCells)>);
 
-pub(crate) const FEED: u32 = 0x1234_5678;
+const FEED: u32 = 0x1234_5678;
 
 impl CaptureWriter {
     pub(crate) fn new() -> CaptureWriter {

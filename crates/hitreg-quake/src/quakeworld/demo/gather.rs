@@ -186,7 +186,7 @@ fn give_seat(levels: &mut [DemoLevel], packets: &[ServerPacket]) {
 
 /// Entity numbers of the bots seen so far. Bots are numbered from beyond the players' slots until they get slots.
 #[derive(Debug, Default)]
-pub(crate) struct BotNumbers {
+struct BotNumbers {
     numbers: Vec<u16>,
 }
 
@@ -216,7 +216,7 @@ impl BotNumbers {
 
 /// Removes entities with a player's model that never move. Practice servers mark spawn points with them, and players
 /// can walk through them.
-pub(crate) fn remove_markers(packets: &mut [ServerPacket]) {
+fn remove_markers(packets: &mut [ServerPacket]) {
     let mut seen: SortedMap<u8, ([f32; 3], bool)> = SortedMap::new();
     for bot in packets.iter().flat_map(|packet| &packet.others).filter(|other| other.bot) {
         let (first, moved) = seen.entry(bot.slot).or_insert((bot.origin, false));
@@ -227,7 +227,7 @@ pub(crate) fn remove_markers(packets: &mut [ServerPacket]) {
 }
 
 /// Gives each bot a slot that no client ever has.
-pub(crate) fn give_slots(packets: &mut [ServerPacket], levels: &[DemoLevel]) {
+fn give_slots(packets: &mut [ServerPacket], levels: &[DemoLevel]) {
     let others = packets.iter().flat_map(|packet| &packet.others);
     let clients = others.filter(|other| !other.bot).map(|other| other.slot);
     let taken: SortedSet<u8> = clients.chain(levels.iter().map(|level| level.player)).collect();

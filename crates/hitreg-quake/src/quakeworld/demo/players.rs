@@ -44,7 +44,6 @@ pub(crate) fn read_slot(bytes: &mut Bytes<'_>) -> QwdResult<u8> {
 /// A player message, before it is assigned to the own or another player.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct PlayerMessage {
-    pub(crate) slot: u8,
     pub(crate) state: OtherPlayer,
     move_code: u32,
     frame: u8,
@@ -89,7 +88,7 @@ impl PlayerMessage {
         let (dead, gib) = (flags & DEAD != 0, flags & GIB != 0 || (model.is_some() && model == head));
         let angles = command.map_or([0.0; 3], |command| command.angles);
         let state = OtherPlayer { slot, origin, velocity, angles, age_ms, dead, gib, command, bot: false };
-        Ok(PlayerMessage { slot, state, frame, move_code: flags >> MOVE_CODE_SHIFT & MOVE_CODE_MASK })
+        Ok(PlayerMessage { state, frame, move_code: flags >> MOVE_CODE_SHIFT & MOVE_CODE_MASK })
     }
 
     /// Returns the message as the recording player's own state.

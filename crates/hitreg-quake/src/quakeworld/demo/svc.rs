@@ -368,7 +368,7 @@ impl SvcState {
             return Ok(());
         }
         let info = PlayerMessage::read(bytes, level.extensions, self.head_model)?;
-        if info.slot == level.player {
+        if info.state.slot == level.player {
             let plays = self.by == RecordedBy::Player;
             content.own = plays.then(|| info.own(self.info.server_extensions(), self.over));
         } else if content.others.len() < usize::from(MOST_PLAYERS) {
@@ -411,7 +411,7 @@ pub(crate) fn skip(bytes: &mut Bytes<'_>, len: usize) -> QwdResult {
     Ok(())
 }
 
-pub(crate) fn skip_sound(bytes: &mut Bytes<'_>, ext: Extensions) -> QwdResult {
+fn skip_sound(bytes: &mut Bytes<'_>, ext: Extensions) -> QwdResult {
     let channel = bytes.u16()?;
     for flag in [1 << 15, 1 << 14] {
         if channel & flag != 0 {
@@ -423,12 +423,12 @@ pub(crate) fn skip_sound(bytes: &mut Bytes<'_>, ext: Extensions) -> QwdResult {
     Ok(())
 }
 
-pub(crate) fn skip_nails(bytes: &mut Bytes<'_>, each: usize) -> QwdResult {
+fn skip_nails(bytes: &mut Bytes<'_>, each: usize) -> QwdResult {
     let count = usize::from(bytes.u8()?);
     skip(bytes, count * each)
 }
 
-pub(crate) fn skip_download(bytes: &mut Bytes<'_>, ext: Extensions) -> QwdResult {
+fn skip_download(bytes: &mut Bytes<'_>, ext: Extensions) -> QwdResult {
     if ext.has(Extension::ChunkedDownloads) {
         return match bytes.i32()? {
             chunk if chunk < 0 => {
@@ -443,7 +443,7 @@ pub(crate) fn skip_download(bytes: &mut Bytes<'_>, ext: Extensions) -> QwdResult
     skip(bytes, 1 + usize::try_from(size).unwrap_or(0))
 }
 
-pub(crate) fn read_effect(bytes: &mut Bytes<'_>, ext: Extensions, content: &mut PacketContent) -> QwdResult {
+fn read_effect(bytes: &mut Bytes<'_>, ext: Extensions, content: &mut PacketContent) -> QwdResult {
     let offset = bytes.offset();
     let kind = match bytes.u8()? {
         0 | 1 | 7 | 8 | 10 => None,

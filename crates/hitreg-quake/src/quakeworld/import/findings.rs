@@ -46,7 +46,7 @@ pub(crate) struct AckedUsercmds<'a> {
 
 impl AckedUsercmds<'_> {
     /// Returns whether the packet has no event that could act on the player.
-    pub(super) fn is_quiet(&self) -> bool {
+    fn is_quiet(&self) -> bool {
         let at = self.recorded.origin;
         self.events.iter().all(|event| match *event {
             DemoEvent::Choked(_) => true,
@@ -61,7 +61,7 @@ impl AckedUsercmds<'_> {
     }
 
     /// Runs the usercmds with one more solid. A start that rounding put inside the solid is moved out.
-    pub(crate) fn run_with(&self, dialect: Dialect, solid: WorldSolid) -> MoveOutcome {
+    fn run_with(&self, dialect: Dialect, solid: WorldSolid) -> MoveOutcome {
         let solids = [&self.solids[..], &[solid]].concat();
         let world = Surroundings { map: &self.rules.map, solids: &solids };
         let from = out_of_solids(&world, self.from, self.from.origin.into(), self.recorded.origin_wire());
@@ -69,7 +69,7 @@ impl AckedUsercmds<'_> {
     }
 
     /// Runs the usercmds without the walls that were added to the map.
-    pub(crate) fn run_without_walls(&self, dialect: Dialect) -> MoveOutcome {
+    fn run_without_walls(&self, dialect: Dialect) -> MoveOutcome {
         let others = self.solids.iter().filter(|solid| !matches!(solid, WorldSolid::Wall(_)));
         self.run_among(dialect, &others.copied().collect::<Vec<_>>())
     }
@@ -333,20 +333,20 @@ const LONGEST_WAY: f32 = 32.0;
 
 /// The evidence for a missing wall.
 #[derive(Clone, Debug)]
-pub(super) struct ShownWall {
+struct ShownWall {
     face: WallFace,
     /// Lowest and highest corner of the positions where players met it.
     low: [f32; 3],
     high: [f32; 3],
     /// Player positions before and after each stretch that shows the wall.
-    pub(super) votes: Vec<[[f32; 3]; 2]>,
-    pub(super) visits: u32,
+    votes: Vec<[[f32; 3]; 2]>,
+    visits: u32,
     last: usize,
 }
 
 /// The face of a wall.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum WallFace {
+enum WallFace {
     /// A face perpendicular to an axis; the wall extends from it along the axis or against it.
     Upright {
         axis: usize,
@@ -365,7 +365,7 @@ impl ShownWall {
     }
 
     /// Returns the wall, extended beyond the evidence by `reach` along each axis.
-    pub(super) fn as_box(&self, reach: [f32; 3]) -> MissingWall {
+    fn as_box(&self, reach: [f32; 3]) -> MissingWall {
         let mut low = [0, 1, 2].map(|n| self.low[n] - reach[n]);
         let mut high = [0, 1, 2].map(|n| self.high[n] + reach[n]);
         match self.face {
@@ -379,7 +379,7 @@ impl ShownWall {
     }
 
     /// Adds the contact to a known wall, or as a new one.
-    pub(super) fn add_to(self, shown: &mut Vec<ShownWall>) {
+    fn add_to(self, shown: &mut Vec<ShownWall>) {
         let Some(known) = shown.iter_mut().find(|known| known.is_of(&self)) else { return shown.push(self) };
         known.low = [0, 1, 2].map(|n| known.low[n].min(self.low[n]));
         known.high = [0, 1, 2].map(|n| known.high[n].max(self.high[n]));
@@ -395,7 +395,7 @@ impl ShownWall {
 
     /// Returns the wall, reduced until no living player was inside it or moved through it. It keeps as much as possible
     /// where it was met.
-    pub(super) fn without_places(&self, demo: &QuakeWorldDemo) -> MissingWall {
+    fn without_places(&self, demo: &QuakeWorldDemo) -> MissingWall {
         let reach = match self.face {
             WallFace::Upright { .. } => [BEYOND[0], BEYOND[0], BEYOND[1]],
             // A leaning face is farther forward or back at other heights.

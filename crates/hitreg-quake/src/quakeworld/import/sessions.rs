@@ -275,7 +275,7 @@ const FLASH_REACH: f32 = 64.0;
 
 /// Number of jumps of each player.
 #[derive(Debug, Default)]
-pub(crate) struct JumpCounts {
+struct JumpCounts {
     last: SortedMap<EntityId, PlayerSample>,
 }
 

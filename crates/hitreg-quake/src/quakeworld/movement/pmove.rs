@@ -60,7 +60,7 @@ pub(crate) struct Pmove<'a> {
     pub(crate) state: QuakeWorldPlayerState,
     rule: SweepRule,
     /// Whether the previous step ended on ground, according to the game.
-    pub(crate) stood_before: bool,
+    stood_before: bool,
     ground_normal: Vec3,
     pub(crate) axes: [Vec3; 2],
     pub(crate) touched: MoveContacts,
@@ -100,7 +100,7 @@ impl Pmove<'_> {
         matches!(self.dialect, Dialect::Reworked { .. })
     }
 
-    pub(crate) fn clip_into_ground(&mut self) {
+    fn clip_into_ground(&mut self) {
         if dot(self.velocity, self.ground_normal) < JUMP_FIX {
             self.velocity = slide::clip(self.velocity, self.ground_normal);
         }
@@ -262,7 +262,7 @@ impl Pmove<'_> {
         slide::swim(self);
     }
 
-    pub(crate) fn walk_or_fly(&mut self) {
+    fn walk_or_fly(&mut self) {
         let flat = |axis: Vec3| normalize(Vec3::new(axis.x, axis.y, 0.0)).0;
         let wish = flat(self.axes[0]) * f32::from(self.cmd.forward) + flat(self.axes[1]) * f32::from(self.cmd.side);
         let (wish_dir, wish_speed) = normalize(wish);
@@ -292,7 +292,7 @@ const JUMP_SPEED: f32 = 270.0;
 
 impl Pmove<'_> {
     /// Starts a hop out of waist-deep water, if there is a wall ahead with free space above.
-    pub(crate) fn check_water_jump(&mut self) {
+    fn check_water_jump(&mut self) {
         if self.state.water_jump_s != 0.0 || self.velocity.z < -LEAVES_GROUND_SPEED {
             return;
         }
@@ -308,7 +308,7 @@ impl Pmove<'_> {
         self.state.jump_held = true;
     }
 
-    pub(crate) fn jump_classic(&mut self) {
+    fn jump_classic(&mut self) {
         if self.cmd.buttons & BUTTON_JUMP == 0 {
             self.state.jump_held = false;
         } else if self.state.dead {
@@ -325,7 +325,7 @@ impl Pmove<'_> {
         }
     }
 
-    pub(crate) fn jump_reworked(&mut self) {
+    fn jump_reworked(&mut self) {
         if self.state.dead {
             self.state.jump_held = true;
         } else if self.cmd.buttons & BUTTON_JUMP == 0 {

@@ -16,7 +16,7 @@ const STOP_SPEED: f32 = 0.1;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Slide {
     /// Whether anything blocked.
-    pub(crate) blocked: bool,
+    blocked: bool,
     /// Whether it met ground.
     pub(crate) floor: bool,
     /// Whether it met a vertical plane.
