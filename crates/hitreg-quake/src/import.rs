@@ -5,7 +5,11 @@ use std::path::{Path, PathBuf};
 use crate::quake3::{self, ListenerCounts, Overview, Quake3ImportError, RecordingKind, ServerLog};
 use crate::quakeworld::{self, DemoImportError, ImportOptions, ImportResult, map_stem, unpacked};
 use hitreg_log::log::{FileKind, Lookalike, QueuePolicy, WriterOptions, kind_of, looks_like};
+use hitreg_log::record::{Origin, PlayerInfo, SessionHeader};
 use hitreg_log::store::{self, RecordingClaim, StoreError, Target};
+use hitreg_log::units::{EntityId, Seed};
+use hitreg_netcode::game::{BadCells, GameInput as _, Simulate};
+use hitreg_netcode::settings::Settings;
 
 /// Why a recording could not be imported, with the file at fault.
 #[derive(Debug, thiserror::Error)]
@@ -61,6 +65,40 @@ pub enum ImportFileError {
         /// The problem.
         source: crate::quake3::Quake3ImportError,
     },
+}
+
+/// Returns the header of a session that another program recorded.
+///
+/// # Errors
+/// When the rules cannot be encoded.
+pub(crate) fn header_of<G: Simulate>(
+    rules: &G::Rules,
+    settings: &Settings,
+    players: Vec<PlayerInfo>,
+    origin: Origin,
+) -> Result<SessionHeader, rmp_serde::encode::Error> {
+    Ok(SessionHeader {
+        game: G::NAME.to_owned(),
+        rules: rmp_serde::to_vec(rules)?.into(),
+        map: G::map_name(rules),
+        seed: Seed(0),
+        settings: settings.to_pairs(),
+        preset: None,
+        players,
+        origin,
+        side: None,
+        classes: G::classes(),
+        usercmd: G::Input::usercmd_fields(),
+        unknown: Vec::new(),
+    })
+}
+
+/// Checks that every body of a snapshot is at a place where movement can run.
+pub(crate) fn check_places<B>(bodies: &[(EntityId, B)], is_at_a_place: fn(&B) -> bool) -> Result<(), BadCells> {
+    match bodies.iter().find(|(_, body)| !is_at_a_place(body)) {
+        Some((entity, _)) => Err(BadCells { what: "an entity at no place".to_owned(), found: u32::from(entity.0) }),
+        None => Ok(()),
+    }
 }
 
 /// The place of the demos' maps.

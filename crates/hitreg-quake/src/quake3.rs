@@ -23,6 +23,7 @@ use std::convert::Infallible;
 use glam::Vec3;
 use serde::{Deserialize, Serialize};
 
+use crate::import::check_places;
 use aim::MELEE;
 use body::{Quake3Input, command_of};
 use diagnosis::explain;
@@ -66,7 +67,7 @@ impl Netcode for Quake3 {
 }
 
 impl Simulate for Quake3 {
-    const NAME: &'static str = import::NAME;
+    const NAME: &'static str = "quake3";
     type Rules = Quake3Rules;
     type World = Moment<Quake3Body>;
     type Body = Quake3Body;
@@ -195,10 +196,7 @@ impl Reconcile for Quake3 {
 }
 
 fn check_snapshot(bodies: &[(EntityId, Quake3Body)], _extras: &SnapshotExtras<'_>) -> Result<(), BadCells> {
-    match bodies.iter().find(|(_, body)| !body.is_finite()) {
-        Some((entity, _)) => Err(BadCells { what: "an entity at no place".to_owned(), found: u32::from(entity.0) }),
-        None => Ok(()),
-    }
+    check_places(bodies, Quake3Body::is_finite)
 }
 
 /// Returns the body after a usercmd among other bodies. It returns the body unchanged if it is not the player's own, or

@@ -24,6 +24,7 @@ use std::convert::Infallible;
 
 use serde::{Deserialize, Serialize};
 
+use crate::import::check_places;
 use body::{FIRST_MODEL, command_of};
 use diagnosis::{MissedPrediction, explain, lies_still};
 use events::{effect_name, events_of};
@@ -219,10 +220,7 @@ impl Reconcile for QuakeWorld {
 
 fn check_snapshot(bodies: &[(EntityId, QuakeWorldBody)], extras: &SnapshotExtras<'_>) -> Result<(), BadCells> {
     events_of(extras)?;
-    match bodies.iter().find(|(_, body)| !body.is_finite()) {
-        Some((entity, _)) => Err(BadCells { what: "an entity at no place".to_owned(), found: u32::from(entity.0) }),
-        None => Ok(()),
-    }
+    check_places(bodies, QuakeWorldBody::is_finite)
 }
 
 /// Returns movement for a body. `None` where it cannot run: without movement settings, or from an invalid position.

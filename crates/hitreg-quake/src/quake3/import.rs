@@ -3,21 +3,16 @@
 
 use std::io::{BufReader, Read};
 
-use super::Quake3Rules;
-use super::body::{Quake3Body, Quake3Input};
 use super::listener::{DeliveryTime, ListenerCounts, Quake3Listener, ServerLog};
 use super::protocol::UndecodedReason;
 use super::recording::{CaptureError, CaptureReader, CapturedDatagram, DemoReader};
+use super::{Quake3, Quake3Rules};
 use crate::bsp::MapError;
+use crate::import::header_of;
 use hitreg_log::record::{Origin, PlayerInfo, Record, SessionHeader};
-use hitreg_log::units::{Micros, Seed, named};
-use hitreg_netcode::game::GameInput as _;
+use hitreg_log::units::{Micros, named};
 use hitreg_netcode::protocol::{Direction, SessionListener as _};
 use hitreg_netcode::settings::{SettingError, Settings};
-
-/// Name of the game in logs.
-pub(crate) const NAME: &str = "quake3";
-const PRESET: &str = "quake3";
 
 named! {
     /// The kind of a recording.
@@ -111,25 +106,12 @@ pub fn survey(source: RecordingKind, from: impl Read, log: &ServerLog) -> Result
 /// When the rules cannot be encoded.
 pub fn header(rules: &Quake3Rules, players: &[u16], origin: Origin) -> Result<SessionHeader, Quake3ImportError> {
     let player = |place: u16| PlayerInfo { name: format!("p{place}"), recorded: players.contains(&place) };
-    Ok(SessionHeader {
-        game: NAME.to_owned(),
-        rules: rmp_serde::to_vec(rules)?.into(),
-        map: rules.map_name.clone(),
-        seed: Seed(0),
-        settings: settings(rules)?.to_pairs(),
-        preset: None,
-        players: (0..rules.places).map(player).collect(),
-        origin,
-        side: None,
-        classes: Quake3Body::classes(),
-        usercmd: Quake3Input::usercmd_fields(),
-        unknown: Vec::new(),
-    })
+    Ok(header_of::<Quake3>(rules, &settings(rules)?, (0..rules.places).map(player).collect(), origin)?)
 }
 
 /// Returns the preset's settings with changes for this server, so that predictions run as its clients ran them.
 fn settings(rules: &Quake3Rules) -> Result<Settings, Quake3ImportError> {
-    let mut settings = Settings::preset(PRESET)?;
+    let mut settings = Settings::preset("quake3")?;
     settings.set("prediction.among", "acking-packet")?;
     // Clients interpolate others between the two snapshots around the displayed time, and hold the newest position
     // (cg_snapshot.c, cg_ents.c).

@@ -12,23 +12,23 @@ use glam::Vec3;
 
 use super::bodies::{UnsentMovers, bodies_of};
 use super::{DemoImportError, ImportOptions};
+use crate::import::header_of;
 use crate::quakeworld::body::{FIRST_MODEL, QuakeWorldBody, input_of};
 use crate::quakeworld::demo::{DemoEvent, EffectKind, Mover, QuakeWorldDemo, RecordedBy, ServerPacket};
 use crate::quakeworld::events::{Extra, PacketEvents};
 use crate::quakeworld::{LATEST_TIME_S, QuakeWorld, QuakeWorldRules};
 use hitreg_log::record::{
     ArrivalRecord, DamageRecord, FrameRecord, Origin, PacketRecord, PlayerInfo, Record, Session, SessionHeader,
-    SnapshotRecord, StateRecord, usercmd_fields,
+    SnapshotRecord, StateRecord,
 };
 use hitreg_log::sorted::SortedMap;
-use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, SnapshotSeq, Tick};
+use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
 use hitreg_log::usercmd::Usercmd;
-use hitreg_netcode::game::{Simulate as _, StateRows};
+use hitreg_netcode::game::StateRows;
 use hitreg_netcode::settings::Settings;
 
 /// Number of usercmds in a QuakeWorld packet: the newest and the two before it.
 const COMMANDS_IN_A_PACKET: usize = 3;
-const PRESET: &str = "quakeworld";
 
 /// Creates the session.
 ///
@@ -67,27 +67,15 @@ fn header(demo: &QuakeWorldDemo, rules: &QuakeWorldRules) -> Result<SessionHeade
     let served = demo.by == RecordedBy::Server;
     let highest = slots.fold(own, u8::max);
     let player = |slot: u8| PlayerInfo { name: format!("p{slot}"), recorded: slot == own };
-    Ok(SessionHeader {
-        game: QuakeWorld::NAME.to_owned(),
-        rules: rmp_serde::to_vec(rules)?.into(),
-        map: rules.map_stem().to_owned(),
-        seed: Seed(0),
-        settings: settings()?.to_pairs(),
-        preset: None,
-        players: (0..=highest).map(player).collect(),
-        origin: Origin::Imported { format: if served { "mvd" } else { "qwd" }.to_owned() },
-        side: None,
-        classes: QuakeWorld::classes(),
-        usercmd: usercmd_fields(),
-        unknown: Vec::new(),
-    })
+    let origin = Origin::Imported { format: if served { "mvd" } else { "qwd" }.to_owned() };
+    Ok(header_of::<QuakeWorld>(rules, &settings()?, (0..=highest).map(player).collect(), origin)?)
 }
 
 /// Returns the preset's settings with two changes. Other players are interpolated from a position history, to show what
 /// a history would have given. The QuakeWorld client extrapolates; `--preset quakeworld` draws as it did. Predictions
 /// run as the server ran them, because the import tests the movement code and not guesses at other players' input.
 fn settings() -> Result<Settings, DemoImportError> {
-    let mut settings = Settings::preset(PRESET)?;
+    let mut settings = Settings::preset("quakeworld")?;
     settings.set("interpolation.mode", "history")?;
     settings.set("interpolation.lerp_ms", "100")?;
     settings.set("prediction.among", "acking-packet")?;
