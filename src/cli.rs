@@ -1,9 +1,7 @@
 //! The command line: parses arguments, runs one subcommand per file, and returns exit codes.
 
 mod bisect;
-mod check;
-mod claims;
-mod completions;
+mod builds;
 mod config;
 mod corpus;
 mod diff;
@@ -18,7 +16,6 @@ mod into_log;
 mod join;
 mod keyframes;
 mod live;
-mod man;
 mod merge;
 mod moment;
 mod offered;
@@ -34,11 +31,11 @@ mod recover;
 mod replay;
 mod report;
 mod review;
+mod selftest;
 mod serve;
 mod session_args;
 mod settings;
 mod shrink;
-mod soak;
 mod summary;
 mod sweep;
 #[cfg(test)]
@@ -193,19 +190,19 @@ enum CliCommand {
     Diff(Box<diff::Args>),
     Bisect(bisect::Args),
     Shrink(Box<shrink::Args>),
-    Check(check::Args),
+    Check(builds::Args),
     Sweep(sweep::Args),
     Why(why::Args),
     Report(Box<report::Args>),
-    Soak(soak::Args),
-    Claims(claims::Args),
-    Step(bisect::step::Args),
+    Soak(selftest::SoakArgs),
+    Claims(selftest::ClaimsArgs),
+    Step(bisect::StepArgs),
     Export(export::Args),
     Recover(recover::Args),
     Keyframes(keyframes::Args),
     Settings(settings::Args),
-    Completions(completions::Args),
-    Man(man::Args),
+    Completions(program::CompletionsArgs),
+    Man(program::ManArgs),
 }
 
 /// When output is coloured.
@@ -317,20 +314,20 @@ fn run_command(
         CliCommand::Review(args) => review::run(&args, output),
         CliCommand::Summary(args) => summary::run(&args, output),
         CliCommand::Diff(args) => diff::run(games, &args, program, output),
-        CliCommand::Check(args) => check::run(games, &args, output),
+        CliCommand::Check(args) => builds::run(games, &args, output),
         CliCommand::Bisect(args) => bisect::run(games, &args, output),
         CliCommand::Shrink(args) => shrink::run(games, &args, output),
         CliCommand::Sweep(args) => sweep::run(games, &args, output),
         CliCommand::Why(args) => why::run(games, &args, output),
         CliCommand::Report(args) => report::run(games, &args, output),
-        CliCommand::Soak(args) => soak::run(&args, output),
-        CliCommand::Claims(args) => claims::run(&args, output),
-        CliCommand::Step(args) => bisect::step::run(games, &args, output),
+        CliCommand::Soak(args) => selftest::run_soak(&args, output),
+        CliCommand::Claims(args) => selftest::run_claims(&args, output),
+        CliCommand::Step(args) => bisect::run_step(games, &args, output),
         CliCommand::Export(args) => export::run(games, &args, output),
         CliCommand::Recover(args) => recover::run(&args, output),
         CliCommand::Keyframes(args) => keyframes::run(games, &args, output),
         CliCommand::Settings(args) => settings::run(&args, output),
-        CliCommand::Completions(args) => completions::run(build, &args, output),
-        CliCommand::Man(args) => man::run(build, &args, output),
+        CliCommand::Completions(args) => program::run_completions(build, &args, output),
+        CliCommand::Man(args) => program::run_man(build, &args, output),
     }
 }

@@ -59,7 +59,19 @@
 pub mod cli;
 #[cfg(feature = "parquet")]
 pub mod parquet_file;
-pub mod registry;
+
+/// The games that `hitreg` has built in.
+pub mod registry {
+    use crate::engine::Games;
+
+    /// Returns Arena, QuakeWorld and Quake III, each from its own crate.
+    pub fn built_in() -> Games {
+        Games::default()
+            .with(hitreg_arena::playable())
+            .with(hitreg_quake::quakeworld::playable())
+            .with(hitreg_quake::quake3::playable())
+    }
+}
 
 /// A corpus of logs: its inputs, its results, and their summary.
 pub mod corpus {

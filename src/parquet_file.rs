@@ -1,7 +1,10 @@
-//! Writes a table as a Parquet file, with zstd pages and dictionaries of names. A missing measurement or hash is null.
+//! Parquet files, with zstd pages and dictionaries of names: tables, and rows of results. A missing value is null.
+//!
+//! Rows of results are one table with the columns of all kinds of rows. A row has nulls in the columns of other kinds.
 
 use std::io::Write;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
 use ::parquet::basic::{Compression, IntType, LogicalType, Repetition, Type as Stored, ZstdLevel};
@@ -9,14 +12,20 @@ use ::parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleT
 use ::parquet::errors::ParquetError;
 use ::parquet::file::metadata::KeyValue;
 use ::parquet::file::properties::WriterProperties;
+use ::parquet::file::reader::SerializedFileReader;
 use ::parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use ::parquet::record::reader::RowIter;
+use ::parquet::record::{Field, Row};
 use ::parquet::schema::types::{Type, TypePtr};
 
+use serde_json::{Map, Value};
+
+use crate::corpus::{read_row, sample_rows, write_row};
 use crate::trace::{Column, ColumnData, Table};
 use hitreg_log::sorted::SortedMap;
 
 /// How many rows form a group, which a reader can skip as a whole.
-pub(crate) const ROWS_IN_GROUP: usize = 1 << 17;
+const ROWS_IN_GROUP: usize = 1 << 17;
 
 /// Writes all rows of a table.
 ///
@@ -121,7 +130,7 @@ impl<W: Write + Send> ParquetWriter<W> {
 }
 
 /// Begins a file with these columns.
-pub(crate) fn begin<W: Write + Send>(
+fn begin<W: Write + Send>(
     name: &str,
     fields: Vec<TypePtr>,
     metadata: Vec<KeyValue>,
@@ -147,7 +156,7 @@ fn metadata_of(table: &Table) -> Result<Vec<KeyValue>, ParquetError> {
 }
 
 /// Writes the known values of a column. A column with `nulls` says where the others are.
-pub(crate) fn write_known<T: DataType>(
+fn write_known<T: DataType>(
     writer: &mut SerializedColumnWriter<'_>,
     values: impl Iterator<Item = Option<T::T>>,
     nulls: bool,
@@ -178,4 +187,134 @@ fn field(column: &Column) -> Result<TypePtr, ParquetError> {
     };
     let field = Type::primitive_type_builder(&column.name, stored).with_repetition(repetition);
     Ok(Arc::new(field.with_logical_type(meaning).build()?))
+}
+
+/// The type of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ColumnType {
+    Whole,
+    Real,
+    Truth,
+    Text,
+}
+
+/// The columns of all kinds of rows, by name.
+fn columns_of_rows() -> Result<SortedMap<String, ColumnType>, ParquetError> {
+    let mut columns = SortedMap::new();
+    for row in sample_rows() {
+        for (name, value) in object(&write_row(&row))? {
+            let of_type = match value {
+                Value::Number(number) if number.is_f64() => ColumnType::Real,
+                Value::Number(_) => ColumnType::Whole,
+                Value::Bool(_) => ColumnType::Truth,
+                _ => ColumnType::Text,
+            };
+            columns.insert(name, of_type);
+        }
+    }
+    Ok(columns)
+}
+
+fn object(line: &str) -> Result<Map<String, Value>, ParquetError> {
+    serde_json::from_str(line).map_err(|error| ParquetError::External(Box::new(error)))
+}
+
+/// Writes lines of rows as Parquet.
+pub(crate) fn write_rows(lines: &[String], out: &mut (dyn Write + Send)) -> Result<(), ParquetError> {
+    let columns = columns_of_rows()?;
+    let field = |(name, of_type): (&String, &ColumnType)| {
+        let (stored, meaning) = match of_type {
+            ColumnType::Whole => (Stored::INT64, None),
+            ColumnType::Real => (Stored::DOUBLE, None),
+            ColumnType::Truth => (Stored::BOOLEAN, None),
+            ColumnType::Text => (Stored::BYTE_ARRAY, Some(LogicalType::String)),
+        };
+        let field = Type::primitive_type_builder(name, stored).with_repetition(Repetition::OPTIONAL);
+        Ok(Arc::new(field.with_logical_type(meaning).build()?))
+    };
+    let fields = columns.iter().map(field).collect::<Result<Vec<_>, ParquetError>>()?;
+    let mut file = begin("results", fields, Vec::new(), out)?;
+    for lines in lines.chunks(ROWS_IN_GROUP) {
+        let rows = lines.iter().map(|line| object(line)).collect::<Result<Vec<_>, _>>()?;
+        let mut group = file.next_row_group()?;
+        for (name, of_type) in &columns {
+            let Some(mut writer) = group.next_column()? else { break };
+            let values = rows.iter().map(|row| row.get(name).filter(|value| !value.is_null()));
+            let (to, nulls) = (&mut writer, true);
+            match of_type {
+                ColumnType::Whole => {
+                    let whole = |value: &Value| value.as_i64().unwrap_or_default();
+                    write_known::<Int64Type>(to, values.map(|value| value.map(whole)), nulls)?;
+                }
+                ColumnType::Real => {
+                    let real = |value: &Value| value.as_f64().unwrap_or_default();
+                    write_known::<DoubleType>(to, values.map(|value| value.map(real)), nulls)?;
+                }
+                ColumnType::Truth => {
+                    let truth = |value: &Value| value.as_bool().unwrap_or_default();
+                    write_known::<BoolType>(to, values.map(|value| value.map(truth)), nulls)?;
+                }
+                ColumnType::Text => {
+                    let text = |value: &Value| value.as_str().unwrap_or_default().into();
+                    write_known::<ByteArrayType>(to, values.map(|value| value.map(text)), nulls)?;
+                }
+            }
+            writer.close()?;
+        }
+        group.close()?;
+    }
+    file.close().map(drop)
+}
+
+/// Reads the rows of a Parquet file as lines of JSON.
+#[expect(clippy::disallowed_types, reason = "the reader of Parquet seeks in a file of its own")]
+pub(crate) fn read_rows(path: &Path) -> Result<Vec<String>, String> {
+    let unread = |error: ParquetError| error.to_string();
+    let file = std::fs::File::open(path).map_err(|error| unread(error.into()))?;
+    let reader = SerializedFileReader::new(file).map_err(unread)?;
+    let mut lines = Vec::new();
+    for (number, row) in (1..).zip(RowIter::from_file_into(Box::new(reader))) {
+        let text = line(&row.map_err(unread)?);
+        let read = read_row(&text).map_err(|error| format!("row {number}: {error}"))?;
+        lines.push(write_row(&read));
+    }
+    Ok(lines)
+}
+
+fn line(row: &Row) -> String {
+    let mut object = Map::new();
+    for (name, field) in row.get_column_iter() {
+        let value = match field {
+            Field::Bool(value) => Value::from(*value),
+            Field::Int(value) => Value::from(*value),
+            Field::Long(value) => Value::from(*value),
+            Field::UInt(value) => Value::from(*value),
+            Field::ULong(value) => Value::from(*value),
+            Field::Float(value) => Value::from(*value),
+            Field::Double(value) => Value::from(*value),
+            Field::Str(value) => Value::from(value.as_str()),
+            _ => continue,
+        };
+        object.insert(name.clone(), value);
+    }
+    Value::Object(object).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_come_back_from_parquet() {
+        let mut lines: Vec<String> = sample_rows().iter().map(write_row).collect();
+        lines.push(write_row(&crate::corpus::ResultRow::Log(Box::default())));
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("rows.parquet");
+        let mut bytes = Vec::new();
+        write_rows(&lines, &mut bytes).expect("written");
+        std::fs::write(&path, bytes).expect("written");
+        assert!(crate::corpus::is_parquet(&path));
+        assert_eq!(read_rows(&path).expect("rows"), lines);
+        assert!(!columns_of_rows().expect("columns").is_empty());
+    }
 }

@@ -2,12 +2,12 @@
 
 mod corpus;
 pub(super) mod looking;
-pub(super) mod running;
 pub(super) mod sides;
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use serde::Serialize;
 
+use super::builds::BuildArgs;
 use super::corpus::{CorpusArgs, ResultArgs, WorkerArgs};
 use super::output::{Output, OutputFormat};
 use super::outputs::OutputPath;
@@ -23,7 +23,6 @@ use crate::store::{self, FileType, Target};
 use crate::trace::{TraceHeader, TraceSource};
 use crate::why::{ShotName, Why, WhyQuery, near};
 use looking::CompareArgs;
-use running::BuildArgs;
 use sides::SideArgs;
 
 /// Compare two runs: the first difference, its effects, and changed hits

@@ -1,7 +1,15 @@
-//! The name and version of a build with hitreg's commands.
+//! The name, version and command line of a build with hitreg's commands, and what is generated from it: completions and
+//! manual pages.
 
 use clap::builder::StyledStr;
 use clap::{Arg, Command, CommandFactory};
+use clap_complete::Shell;
+
+use super::output::Output;
+use super::outputs::{OutputPath, Outputs};
+use super::trouble::CommandError;
+use super::{CommandOutcome, CommandResult};
+use crate::store::{self, FileType, Target};
 
 const HITREG: &str = concat!("hitreg ", env!("CARGO_PKG_VERSION"));
 
@@ -50,7 +58,7 @@ fn with_options(command: Command, global: &[Arg]) -> Command {
 /// A program's name and version, as shown in its help and completions.
 ///
 /// ```no_run
-/// # use hitreg::cli::{Games, Program};
+/// # use hitreg::cli::{Games};
 /// # let games = Games::default();
 /// Program::new("mygame-replay", env!("CARGO_PKG_VERSION")).run(&games);
 /// ```
@@ -115,4 +123,82 @@ impl Program {
         }
         command.mut_subcommands(|inner| self.speaking(inner, commands))
     }
+}
+
+/// Print a shell's completion script
+#[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  hitreg completions bash > ~/.local/share/bash-completion/completions/hitreg
+  hitreg completions zsh > ~/.zfunc/_hitreg
+  hitreg completions fish > ~/.config/fish/completions/hitreg.fish
+
+The folders must exist. zsh needs ~/.zfunc in its fpath.")]
+pub(super) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+pub(super) fn run_completions(program: Program, args: &CompletionsArgs, output: &mut Output) -> CommandResult {
+    output.check_no_result("a script: leave it out")?;
+    // The generator panics on a closed pipe, so it writes to memory.
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut program.command(), program.name, &mut script);
+    if args.shell == Shell::Zsh {
+        // After an argument that `*::` describes, zsh takes all words as arguments and completes no options.
+        let text = String::from_utf8_lossy(&script);
+        script = text.replace("\n'*::", "\n'*:").into_bytes();
+    }
+    output.raw().write_all(&script)?;
+    Ok(CommandOutcome::Done)
+}
+
+/// Print the manual page, or write a page for each command
+#[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  hitreg man | man -l -
+  hitreg man -o ~/.local/share/man/man1     one page for each command")]
+pub(super) struct ManArgs {
+    /// Directory for the pages of all commands
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<OutputPath>,
+}
+
+pub(super) fn run_man(program: Program, args: &ManArgs, output: &mut Output) -> CommandResult {
+    output.check_no_result("manual pages: leave it out")?;
+    let command = program.command();
+    let Some(directory) = &args.output else {
+        output.raw().write_all(&manual_page(command)?)?;
+        return Ok(CommandOutcome::Done);
+    };
+    let mut command = command.disable_help_subcommand(true);
+    // Building gives each subcommand its full name, `hitreg-record`.
+    command.build();
+    let mut pages = Vec::new();
+    add_pages(&command, directory, &output.files, &mut pages)?;
+    for (target, page) in pages {
+        store::save_bytes(&target, &page)?;
+    }
+    Ok(CommandOutcome::Done)
+}
+
+/// Adds the pages of a command and its subcommands. All targets are checked before the first page is written.
+fn add_pages(
+    command: &clap::Command,
+    directory: &OutputPath,
+    files: &Outputs,
+    pages: &mut Vec<(Target, Vec<u8>)>,
+) -> Result<(), CommandError> {
+    let name = command.get_display_name().unwrap_or_else(|| command.get_name());
+    let target = files.target_at(&directory.join(format!("{name}.1")), FileType::Manual)?;
+    pages.push((target, manual_page(command.clone())?));
+    command.get_subcommands().try_for_each(|sub| add_pages(sub, directory, files, pages))
+}
+
+fn manual_page(command: clap::Command) -> Result<Vec<u8>, CommandError> {
+    let mut roff = Vec::new();
+    clap_mangen::Man::new(command).render(&mut roff)?;
+    Ok(roff)
 }

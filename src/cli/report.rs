@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::diff::running::BuildArgs;
+use super::builds::BuildArgs;
 use super::diff::sides::SideArgs;
 use super::output::Output;
 use super::outputs::OutputPath;
@@ -20,8 +20,7 @@ use crate::game::Wall;
 use crate::log::FileKind;
 use crate::page::{PageInput, PageLog, PageSubject, html};
 use crate::replay::Part;
-use crate::report::figures;
-use crate::report::{diff_line, what_if_line};
+use crate::report::{diff_line, figures, what_if_line};
 use crate::store::{self, FileType, TraceFile};
 use crate::units::Micros;
 use crate::why::RejudgedShots;

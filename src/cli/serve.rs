@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use super::CommandResult;
-use super::diff::running::parse_seconds;
+use super::builds::parse_seconds;
 use super::figures::{bytes, count};
 use super::finished_log::{FinishedLog, HostedReport, avatars};
 use super::interrupt::stop_on_signal;

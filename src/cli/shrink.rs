@@ -4,17 +4,17 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use super::CommandResult;
+use super::builds::TimeLimitArgs;
 use super::diff::looking::CompareArgs;
-use super::diff::running::TimeLimitArgs;
 use super::diff::sides::SideReplayArgs;
 use super::figures::{count, counted, duration};
-use super::files::FileSize;
+use super::files::{self, FileSize};
 use super::output::Output;
 use super::outputs::OutputPath;
 use super::page::Page;
 use super::progress::Progress;
 use super::trouble::CommandError;
-use super::{CommandResult, files};
 use crate::build::Build;
 use crate::build::condition::Condition;
 use crate::engine::{Engine, EngineError, Games};

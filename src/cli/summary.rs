@@ -1,8 +1,5 @@
 //! `hitreg summary`: the page of any set of results.
 
-#[cfg(feature = "parquet")]
-mod parquet;
-
 use std::path::{Path, PathBuf};
 
 use super::corpus::{CheckArgs, finish};
@@ -111,7 +108,7 @@ fn save_rows(target: &Target, kind: &FileType, lines: &[String]) -> Result<(), C
     #[cfg(feature = "parquet")]
     if *kind == FileType::Parquet {
         let mut bytes = Vec::new();
-        parquet::write(lines, &mut bytes).map_err(|error| CommandError::file(target.path(), error))?;
+        crate::parquet_file::write_rows(lines, &mut bytes).map_err(|error| CommandError::file(target.path(), error))?;
         return Ok(store::save_bytes(target, &bytes)?);
     }
     let _ = kind;
@@ -126,7 +123,8 @@ fn converted(results: &[PathBuf], folder: &store::TemporaryFolder) -> Result<Vec
             return Ok(path.clone());
         }
         let target = folder.file(&format!("{number}.jsonl"));
-        store::save_bytes(&target, parquet::read(path)?.concat().as_bytes())?;
+        let rows = crate::parquet_file::read_rows(path).map_err(|error| CommandError::file(path, error))?;
+        store::save_bytes(&target, rows.concat().as_bytes())?;
         Ok(target.path().to_owned())
     };
     results.iter().enumerate().map(file).collect()

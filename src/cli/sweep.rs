@@ -2,16 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use super::builds::BuildArgs;
 use super::corpus::{CheckArgs, CorpusArgs, annotations, of_one_side, print_problems};
-use super::diff::running::BuildArgs;
-use super::offered;
 use super::output::Output;
 use super::outputs::OutputPath;
 use super::page::Page;
 use super::progress::Progress;
 use super::trouble::CommandError;
 use super::what_if::one_of;
-use super::{CommandOutcome, CommandResult, files};
+use super::{CommandOutcome, CommandResult, files, offered};
 use crate::corpus::MeasuredFigures;
 use crate::engine::{self, Engine, EngineError, Games, ReplaySpec, SurveyedLog, SweepError};
 use crate::page::{SweepPage, sweep_html};

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::builds::parse_seconds;
 use super::corpus::{CorpusArgs, CorpusBar, ResultArgs, WorkerArgs, of_one_side, outcome, summary_of};
-use super::diff::running::parse_seconds;
 use super::output::Output;
 use super::outputs::OutputPath;
 use super::progress::Stopwatch;
@@ -20,6 +20,7 @@ use crate::corpus::{CorpusRun, CorpusSummary, JudgedLog, LogRow, VerifiedCorpus}
 use crate::engine::{Engine, EngineError, Games};
 use crate::store::{self, FileType};
 use crate::verify::{GoldenUpdate, LogReport, LogVerdict, VerifyOptions};
+
 pub(super) use show::MOST_LINES;
 
 /// Check that this build replays logs as recorded, and as accepted

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
-use super::diff::running::TimeLimitArgs;
+use super::builds::TimeLimitArgs;
 use super::output::Output;
 use super::outputs::OutputPath;
 use super::trouble::CommandError;

@@ -1,0 +1,195 @@
+//! Options for running builds, and `hitreg check`, which tests a build against the contract of builds.
+
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::figures::counted;
+use super::output::Output;
+use super::page::{BAD, FAINT, GOOD, Page, TextSpan};
+use super::trouble::CommandError;
+use super::{CommandOutcome, CommandResult, files, interrupt};
+use crate::build::{Build, BuildRunner, Cache, TIME_LIMIT};
+use crate::engine::{ContractPoint, Engine, EngineError, Games, PointResult, check_contract};
+
+/// How long builds may run.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Running builds")]
+pub(super) struct TimeLimitArgs {
+    /// Time limit of a build for one log; a build that takes longer is untestable [default: 300]
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    time_limit: Option<Duration>,
+}
+
+/// How builds are run.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Running builds")]
+pub(super) struct BuildArgs {
+    #[command(flatten)]
+    pub(super) limit: TimeLimitArgs,
+    /// Cache folder for traces of builds [default: hitreg in the user's cache folder]
+    #[arg(long, value_name = "FOLDER")]
+    cache: Option<PathBuf>,
+    /// Run every build again, and use no kept verdict. Scripts always run, because the programs that they start can change
+    #[arg(long, conflicts_with = "cache")]
+    no_cache: bool,
+}
+
+/// Refuses an option about builds that was typed where no build runs.
+fn refuse_without_build(output: &Output, name: &str, is_given: bool) -> Result<(), CommandError> {
+    match output.is_typed(name, is_given) {
+        true => {
+            Err(CommandError::request(format!("--{name} has no effect without a build: name a build, or leave it out")))
+        }
+        false => Ok(()),
+    }
+}
+
+impl TimeLimitArgs {
+    /// Refuses a time limit that was typed where no build runs.
+    pub(super) fn check(&self, runs_builds: bool, output: &Output) -> Result<(), CommandError> {
+        refuse_without_build(output, "time-limit", !runs_builds && self.time_limit.is_some())
+    }
+
+    /// Runs builds within the limit, and caches nothing.
+    pub(super) fn runner(&self, games: &Games) -> Result<BuildRunner, CommandError> {
+        let (stop, memory) = (interrupt::stop()?, games.memory());
+        Ok(BuildRunner { time_limit: self.get(), cache: None, stop, memory })
+    }
+
+    /// The limit for one log.
+    pub(super) fn get(&self) -> Duration {
+        self.time_limit.unwrap_or(TIME_LIMIT)
+    }
+}
+
+impl BuildArgs {
+    /// Refuses options about builds that were typed where no build runs.
+    pub(super) fn check(&self, runs_builds: bool, output: &Output) -> Result<(), CommandError> {
+        self.limit.check(runs_builds, output)?;
+        refuse_without_build(output, "cache", !runs_builds && self.cache.is_some())?;
+        refuse_without_build(output, "no-cache", !runs_builds && self.no_cache)
+    }
+
+    /// Whether every build runs again, whatever is known of it.
+    pub(super) fn runs_again(&self) -> bool {
+        self.no_cache
+    }
+
+    /// Runs builds, if `runs_builds` says that there are any.
+    pub(super) fn runner(
+        &self,
+        games: &Games,
+        runs_builds: bool,
+        output: &Output,
+    ) -> Result<BuildRunner, CommandError> {
+        self.check(runs_builds, output)?;
+        // Without a build, Ctrl-C ends this program's own replays at once.
+        if runs_builds { self.build_runner(games) } else { Ok(BuildRunner::own(games.memory())) }
+    }
+
+    /// Runs builds.
+    pub(super) fn build_runner(&self, games: &Games) -> Result<BuildRunner, CommandError> {
+        let cache = match &self.cache {
+            _ if self.no_cache => None,
+            Some(folder) => Some(Cache::open(folder).map_err(CommandError::request)?),
+            // A user without a folder for caches runs every build again.
+            None => Cache::open(&Cache::usual_folder()).ok(),
+        };
+        Ok(BuildRunner { cache, ..self.limit.runner(games)? })
+    }
+
+    /// A text of these options that distinguishes one search from another.
+    pub(super) fn words(&self) -> String {
+        let cached = if self.no_cache { "without a cache" } else { "with a cache" };
+        format!("{} s for a log, {cached}", self.limit.get().as_secs_f64())
+    }
+
+    /// The folder for caches and saved searches.
+    pub(super) fn folder(&self) -> PathBuf {
+        self.cache.clone().unwrap_or_else(Cache::usual_folder)
+    }
+}
+
+pub(super) fn parse_jobs(text: &str) -> Result<NonZero<usize>, String> {
+    text.parse().map_err(|_| "write a number from 1".to_owned())
+}
+
+pub(super) fn parse_seconds(text: &str) -> Result<Duration, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.001..=1e6).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
+        Ok(_) | Err(_) => Err("write a number of seconds from 0.001 to 1000000".to_owned()),
+    }
+}
+
+/// Test whether a program is a build that hitreg can use
+///
+/// It runs the program on a log that the program should replay, on changed and damaged copies of it, and with arguments
+/// that the program does not know. For each point, it shows what the program did.
+#[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  hitreg check ./game match.hitlog
+
+A point is ok, wrong, or absent: something optional that some commands need.
+The exit code is 1 if a point is wrong. docs/builds.md has the contract.")]
+pub(super) struct Args {
+    /// The build
+    #[arg(value_name = "BUILD")]
+    build: PathBuf,
+    /// A log that the build should replay as recorded
+    #[arg(value_name = "LOG")]
+    log: PathBuf,
+    #[command(flatten)]
+    limit: TimeLimitArgs,
+}
+
+#[derive(Serialize)]
+struct ContractReport {
+    build: String,
+    log: String,
+    ok: usize,
+    wrong: usize,
+    absent: usize,
+    points: Vec<ContractPoint>,
+}
+
+pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
+    let build = Build::at(&args.build).map_err(EngineError::from)?;
+    let engine = Engine { runner: args.limit.runner(games)?, ..files::engine(games) };
+    let points = check_contract(&engine, &build, &args.log)?;
+    let of = |result| points.iter().filter(|point| point.result == result).count();
+    let [ok, wrong, absent] = [PointResult::Ok, PointResult::Wrong, PointResult::Absent].map(of);
+    let report = ContractReport {
+        build: args.build.display().to_string(),
+        log: args.log.display().to_string(),
+        ok,
+        wrong,
+        absent,
+        points,
+    };
+    output.show(&report, |page| print(page, &report))?;
+    Ok(if wrong > 0 { CommandOutcome::Differs } else { CommandOutcome::Done })
+}
+
+fn print(page: &mut Page, report: &ContractReport) {
+    let build = &report.build;
+    match report.wrong {
+        0 => page.styled(GOOD, &format!("{build} keeps the contract of builds")),
+        wrong => {
+            page.styled(BAD, &format!("{build} breaks the contract of builds in {}", counted(wrong as u64, "point")))
+        }
+    }
+    page.blank();
+    for point in &report.points {
+        let (style, word) = match point.result {
+            PointResult::Ok => (GOOD, "ok"),
+            PointResult::Wrong => (BAD, "wrong"),
+            PointResult::Absent => (FAINT, "absent"),
+        };
+        page.parts(vec![TextSpan::styled(style, format!("  {word:<8}")), point.point.into()]);
+        page.paragraph(10, &point.what);
+    }
+}
