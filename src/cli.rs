@@ -5,7 +5,6 @@ mod builds;
 mod config;
 mod corpus;
 mod diff;
-mod each_log;
 mod export;
 mod files;
 mod finished_log;
@@ -17,11 +16,8 @@ mod join;
 mod keyframes;
 mod live;
 mod merge;
-mod moment;
-mod offered;
 mod output;
 mod outputs;
-mod part;
 mod program;
 mod progress;
 mod proxy;
@@ -29,8 +25,8 @@ mod quickstart;
 mod record;
 mod recover;
 mod replay;
+mod replay_args;
 mod report;
-mod review;
 mod selftest;
 mod serve;
 mod session_args;
@@ -44,7 +40,6 @@ mod threads;
 mod trouble;
 mod usage;
 mod verify;
-mod what_if;
 mod why;
 
 use std::ffi::OsString;
@@ -185,7 +180,7 @@ enum CliCommand {
     Info(info::Args),
     Replay(replay::Args),
     Verify(verify::Args),
-    Review(review::Args),
+    Review(verify::ReviewArgs),
     Summary(summary::Args),
     Diff(Box<diff::Args>),
     Bisect(bisect::Args),
@@ -311,7 +306,7 @@ fn run_command(
         CliCommand::Info(args) => info::run(games, &args, output),
         CliCommand::Replay(args) => replay::run(games, &args, output),
         CliCommand::Verify(args) => verify::run(games, &args, program, output),
-        CliCommand::Review(args) => review::run(&args, output),
+        CliCommand::Review(args) => verify::run_review(&args, output),
         CliCommand::Summary(args) => summary::run(&args, output),
         CliCommand::Diff(args) => diff::run(games, &args, program, output),
         CliCommand::Check(args) => builds::run(games, &args, output),

@@ -6,14 +6,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::builds::{BuildArgs, parse_jobs, parse_seconds};
-use super::diff::looking::CompareArgs;
-use super::diff::sides::SideArgs;
 use super::diff::{outcome, print_contract, print_last_words};
 use super::figures::counted;
 use super::output::Output;
 use super::outputs::OutputPath;
 use super::page::{BAD, GOOD, Page, UNSURE};
 use super::progress::Progress;
+use super::replay_args::{CompareArgs, SideArgs};
 use super::trouble::CommandError;
 use super::{CommandOutcome, CommandResult, files};
 use crate::build::condition::Condition;

@@ -1,13 +1,8 @@
-//! Options and outputs of commands over a corpus: which logs, where results are kept, and the outcome.
-#![expect(clippy::disallowed_methods, reason = "schedulers name shares in the environment")]
+//! Options and outputs of commands over a corpus: which logs, where results are kept, thresholds, and the outcome.
+#![expect(clippy::disallowed_methods, reason = "schedulers name shares, and CI systems files, in the environment")]
 
-mod checks;
-mod partition;
-
-use std::path::PathBuf;
-
-pub(super) use checks::{CheckArgs, annotations, of_one_side};
-use partition::{PartitionArg, share_of};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use super::output::Output;
 use super::outputs::OutputPath;
@@ -17,11 +12,12 @@ use super::trouble::CommandError;
 use super::{CommandOutcome, CommandResult};
 use crate::build::Build;
 use crate::corpus::{
-    Corpus, CorpusError, CorpusShare, CorpusSummary, CorpusSummaryBuilder, JudgedCorpus, LogRow, ResultFolder,
-    THIS_BUILD,
+    Corpus, CorpusError, CorpusShare, CorpusSummary, CorpusSummaryBuilder, JudgedCorpus, LogRow, MeasuredFigures,
+    ResultFolder, THIS_BUILD, Threshold, ThresholdFigure, ThresholdResult, for_each_log, is_corpus,
 };
 use crate::engine::EngineError;
 use crate::page::corpus_html;
+use crate::report::corpus_page;
 use crate::store::{self, FileType, Target};
 
 /// Which logs of a corpus a command takes.
@@ -283,4 +279,310 @@ pub(super) fn finish(
     let thresholds = checks.report_corpus(target, &mut summary)?;
     output.show(&summary, |text| page(text, &summary))?;
     Ok(outcome(&summary, checks.have_thresholds().then_some(thresholds)))
+}
+
+/// Thresholds, and the summary for CI systems.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Corpus")]
+pub(super) struct CheckArgs {
+    /// Fail if a figure exceeds a number: corrections=3%, view-error-p95=5 (units) or hits-changed=0; repeatable
+    #[arg(long, value_name = "FIGURE=NUMBER")]
+    max: Vec<Threshold>,
+    /// Write the summary as Markdown; `$GITHUB_STEP_SUMMARY` always gets it
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<OutputPath>,
+}
+
+/// Makes `--max` that of a command that compares no sides.
+pub(super) fn of_one_side(max: clap::Arg) -> clap::Arg {
+    max.help("Fail if a figure exceeds a number: corrections=3% or view-error-p95=5 (units); repeatable")
+        .value_parser(|text: &str| Threshold::of(text, &ThresholdFigure::OF_ONE_SIDE))
+}
+
+impl CheckArgs {
+    /// The options, and whether each is given.
+    pub(super) fn given(&self) -> [(&'static str, bool); 2] {
+        [("max", self.have_thresholds()), ("markdown", self.markdown.is_some())]
+    }
+
+    /// The target of `--markdown`.
+    pub(super) fn target(&self, output: &Output) -> Result<Option<Target>, CommandError> {
+        output.files.target_if(&self.markdown, FileType::Markdown)
+    }
+
+    /// Whether thresholds decide, and no difference alone.
+    pub(super) fn have_thresholds(&self) -> bool {
+        !self.max.is_empty()
+    }
+
+    /// Compares the figures with the thresholds, and returns the results with the worst outcome. A sweep has figures for
+    /// each row.
+    pub(super) fn apply(&self, measured: &[MeasuredFigures]) -> (Vec<ThresholdResult>, CommandOutcome) {
+        let results: Vec<ThresholdResult> = self.max.iter().map(|threshold| threshold.check(measured)).collect();
+        let has = |verdict| results.iter().any(|result| result.verdict == verdict);
+        let outcome = match (has("differs"), has("untestable")) {
+            (true, _) => CommandOutcome::Differs,
+            (false, true) => CommandOutcome::Untestable,
+            (false, false) => CommandOutcome::Done,
+        };
+        (results, outcome)
+    }
+
+    /// Writes the summary for CI systems, and annotations.
+    pub(super) fn report(
+        &self,
+        target: Option<&Target>,
+        page: &dyn Fn() -> Page,
+        annotations: &dyn Fn() -> String,
+    ) -> Result<(), CommandError> {
+        let markdown = || format!("{MARKDOWN_START}\n\n{}", page().markdown());
+        if let Some(target) = target {
+            store::save_bytes(target, markdown().as_bytes())?;
+        }
+        if let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) {
+            store::append_bytes(&PathBuf::from(path), markdown().as_bytes())?;
+        }
+        if std::env::var("GITHUB_ACTIONS").is_ok_and(|value| value == "true") {
+            use std::io::Write;
+            // The runner reads annotations from stderr, too. A closed stderr does not stop the command.
+            let _ = write!(std::io::stderr(), "{}", annotations());
+        }
+        Ok(())
+    }
+
+    /// Checks and reports a corpus. Returns the outcome of the thresholds.
+    pub(super) fn report_corpus(
+        &self,
+        target: Option<&Target>,
+        summary: &mut CorpusSummary,
+    ) -> Result<CommandOutcome, CommandError> {
+        let (thresholds, outcome) = self.apply(&[(&*summary).into()]);
+        summary.thresholds = thresholds;
+        self.report(target, &|| corpus_page(summary), &|| corpus_annotations(summary))?;
+        Ok(outcome)
+    }
+}
+
+/// The first line of a summary in Markdown, by which hitreg recognises its own file.
+const MARKDOWN_START: &str = "<!-- hitreg summary -->";
+
+/// An annotation for GitHub about a log, or without one.
+fn annotation(level: &str, log: &str, what: &str) -> String {
+    let escaped = |text: &str| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
+    let property = |text: &str| escaped(text).replace(':', "%3A").replace(',', "%2C");
+    let file = if log.is_empty() { String::new() } else { format!(" file={},title=hitreg", property(log)) };
+    format!("::{level}{file}::{}\n", escaped(what))
+}
+
+/// Annotations about thresholds and problems besides the logs.
+pub(super) fn annotations(thresholds: &[ThresholdResult], problems: &[String]) -> String {
+    let of_threshold = |result: &ThresholdResult| annotation("error", "", &format!("hitreg: {}", result.text()));
+    let of_thresholds = thresholds.iter().filter(|result| result.verdict != "same").map(of_threshold);
+    of_thresholds.chain(problems.iter().map(|problem| annotation("error", "", problem))).collect()
+}
+
+/// Annotations of a corpus: each names log, tick and field.
+fn corpus_annotations(summary: &CorpusSummary) -> String {
+    let mut text = String::new();
+    let mut add = |level: &str, log: &str, what: &str| text.push_str(&annotation(level, log, what));
+    for log in &summary.worst {
+        let tick = log.tick.map_or(String::new(), |tick| format!(" at tick {tick}"));
+        let field = if log.field.is_empty() { String::new() } else { format!(": {}", log.field) };
+        let next = if log.next.is_empty() { String::new() } else { format!(". Run: {}", log.next) };
+        let level = if summary.a.is_some() { "warning" } else { "error" };
+        add(level, &log.log, &format!("{} differs{tick}{field}{next}", log.log));
+    }
+    for log in &summary.unjudged {
+        let level = if log.verdict == "broken" { "error" } else { "warning" };
+        add(level, &log.log, &format!("{} is {}: {}", log.log, log.verdict, log.detail));
+    }
+    text + &annotations(&summary.thresholds, &summary.problems)
+}
+
+/// A share of a corpus, or where to find it.
+#[derive(Clone, Copy, Debug)]
+enum PartitionArg {
+    Share(CorpusShare),
+    Environment,
+}
+
+impl FromStr for PartitionArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<PartitionArg, String> {
+        match text {
+            "env" => Ok(PartitionArg::Environment),
+            text => Ok(PartitionArg::Share(text.parse()?)),
+        }
+    }
+}
+
+/// The variables of a scheduler: the number of a share and how many shares there are.
+struct ShareVariables {
+    number: &'static str,
+    numbering: Numbering,
+    count: &'static str,
+}
+
+/// How a scheduler numbers its shares.
+enum Numbering {
+    From(usize),
+    /// From the first variable's value, in steps of the second one's; 1 if it is not set.
+    By(&'static str, &'static str),
+}
+
+/// Slurm arrays, Kubernetes indexed Jobs, GitLab and others, CircleCI, Buildkite. Kubernetes sets no number of shares,
+/// so a Job sets `JOB_COMPLETIONS` itself.
+const SHARES: [ShareVariables; 5] = [
+    ShareVariables {
+        number: "SLURM_ARRAY_TASK_ID",
+        numbering: Numbering::By("SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_STEP"),
+        count: "SLURM_ARRAY_TASK_COUNT",
+    },
+    ShareVariables { number: "JOB_COMPLETION_INDEX", numbering: Numbering::From(0), count: "JOB_COMPLETIONS" },
+    ShareVariables { number: "CI_NODE_INDEX", numbering: Numbering::From(1), count: "CI_NODE_TOTAL" },
+    ShareVariables { number: "CIRCLE_NODE_INDEX", numbering: Numbering::From(0), count: "CIRCLE_NODE_TOTAL" },
+    ShareVariables {
+        number: "BUILDKITE_PARALLEL_JOB",
+        numbering: Numbering::From(0),
+        count: "BUILDKITE_PARALLEL_JOB_COUNT",
+    },
+];
+
+/// The share that the environment names.
+fn share_of(variable: &dyn Fn(&str) -> Option<String>) -> Result<CorpusShare, CommandError> {
+    let Some(names) = SHARES.iter().find(|names| variable(names.number).is_some()) else {
+        let known = SHARES.iter().map(|names| names.number).collect::<Vec<_>>().join(", ");
+        let what = format!("--partition env: the environment names no share: set one of {known}, or write slice:K/N");
+        return Err(CommandError::request(what));
+    };
+    let number = |name: &str| {
+        let value = variable(name).and_then(|value| value.parse::<usize>().ok());
+        value.ok_or_else(|| {
+            CommandError::request(format!("--partition env: {name} is no number: set it, or write slice:K/N"))
+        })
+    };
+    let (first, step) = match names.numbering {
+        Numbering::From(first) => (first, 1),
+        Numbering::By(first, step) => (number(first)?, if variable(step).is_some() { number(step)?.max(1) } else { 1 }),
+    };
+    let (number, n) = (number(names.number)?, number(names.count)?);
+    match number.checked_sub(first) {
+        Some(distance) if distance % step == 0 && distance / step < n => Ok(CorpusShare { k: distance / step + 1, n }),
+        _ => Err(CommandError::request(format!(
+            "--partition env: {} is {number}, which is no share of {n}: number shares without gaps, or write slice:K/N",
+            names.number
+        ))),
+    }
+}
+
+/// Whether paths are to be treated as a corpus: several paths, or a folder, a pattern or a manifest.
+pub(super) fn are_several(paths: &[PathBuf]) -> bool {
+    paths.len() > 1 || paths.iter().any(|path| is_corpus(path))
+}
+
+/// The result for each log, in the order of the corpus.
+pub(super) struct EachLog<R> {
+    results: Vec<Result<R, CommandError>>,
+    problems: Vec<String>,
+}
+
+impl<R: Send> EachLog<R> {
+    /// Runs `work` for each log, by its index, on this many workers; 0 for one on each core.
+    ///
+    /// # Errors
+    /// When an error is about the options or the output, and so concerns every log.
+    pub(super) fn run(
+        what: &str,
+        corpus: &Corpus,
+        threads: usize,
+        work: &(dyn Fn(usize, &Path) -> Result<R, CommandError> + Sync),
+    ) -> Result<EachLog<R>, CommandError> {
+        let bar = CorpusBar::new(what, corpus.logs.len());
+        let results = for_each_log(&corpus.logs, threads, &|number| {
+            let result = work(number, &corpus.logs[number]);
+            bar.log_done(result.is_err());
+            match result {
+                Err(error) if error.is_about_all_logs() => Err(error),
+                result => Ok(result),
+            }
+        })?;
+        Ok(EachLog { results, problems: corpus.problems.clone() })
+    }
+}
+
+impl<R> EachLog<R> {
+    /// The results of the logs that did not fail.
+    pub(super) fn done(&self) -> impl Iterator<Item = &R> {
+        self.results.iter().filter_map(|result| result.as_ref().ok())
+    }
+
+    fn errors(&self) -> impl Iterator<Item = &CommandError> {
+        self.results.iter().filter_map(|result| result.as_ref().err())
+    }
+
+    /// One sentence for each log that failed, and for each bad line of a manifest.
+    pub(super) fn problems(&self) -> Vec<String> {
+        self.errors().map(CommandError::to_string).chain(self.problems.iter().cloned()).collect()
+    }
+
+    /// Prints the problems on stderr, and returns the outcome.
+    pub(super) fn report(&self) -> CommandOutcome {
+        self.errors().for_each(CommandError::print);
+        print_problems(&self.problems);
+        match self.problems.is_empty() && self.errors().next().is_none() {
+            true => CommandOutcome::Done,
+            false => CommandOutcome::Trouble,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use hitreg_log::sorted::SortedMap;
+
+    #[test]
+    fn annotations_name_log_tick_and_field() {
+        let summary = CorpusSummary {
+            worst: vec![crate::corpus::WorstLog {
+                log: "a,b.hitlog".to_owned(),
+                tick: Some(7),
+                field: "bodies.yaw".to_owned(),
+                next: "hitreg why 1%".to_owned(),
+                ..Default::default()
+            }],
+            ..CorpusSummary::default()
+        };
+        let expected =
+            "::error file=a%2Cb.hitlog,title=hitreg::a,b.hitlog differs at tick 7: bodies.yaw. Run: hitreg why 1%25\n";
+        assert_eq!(corpus_annotations(&summary), expected);
+    }
+
+    #[test]
+    fn schedulers_name_shares() {
+        let share = |pairs: &[(&str, &str)]| {
+            let variables: SortedMap<&str, &str> = pairs.iter().copied().collect();
+            share_of(&|name| variables.get(name).map(|value| (*value).to_owned())).map_err(|error| error.to_string())
+        };
+        let slurm = [("SLURM_ARRAY_TASK_ID", "7"), ("SLURM_ARRAY_TASK_MIN", "5"), ("SLURM_ARRAY_TASK_COUNT", "4")];
+        assert_eq!(share(&slurm), Ok(CorpusShare { k: 3, n: 4 }));
+        let stepped = |number| {
+            let of_task = [("SLURM_ARRAY_TASK_ID", number), ("SLURM_ARRAY_TASK_STEP", "2")];
+            share(&[&slurm[1..], &of_task].concat())
+        };
+        assert_eq!(["5", "7", "11"].map(stepped), [1, 2, 4].map(|k| Ok(CorpusShare { k, n: 4 })));
+        assert!(stepped("6").is_err_and(|error| error.contains("which is no share of 4")));
+        assert_eq!(share(&[("JOB_COMPLETION_INDEX", "0"), ("JOB_COMPLETIONS", "4")]), Ok(CorpusShare { k: 1, n: 4 }));
+        assert_eq!(share(&[("CI_NODE_INDEX", "4"), ("CI_NODE_TOTAL", "4")]), Ok(CorpusShare { k: 4, n: 4 }));
+        let wrong = |pairs: &[(&str, &str)], sentence: &str| {
+            let error = share(pairs).expect_err(sentence);
+            assert!(error.contains(sentence), "{error}");
+        };
+        wrong(&[], "the environment names no share");
+        wrong(&[("JOB_COMPLETION_INDEX", "0")], "JOB_COMPLETIONS is no number");
+        wrong(&[("CI_NODE_INDEX", "5"), ("CI_NODE_TOTAL", "4")], "CI_NODE_INDEX is 5, which is no share of 4");
+        wrong(&[("CI_NODE_INDEX", "0"), ("CI_NODE_TOTAL", "4")], "which is no share of 4");
+    }
 }

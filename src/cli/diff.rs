@@ -1,29 +1,29 @@
 //! `hitreg diff`: shows what changed between two runs.
 
-mod corpus;
-pub(super) mod looking;
-pub(super) mod sides;
+use std::path::Path;
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use serde::Serialize;
 
 use super::builds::BuildArgs;
-use super::corpus::{CorpusArgs, ResultArgs, WorkerArgs};
+use super::corpus::{CorpusArgs, CorpusBar, ResultArgs, WorkerArgs, finish, summary_of};
 use super::output::{Output, OutputFormat};
 use super::outputs::OutputPath;
 use super::page::{FAINT, Page, TextSpan, UNSURE};
+use super::replay_args::{CompareArgs, SideArgs, SideReplayArgs};
 use super::trouble::CommandError;
-use super::{CommandOutcome, CommandResult, files};
+use super::{CommandOutcome, CommandResult, files, interrupt};
+use crate::build::Build;
+use crate::corpus::{ComparedCorpus, CorpusRun, LogRow, NO_CACHE, command_line, is_corpus};
 use crate::diff::{DiffOptions, DiffScope, TraceDiff, TraceVerdict, diff};
 use crate::engine::{Engine, EngineError, Games, MissingSide, Traces, look_for_effects};
 use crate::replay::WhatIf;
 use crate::report::figures::counted;
-use crate::report::{diff_answer, diff_junit, diff_line, diff_page, what_if_line, why_page};
+use crate::report::{corpus_page, diff_answer, diff_junit, diff_line, diff_page, verdict_line, what_if_line, why_page};
 use crate::store::{self, FileType, Target};
+use crate::trace::schema::{corrections, shots};
 use crate::trace::{TraceHeader, TraceSource};
 use crate::why::{ShotName, Why, WhyQuery, near};
-use looking::CompareArgs;
-use sides::SideArgs;
 
 /// Compare two runs: the first difference, its effects, and changed hits
 ///
@@ -103,8 +103,8 @@ struct ShotExplanations {
 }
 
 pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output) -> CommandResult {
-    if let Some((path, ways)) = corpus::of(args, output)? {
-        return corpus::run(games, args, (path, ways), program, output);
+    if let Some((path, ways)) = corpus_to_compare(args, output)? {
+        return run_corpus(games, args, (path, ways), program, output);
     }
     output.check_text_option("summary", args.summary)?;
     output.check_text_option("verbose", args.verbose)?;
@@ -253,4 +253,85 @@ fn untestable_junit(missing: &MissingSide) -> Report {
 pub(super) fn write_junit(target: &Target, report: &Report) -> Result<(), CommandError> {
     let text = report.to_string().map_err(|error| CommandError::file(target.path(), error))?;
     Ok(store::save_bytes(target, text.as_bytes())?)
+}
+
+/// The corpus to compare, and how each log is replayed; `None` if the command compares two files, or one log. One log
+/// is a corpus if an option of a corpus was typed.
+fn corpus_to_compare<'a>(
+    args: &'a Args,
+    output: &Output,
+) -> Result<Option<(&'a Path, &'a SideReplayArgs)>, CommandError> {
+    let given = [&args.corpus.given()[..], &[args.workers.given()], &args.results.given()].concat();
+    let is_asked = given.into_iter().any(|(name, is_given)| output.is_typed(name, is_given));
+    let corpus = args.sides.corpus().filter(|(path, _)| is_asked || is_corpus(path));
+    match corpus {
+        None if is_asked => Err(CommandError::request(
+            "the options of a corpus, such as --results or --max, need one folder, pattern or log: leave them out, or the \
+             second file or server build",
+        )),
+        corpus => Ok(corpus),
+    }
+}
+
+fn run_corpus(
+    games: &Games,
+    args: &Args,
+    (path, ways): (&Path, &SideReplayArgs),
+    program: &str,
+    output: &mut Output,
+) -> CommandResult {
+    output.check_text_option("summary", args.summary)?;
+    let of_one = [("verbose", args.verbose), ("why", args.why.is_some()), ("junit", args.junit.is_some())];
+    if let Some((name, _)) = of_one.into_iter().find(|(name, given)| output.is_typed(name, *given)) {
+        return Err(CommandError::request(format!(
+            "--{name} needs one log: the page of a corpus names the logs to look at"
+        )));
+    }
+    let markdown = args.results.checks.target(output)?;
+    let reports = args.results.reports(output)?;
+    let mut replays = ways.ways()?;
+    let mut runner = args.running.runner(games, replays.run_builds(), output)?;
+    if args.results.keep() {
+        // The logs that are being judged are completed.
+        runner.stop = interrupt::stop()?;
+    }
+    let diff = args.looking.options();
+    replays.ask_for(diff.on.tables().with(&shots::SCHEMA).with(&corrections::SCHEMA));
+    let corpus = args.corpus.corpus(&[path.to_owned()])?;
+    let [a, b] = ways.builds().map(|path| path.map(Build::at).transpose().map_err(EngineError::from));
+    let build = |build: Option<&Build>| args.results.build(build, args.running.runs_again());
+    let ((_, digest_a), (name, digest)) = (build(a?.as_ref())?, build(b?.as_ref())?);
+    let mut words = [ways.words(), args.looking.typed_words()].concat();
+    words.extend((replays.run_builds() && args.running.runs_again()).then(|| NO_CACHE.to_owned()));
+    let options = command_line(&words);
+    let command = |log: &str| {
+        let first = ["diff", log].map(str::to_owned);
+        format!("{program} {}", command_line(&first.into_iter().chain(words.iter().cloned()).collect::<Vec<_>>()))
+    };
+    let engine = Engine { runner, ..files::engine(games) };
+    let judge = ComparedCorpus {
+        engine: &engine,
+        replays: &replays,
+        diff: &diff,
+        about: LogRow {
+            command: "diff".to_owned(),
+            build: name,
+            build_digest: digest.clone().unwrap_or_default(),
+            options,
+            ..LogRow::default()
+        },
+        depends_on: digest.and(digest_a),
+        command: &command,
+    };
+    let results = args.results.folder(args.corpus.share()?)?;
+    let progress = CorpusBar::new("comparing", corpus.logs.len());
+    let run = CorpusRun { threads: args.workers.threads(), results, stop: &engine.runner.stop };
+    let judged = run.judge(&corpus.logs, &judge, &|log| progress.log_judged(log))?;
+    drop(progress);
+    let mut summary = summary_of(&judged, &corpus.problems);
+    summary.problems.extend(args.results.write_reports(reports.as_ref(), &summary)?);
+    finish(summary, &args.results.checks, markdown.as_ref(), output, |page, summary| match args.summary {
+        true => page.line(&verdict_line(&summary.logs)),
+        false => page.append(corpus_page(summary)),
+    })
 }

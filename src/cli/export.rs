@@ -1,32 +1,32 @@
 //! `hitreg export`: writes a trace's tables as JSONL or CSV, or the whole trace as events for Perfetto.
 
-mod corpus;
-mod events;
-mod replayed;
-mod rows;
-
 use std::borrow::Cow;
-use std::io::Write;
+use std::cell::RefCell;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use hitreg_analysis::row_text::{CsvWriter, JsonlWriter, RowOutput};
 use serde::Serialize;
 
-use super::corpus::{CorpusArgs, WorkerArgs};
+use super::corpus::{CorpusArgs, EachLog, WorkerArgs, are_several};
 use super::figures::count;
 use super::output::Output;
 use super::outputs::{OutputPath, Outputs};
+use super::progress::Progress;
+use super::replay_args::{WhatIfArgs, offered_tables};
 use super::trouble::CommandError;
-use super::what_if::WhatIfArgs;
-use super::{CommandOutcome, CommandResult, each_log, files, offered};
-use crate::engine::{Engine, EngineError, Games, Playable, SurveyedLog};
-use crate::log::FileKind;
+use super::{CommandOutcome, CommandResult, files};
+use crate::engine::{Engine, EngineError, Games, Playable, SurveyedLog, write_replayed};
+use crate::log::{FileKind, TraceLayout};
+use crate::perfetto::{self, PerfettoError, SHOWN};
+use crate::record::SessionStretch;
 use crate::recorded;
-use crate::store::{self, FileType, Target, TraceFile};
-use crate::trace::schema::TableSchema;
-use crate::trace::{Digest, Table, Trace, TraceSource};
-use crate::traffic::{self, Packet, SnapshotNumbers};
-use replayed::ReplayedTables;
-use rows::RowFormat;
+use crate::replay::ReplayOptions;
+use crate::store::{self, FileType, StoreError, Target, TemporaryFolder, TraceFile};
+use crate::trace::schema::{TABLES, TableSchema, TableSet, packets, snapshots};
+use crate::trace::{Digest, Table, Trace, TraceHeader, TraceSource};
+use crate::traffic::{self, Packet, PacketReader, SnapshotNumbers};
 
 /// Write a table of a trace as JSONL or CSV; a log is replayed first
 ///
@@ -50,7 +50,7 @@ pub(super) struct Args {
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// The table to write
-    #[arg(long, value_name = "NAME", conflicts_with = "all", value_parser = offered::tables(), hide_possible_values = true)]
+    #[arg(long, value_name = "NAME", conflicts_with = "all", value_parser = offered_tables(), hide_possible_values = true)]
     table: Option<String>,
     /// Write a timeline for Perfetto (ui.perfetto.dev) in Chrome's trace format: ticks, frames, acks, shots, packets
     #[arg(long, conflicts_with_all = ["table", "all", "to"])]
@@ -59,7 +59,7 @@ pub(super) struct Args {
     #[arg(long, requires = "output")]
     all: bool,
     /// Format of the rows [default: jsonl]
-    #[arg(long, value_parser = rows::format(), value_name = "jsonl|csv|parquet", hide_possible_values = true)]
+    #[arg(long, value_parser = row_format(), value_name = "jsonl|csv|parquet", hide_possible_values = true)]
     to: Option<RowFormat>,
     /// Output file; with --all or for several logs, a directory [default: standard output]
     #[arg(short, long, value_name = "PATH")]
@@ -104,18 +104,16 @@ impl Args {
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let export = match &args.files[..] {
-        [file] if !each_log::are_several(&args.files) && !args.corpus.is_given() => {
-            FileExport { args, file, alone: true }
-        }
+        [file] if !are_several(&args.files) && !args.corpus.is_given() => FileExport { args, file, alone: true },
         _ => {
             args.what_if.check()?;
-            return corpus::run(games, args, output);
+            return run_corpus(games, args, output);
         }
     };
     export.check_what_if()?;
     if args.perfetto {
         output.check_no_result("a timeline: leave it out")?;
-        return events::run(games, export, output);
+        return run_events(games, export, output);
     }
     args.check_rows(output)?;
     let target = match (&args.table, &args.output) {
@@ -231,7 +229,7 @@ impl ExportSource {
     fn write(&self, name: &str, export: FileExport<'_>, out: &mut (dyn Write + Send)) -> Result<(), CommandError> {
         let (shapes, args) = (self.shapes(), export.args);
         let shape = find(&shapes, name, export.file)?;
-        let mut rows = rows::RowWriter::new(shape, args.format(), out)?;
+        let mut rows = RowWriter::new(shape, args.format(), out)?;
         let trace = match self {
             ExportSource::Recorded(..) => {
                 rows.write(Cow::Borrowed(shape))?;
@@ -342,4 +340,265 @@ fn list(tables: &[(&Table, u64)], output: &mut Output) -> CommandResult {
         };
         page.table(&["table", ">rows", "columns"], listed.iter().map(row));
     })
+}
+
+fn run_corpus(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
+    if !args.perfetto && args.table.is_none() && !args.all {
+        return Err(CommandError::request(
+            "the list of tables is that of one log: name one log, or add --table NAME or --all",
+        ));
+    }
+    let Some(folder) = &args.output else {
+        return Err(CommandError::request("several logs need a folder for their outputs: add -o FOLDER"));
+    };
+    match args.perfetto {
+        true => output.check_no_result("a timeline: leave it out")?,
+        false => args.check_rows(output)?,
+    }
+    let corpus = args.corpus.corpus(&args.files)?;
+    let outputs = &mut output.files;
+    let timelines = match args.perfetto {
+        true => outputs.target_of_each(folder, (&corpus.logs, "json"), &FileType::Events)?,
+        false => Vec::new(),
+    };
+    let folders = if args.perfetto { Vec::new() } else { outputs.names_in(folder, &corpus.logs)? };
+    let outputs = &*outputs;
+    let exported = EachLog::run("exporting", &corpus, args.workers.threads(), &|number, file| {
+        let export = FileExport { args, file, alone: false };
+        export.check_what_if()?;
+        if let Some(target) = timelines.get(number) {
+            return write_timeline(games, export, target);
+        }
+        let source = ExportSource::of_tables(games, export)?;
+        let Some(name) = &args.table else { return source.save_all(export, &folders[number], outputs) };
+        store::create_folder(&folders[number])?;
+        let format = args.format();
+        let path = folders[number].join(format!("{name}.{}", format.ending()));
+        source.save(name, export, &outputs.target_at(&path, like(name, format))?)
+    })?;
+    Ok(exported.report())
+}
+
+fn run_events(games: &Games, export: FileExport<'_>, output: &mut Output) -> CommandResult {
+    match output.files.target_if(&export.args.output, FileType::Events)? {
+        Some(target) => write_timeline(games, export, &target)?,
+        None => write_events(&timeline_source(games, export)?, export, output.raw())?,
+    }
+    Ok(CommandOutcome::Done)
+}
+
+/// Writes the timeline of a file.
+fn write_timeline(games: &Games, export: FileExport<'_>, target: &Target) -> Result<(), CommandError> {
+    let source = timeline_source(games, export)?;
+    save(target, &mut |out| write_events(&source, export, out))
+}
+
+fn timeline_source(games: &Games, export: FileExport<'_>) -> Result<ExportSource, CommandError> {
+    // The log's packets include their bytes. They match the replay only under the log's own settings.
+    let has_packets = export.args.what_if.is_plain();
+    let sent = |name: &str| !has_packets && [packets::NAME, snapshots::NAME].contains(&name);
+    let wanted = |name: &str| SHOWN.contains(&name) || sent(name);
+    ExportSource::of(games, export, |game, log| ReplayedTables::of(game, export, log, &wanted, has_packets))
+}
+
+fn write_events(
+    source: &ExportSource,
+    export: FileExport<'_>,
+    out: &mut (dyn Write + Send),
+) -> Result<(), CommandError> {
+    let of_trace = |trace: &TraceFile, out| {
+        let packets = traffic::of_source(trace).map_err(PerfettoError::Unread)?;
+        perfetto::write(trace, packets, SnapshotNumbers::Sent.missing(), out)
+    };
+    let written = match source {
+        ExportSource::Recorded(trace, packets, numbers) => {
+            perfetto::write(&**trace, packets.iter().copied().map(Ok), numbers.missing(), out)
+        }
+        ExportSource::File(trace) => of_trace(trace, out),
+        ExportSource::Replay(replay) => {
+            let trace = replay.trace()?;
+            match replay.packets {
+                Some(numbers) => traffic::of_packet_table(&trace)
+                    .map_err(PerfettoError::Unread)
+                    .and_then(|packets| perfetto::write(&trace, packets, numbers.missing(), out)),
+                None => of_trace(&trace, out),
+            }
+        }
+    };
+    written.map_err(|error| match error {
+        PerfettoError::Unread(what) => CommandError::file(export.file, what),
+        PerfettoError::Io(error) => error.into(),
+    })
+}
+
+/// A temporary trace and its tables.
+struct ReplayedTables {
+    /// The folder that contains [`ReplayedTables::NAME`].
+    folder: TemporaryFolder,
+    /// Each table without its rows, and its number of rows.
+    shapes: Vec<(Table, u64)>,
+    /// The numbers of the log's snapshots; `None` without the log's packets.
+    packets: Option<SnapshotNumbers>,
+}
+
+impl ReplayedTables {
+    /// The trace's file name in the folder.
+    const NAME: &str = "replayed.hittrace";
+
+    /// Replays the requested tables, and adds the log's packets if `with_packets` is set.
+    fn of(
+        game: &dyn Playable,
+        export: FileExport<'_>,
+        log: &SurveyedLog,
+        wanted: &dyn Fn(&str) -> bool,
+        with_packets: bool,
+    ) -> Result<ReplayedTables, CommandError> {
+        let (options, _) = export.args.what_if.options(&log.header)?;
+        let tables = TableSet::named(TABLES.map(|table| table.name).into_iter().filter(|name| wanted(name)));
+        // If no table is requested, all tables are counted.
+        let tables = if tables == TableSet::NONE { TableSet::ALL } else { tables };
+        let options = ReplayOptions { network: true, tables, ..options };
+        files::note_hole(export.file, log.survey.first_hole());
+        let progress = match export.alone {
+            true => Progress::of_session("replaying", log.survey.duration()),
+            false => Progress::hidden(),
+        };
+        let folder = store::temporary_folder()?;
+        let target = folder.file(ReplayedTables::NAME);
+        let shapes = write_replayed(&target, TraceLayout::Raw, |encoded, write| {
+            let (mut shapes, write) = (Vec::new(), RefCell::new(write));
+            let mut rows = |header: &_, rows: Table| {
+                note_rows(&mut shapes, &rows);
+                if wanted(&rows.name) {
+                    write.borrow_mut()(header, rows);
+                }
+            };
+            let put = |packets: &[Packet]| write.borrow_mut()(&TraceHeader::default(), traffic::packet_table(packets));
+            let mut packets = with_packets.then(|| PacketReader::new(&log.header));
+            let mut seen = |stretch: &SessionStretch| {
+                if let Some(packets) = &mut packets {
+                    let mut read = Vec::new();
+                    packets.add(stretch, &mut |packet| read.push(packet));
+                    put(&read);
+                }
+            };
+            let options = (&options, encoded);
+            let ran = log.attempt(game, options, &mut seen, &mut rows, &mut |at| progress.reached(at))?;
+            if let Some(packets) = packets {
+                let mut rest = Vec::new();
+                packets.end(&mut |packet| rest.push(packet));
+                put(&rest);
+            }
+            // A replay of the clients alone sends nothing, but the log says what was sent.
+            let runs_no_server = !log.has_server() || export.args.what_if.is_open();
+            let wants_network = tables.has(&packets::SCHEMA) || tables.has(&snapshots::SCHEMA);
+            if ran.is_some() && wants_network && runs_no_server {
+                log.recorded_network()?.into_iter().for_each(|table| rows(&TraceHeader::default(), table));
+            }
+            Ok(ran.map(|_| shapes))
+        })?;
+        let packets = with_packets.then(|| SnapshotNumbers::of(&log.header));
+        Ok(ReplayedTables { folder, shapes: in_order(shapes), packets })
+    }
+
+    /// Opens the trace.
+    fn trace(&self) -> Result<TraceFile, StoreError> {
+        TraceFile::open(self.folder.file(ReplayedTables::NAME).path())
+    }
+}
+
+fn note_rows(shapes: &mut Vec<(Table, u64)>, rows: &Table) {
+    let count = rows.rows() as u64;
+    match shapes.iter_mut().find(|(known, _)| known.name == rows.name) {
+        Some((known, before)) => {
+            if count > 0 {
+                known.widen(rows.without_rows(), *before == 0);
+            }
+            *before += count;
+        }
+        None => shapes.push((rows.without_rows(), count)),
+    }
+}
+
+/// Sorts the tables into their usual order, whatever the order of their first rows.
+fn in_order(mut shapes: Vec<(Table, u64)>) -> Vec<(Table, u64)> {
+    let place = |name: &str| TABLES.iter().position(|known| known.name == name).unwrap_or(TABLES.len());
+    shapes.sort_by_key(|(table, _)| place(&table.name));
+    shapes
+}
+
+/// How rows are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RowFormat {
+    /// One JSON object a line.
+    Jsonl,
+    /// Comma-separated values under a line of column names.
+    Csv,
+    /// Columns in zstd pages, for DuckDB, pandas and their like.
+    #[cfg(feature = "parquet")]
+    Parquet,
+}
+
+/// A parser of formats. Parquet is an optional feature.
+fn row_format() -> impl TypedValueParser<Value = RowFormat> {
+    PossibleValuesParser::new(["jsonl", "csv", "parquet"]).try_map(|name| match &*name {
+        "jsonl" => Ok(RowFormat::Jsonl),
+        "csv" => Ok(RowFormat::Csv),
+        #[cfg(feature = "parquet")]
+        "parquet" => Ok(RowFormat::Parquet),
+        _ => Err("this hitreg was built without Parquet: build it with `--features parquet`"),
+    })
+}
+
+impl RowFormat {
+    /// The file extension.
+    fn ending(self) -> &'static str {
+        match self {
+            RowFormat::Jsonl => "jsonl",
+            RowFormat::Csv => "csv",
+            #[cfg(feature = "parquet")]
+            RowFormat::Parquet => "parquet",
+        }
+    }
+}
+
+/// Writes a table in several groups of rows.
+enum RowWriter<'a> {
+    Jsonl(JsonlWriter<'a>),
+    Csv(Box<CsvWriter<'a>>),
+    #[cfg(feature = "parquet")]
+    Parquet(Box<crate::parquet_file::ParquetWriter<RowOutput<'a>>>),
+}
+
+impl<'a> RowWriter<'a> {
+    /// Writes the header for a table with these columns.
+    fn new(shape: &Table, format: RowFormat, out: RowOutput<'a>) -> io::Result<RowWriter<'a>> {
+        match format {
+            RowFormat::Csv => Ok(RowWriter::Csv(Box::new(CsvWriter::new(shape, out)?))),
+            RowFormat::Jsonl => Ok(RowWriter::Jsonl(JsonlWriter::new(shape, out))),
+            #[cfg(feature = "parquet")]
+            RowFormat::Parquet => {
+                let writer = crate::parquet_file::ParquetWriter::new(shape, out).map_err(io::Error::other)?;
+                Ok(RowWriter::Parquet(Box::new(writer)))
+            }
+        }
+    }
+
+    fn write(&mut self, table: Cow<'_, Table>) -> io::Result<()> {
+        match self {
+            RowWriter::Jsonl(out) => out.write(&table),
+            RowWriter::Csv(out) => out.write(&table),
+            #[cfg(feature = "parquet")]
+            RowWriter::Parquet(out) => out.rows(table.into_owned()).map_err(io::Error::other),
+        }
+    }
+
+    fn finish(self) -> io::Result<()> {
+        match self {
+            RowWriter::Jsonl(out) => out.finish(),
+            RowWriter::Csv(out) => out.finish(),
+            #[cfg(feature = "parquet")]
+            RowWriter::Parquet(out) => out.finish().map_err(io::Error::other),
+        }
+    }
 }

@@ -7,17 +7,16 @@ use super::figures::count;
 use super::finished_log::FinishedLog;
 use super::interrupt::stop_on_signal;
 use super::into_log::LogSink;
-use super::offered;
 use super::output::Output;
 use super::outputs::OutputPath;
 use super::page::Page;
+use super::replay_args::offered_settings;
 use super::serve::PORT;
 use super::session_args::{GameArgs, parse_share};
 use super::trouble::CommandError;
 use crate::engine::Games;
 use crate::link::{Jitter, LinkModel, Loss};
-use crate::live;
-use crate::live::{JoinOptions, Notice, OwnSettings, RequestKind};
+use crate::live::{self, JoinOptions, Notice, OwnSettings, RequestKind};
 use crate::settings::{SettingError, Settings};
 use crate::store::FileType;
 use crate::units::Micros;
@@ -75,7 +74,7 @@ struct RequestedSettingsArgs {
     #[arg(long, value_name = "MS")]
     lerp_ms: Option<String>,
     /// Request another setting for this client, such as client.cmd_hz=30; repeatable
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = offered::settings(), hide_possible_values = true)]
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = offered_settings(), hide_possible_values = true)]
     set: Vec<String>,
 }
 

@@ -58,7 +58,7 @@ fn with_options(command: Command, global: &[Arg]) -> Command {
 /// A program's name and version, as shown in its help and completions.
 ///
 /// ```no_run
-/// # use hitreg::cli::{Games};
+/// # use hitreg::cli::{Games, Program};
 /// # let games = Games::default();
 /// Program::new("mygame-replay", env!("CARGO_PKG_VERSION")).run(&games);
 /// ```

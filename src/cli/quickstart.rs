@@ -10,8 +10,9 @@ use super::output::Output;
 use super::outputs::OutputPath;
 use super::page::{BAD, FAINT, GOOD, Page, TextSpan};
 use super::progress::{Progress, Stopwatch};
+use super::replay::view_error;
 use super::trouble::CommandError;
-use super::{CommandOutcome, CommandResult, files, record, replay};
+use super::{CommandOutcome, CommandResult, files, record};
 use crate::diff::{ChangedShot, DiffOptions, DiffScope, Outcome, ShotChange, diff};
 use crate::engine::{EngineError, Games, Playable};
 use crate::info::{PacketCounts, SessionInfo};
@@ -19,8 +20,7 @@ use crate::link::{Jitter, LinkModel, Loss};
 use crate::record::{Session, SessionHeader};
 use crate::replay::{ReplayOptions, ReplayOutput, WhatIf};
 use crate::report::layout::WIDTH;
-use crate::report::what_if_line;
-use crate::report::{on_screen, verdict};
+use crate::report::{on_screen, verdict, what_if_line};
 use crate::session::scenario::Scenario;
 use crate::settings::Settings;
 use crate::store::{self, FileType};
@@ -238,7 +238,7 @@ impl QuickstartReport<'_> {
         page.pair("prediction", &format!("{acks}, {}{apart}", counted(corrections, "correction")));
         let fired = counted(shots.fired, "shot");
         page.pair("shots", &format!("{fired}, {} hit ({})", count(shots.hit), share(shots.hit, shots.fired)));
-        page.pair("view error", &replay::view_error(shots));
+        page.pair("view error", &view_error(shots));
     }
 
     fn print_without(&self, page: &mut Page) {

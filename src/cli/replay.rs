@@ -1,37 +1,44 @@
 //! `hitreg replay`: replays a log through this build's pipelines, prints a summary, and writes a trace on request.
 
-mod corpus;
 mod page;
-mod played;
-mod recorded;
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
+use hitreg_log::sorted::SortedMap;
 use serde::{Serialize, Serializer};
 
-use super::corpus::{CorpusArgs, WorkerArgs};
-use super::output::Output;
+use super::corpus::{CorpusArgs, EachLog, WorkerArgs, are_several};
+use super::figures::{count, counted, duration};
+use super::output::{Output, OutputFormat};
 use super::outputs::OutputPath;
 use super::page::Page;
-use super::part::PartArgs;
+use super::progress::{Progress, Stopwatch};
+use super::replay_args::{PartArgs, WhatIfArgs, offered_tables};
 use super::trouble::CommandError;
-use super::what_if::WhatIfArgs;
-use super::{CommandResult, each_log, offered};
-use crate::drawing::DrawingScore;
-use crate::engine::Games;
-use crate::fairness::Fairness;
-use crate::log::FileKind;
-use crate::record::LogContents;
+use super::{CommandResult, files};
+use crate::drawing::{DrawingScore, ViewErrorCollector};
+use crate::engine::{
+    Engine, EngineError, Games, LogRecords, Playable, SurveyedLog, retry_with_encoding, write_replayed,
+};
+use crate::fairness::{Fairness, FairnessBuilder};
+use crate::golden::ReplaySummary;
+use crate::log::{FileKind, TraceLayout, WriterOptions as LogOptions};
+use crate::record::{LogContents, SessionHeader};
+use crate::replay::{Part, PlayerJumps, ReplayFindings, ReplayOptions, own_settings};
+use crate::report::distributions;
 use crate::score::ModeScore;
 use crate::stats::Spread;
-use crate::store::{self, FileType};
+use crate::store::{self, FileType, Target};
 use crate::summary::{Coverage, NetworkSummary, PredictionSummary, ShotSummary};
-use crate::trace::schema::TABLES;
+use crate::trace::schema::{TABLES, shots};
+use crate::trace::{Table, Trace, TraceHeader};
 use crate::units::Micros;
-use hitreg_log::sorted::SortedMap;
+
+use page::{JumpReport, RejudgedHit};
+
 pub(super) use page::{exercised, view_error};
-use recorded::{JumpReport, RejudgedHit};
 
 /// Replay a log, and measure prediction, interpolation and hits
 ///
@@ -73,7 +80,7 @@ pub(super) struct Args {
         value_name = "NAMES",
         requires = "output",
         value_delimiter = ',',
-        value_parser = offered::tables(),
+        value_parser = offered_tables(),
         hide_possible_values = true
     )]
     tables: Vec<String>,
@@ -247,13 +254,13 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     args.check_tables()?;
     args.what_if.check()?;
     let log = match &args.logs[..] {
-        [log] if !each_log::are_several(&args.logs) && !args.corpus.is_given() => log,
-        _ => return corpus::run(games, args, output),
+        [log] if !are_several(&args.logs) && !args.corpus.is_given() => log,
+        _ => return run_corpus(games, args, output),
     };
     args.check_open_loop(log, args.server_option(output))?;
     let trace_to = output.files.target_if(&args.output, FileType::Trace)?;
     let record_to = output.files.target_if(&args.record, FileType::Log)?;
-    let report = played::play(games, args, (log, true), trace_to.as_ref(), record_to.as_ref())?;
+    let report = play(games, args, (log, true), trace_to.as_ref(), record_to.as_ref())?;
     let on_terminal = std::io::stdout().is_terminal();
     output.show(&report, |page| {
         page::print(page, &report);
@@ -261,4 +268,286 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
             page.append(report.spreads.clone());
         }
     })
+}
+
+/// Accumulates figures from the rows of a replay.
+struct RowCollectors {
+    summary: ReplaySummary,
+    weighing: FairnessBuilder,
+    drawing: ViewErrorCollector,
+    /// The shots, for a game that judges another server's hits again.
+    hits: Option<Trace>,
+}
+
+impl RowCollectors {
+    fn new(header: TraceHeader, keeps_shots: bool) -> RowCollectors {
+        RowCollectors {
+            weighing: FairnessBuilder::of(&header),
+            drawing: ViewErrorCollector::of(&header),
+            hits: keeps_shots.then(|| Trace { header: header.clone(), ..Trace::default() }),
+            summary: ReplaySummary::new(header, false),
+        }
+    }
+
+    fn add(&mut self, rows: &Table) {
+        self.summary.add(rows);
+        self.weighing.add(rows);
+        self.drawing.add(rows);
+        if let Some(hits) = self.hits.as_mut().filter(|_| rows.name == shots::NAME) {
+            // All rows of one replay have the same columns.
+            hits.append(rows.clone()).unwrap_or_default();
+        }
+    }
+}
+
+/// Replays a log, with a progress bar if it is `alone`. `trace` is the target of its trace, and `record` the target of
+/// the run as a new log.
+fn play(
+    games: &Games,
+    args: &Args,
+    (path, alone): (&Path, bool),
+    trace: Option<&Target>,
+    record: Option<&Target>,
+) -> Result<ReplayReport, CommandError> {
+    let (log, part) = survey(games, args, path)?;
+    let part = part.map(|part| part.within(log.survey.played()));
+    let (options, changed) = replay_options(args, &log.header, part)?;
+    if record.is_some() && options.judged_under.is_some() {
+        return Err(CommandError::request(
+            "--record does not work with --what-if rejudge, which runs nothing new: leave one out",
+        ));
+    }
+    let game = games.of_header(&log.header).map_err(|error| CommandError::file(path, error))?;
+    let progress = match alone {
+        true => Progress::of_session("replaying", log.survey.duration()),
+        false => Progress::hidden(),
+    };
+    let watch = Stopwatch::start();
+    let attempt = |encoded: bool, to: &mut dyn FnMut(&TraceHeader, Table)| {
+        let options = (&options, encoded);
+        log.attempt(game, options, &mut |_| {}, to, &mut |at| progress.reached(at))
+    };
+    let (mut gathered, ran) = run_attempts(args, game, attempt, trace)?;
+    let seconds = watch.elapsed_s();
+    if let Some(target) = record {
+        let session = Engine::new(games).read_log(path)?.session;
+        let again = game.rerecord(games.memory(), &session, options.settings.as_ref());
+        let again = again.map_err(|error| CommandError::file(path, error))?;
+        store::save_log(target, &again, LogOptions::whole())?;
+    }
+    let drawn = gathered.drawing.drawn();
+    let interpolation = match drawn.is_empty() && part.is_none() {
+        true => scores(game, &log, &options)?,
+        false => Vec::new(),
+    };
+    let first = log.survey.played().map_or(Micros(i64::MIN), |(first, _)| first);
+    let length = part.map_or(log.survey.duration(), |part| part.to - part.from.max(first));
+    let mut summary = gathered.summary.summary();
+    if part.is_none() {
+        summary.exercised = log.facts()?.completed(summary.exercised);
+    }
+    let mut goes_on = part.is_some_and(|part| log.survey.played().is_some_and(|(_, last)| part.to <= last));
+    if let (Some(part), Some(network), true, true) = (part, &mut summary.network, goes_on, changed.is_empty()) {
+        let lost = LogRecords::open(path, part)?.lost_packets()?;
+        [&mut network.up, &mut network.down].into_iter().zip(lost).for_each(|(way, lost)| way.decide(lost));
+        goes_on = false;
+    }
+    let digest = part.is_none().then(|| gathered.summary.digest().to_string());
+    let spreads = distributions(gathered.weighing.round_trips_ms(), gathered.summary.prediction_errors());
+    let header = gathered.summary.header;
+    Ok(ReplayReport {
+        path: path.display().to_string(),
+        part: part.map(|Part { from, to }| SessionPart { from_us: from, to_us: to }),
+        is_open_ended: goes_on,
+        digest,
+        settings_changed: changed,
+        what_if: args.what_if.question().name(),
+        what_if_means: args.what_if.question().meaning(),
+        passed_over: games.passed_over(&log.header),
+        hashes: HashReport {
+            compared: ran.hashes_compared,
+            first_difference_tick: ran.first_difference.map(|difference| difference.tick.0),
+            missing: log.survey.first_hole().map(|gap| SessionPart { from_us: gap.from, to_us: gap.to }),
+        },
+        prediction: summary.prediction,
+        grades: game.grades(),
+        drawn,
+        interpolation,
+        jumps: jumps(&header, &ran.jumps),
+        hits_again: gathered.hits.as_ref().map_or_else(Vec::new, |hits| RejudgedHit::of(hits, game.melee_weapons())),
+        network: summary.network,
+        shots: ReplayShots::of(summary.shots, header.is_open()),
+        fairness: gathered.weighing.fairness(),
+        exercised: summary.exercised,
+        session_us: length,
+        real_time_factor: length.as_s_f64() / seconds.max(1e-9),
+        trace: trace.map(|trace| trace.path().display().to_string()),
+        game: header.game,
+        mode: header.mode,
+        spreads,
+    })
+}
+
+/// How often players were moved on their own screens. Empty if clients predict nothing, because then every snapshot
+/// moves them without a correction.
+fn jumps(trace: &TraceHeader, jumped: &[PlayerJumps]) -> Vec<JumpReport> {
+    let is_off = |(key, value): &(String, String)| key == "prediction.mode" && value == "off";
+    if trace.settings.iter().any(is_off) { Vec::new() } else { JumpReport::of(jumped) }
+}
+
+/// Scores the interpolation modes on a log that is read again.
+fn scores(game: &dyn Playable, log: &SurveyedLog, options: &ReplayOptions) -> Result<Vec<ModeScore>, CommandError> {
+    let settings = match &options.settings {
+        Some(settings) => settings,
+        None => &own_settings(&log.header)?,
+    };
+    Ok(log.score(game, settings)?)
+}
+
+/// Surveys the log, or finds the keyframe to start from, and returns the requested part.
+fn survey(games: &Games, args: &Args, path: &Path) -> Result<(SurveyedLog, Option<Part>), CommandError> {
+    let engine = files::engine(games);
+    let part = args.part.of(|tick| Ok(engine.time_of(path, tick)?))?;
+    let log = match part {
+        None => engine.survey(path)?,
+        Some(part) => engine.survey_from(path, part.from)?,
+    };
+    let is_usable = log.starts(&replay_options(args, &log.header, part)?.0);
+    Ok((if is_usable { log } else { log.from_its_beginning()? }, part))
+}
+
+/// Runs the replay, again with encoded datagrams if needed, and writes its trace if requested.
+fn run_attempts(
+    args: &Args,
+    game: &dyn Playable,
+    attempt: impl Fn(bool, &mut dyn FnMut(&TraceHeader, Table)) -> Result<Option<ReplayFindings>, EngineError>,
+    trace: Option<&Target>,
+) -> Result<(RowCollectors, ReplayFindings), EngineError> {
+    let gather = |encoded: bool, write: &mut dyn FnMut(&TraceHeader, Table)| {
+        let mut gathered: Option<RowCollectors> = None;
+        let ran = attempt(encoded, &mut |header, rows| {
+            let collectors = || RowCollectors::new(header.clone(), game.judges_again());
+            gathered.get_or_insert_with(collectors).add(&rows);
+            if args.keeps(&rows.name) {
+                write(header, rows);
+            }
+        })?;
+        Ok(gathered.zip(ran))
+    };
+    match trace {
+        None => retry_with_encoding(&AtomicBool::new(false), |encoded| gather(encoded, &mut |_, _| {})),
+        Some(target) => write_replayed(target, TraceLayout::Packed, gather),
+    }
+}
+
+fn replay_options(
+    args: &Args,
+    header: &SessionHeader,
+    part: Option<Part>,
+) -> Result<(ReplayOptions, Vec<String>), CommandError> {
+    let (options, changed) = args.what_if.options(header)?;
+    Ok((ReplayOptions { network: true, sizes: args.sizes, part, ..options }, changed))
+}
+
+/// The result of one log.
+struct ReplayedLog {
+    path: String,
+    length: Micros,
+    exercised: Coverage,
+    /// Whether a server or the game judged the shots.
+    judges_shots: bool,
+    states: String,
+    /// The report in JSON, if it was requested.
+    report: Option<serde_json::Value>,
+}
+
+#[derive(Serialize)]
+struct CorpusReplayReport<'a> {
+    /// The reports of the logs.
+    logs: Vec<&'a serde_json::Value>,
+    /// One sentence for each log that could not be replayed, and for each bad line of a manifest.
+    problems: Vec<String>,
+}
+
+/// The most logs in the table. JSON has all.
+const LISTED_LOGS: usize = 20;
+
+fn run_corpus(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
+    let corpus = args.corpus.corpus(&args.logs)?;
+    let mut targets = |folder: &Option<OutputPath>, ending: &str, kind: FileType| match folder {
+        Some(folder) => output.files.target_of_each(folder, (&corpus.logs, ending), &kind).map(Some),
+        None => Ok(None),
+    };
+    let traces = targets(&args.output, "hittrace", FileType::Trace)?;
+    let records = targets(&args.record, "hitlog", FileType::Log)?;
+    let format = output.format();
+    let needs_server = args.server_option(output);
+    let of = |targets: &Option<Vec<Target>>, number: usize| targets.as_ref().map(|targets| targets[number].clone());
+    let replayed = EachLog::run("replaying", &corpus, args.workers.threads(), &|number, log| {
+        args.check_open_loop(log, needs_server)?;
+        let (trace, record) = (of(&traces, number), of(&records, number));
+        let report = play(games, args, (log, false), trace.as_ref(), record.as_ref())?;
+        let of_json =
+            |report: &ReplayReport| serde_json::to_value(report).map_err(|error| CommandError::Output(error.into()));
+        Ok(ReplayedLog {
+            path: report.path.clone(),
+            length: report.session_us,
+            exercised: report.exercised,
+            judges_shots: matches!(report.shots, ReplayShots::Judged(_)),
+            states: states(&report),
+            report: (format == OutputFormat::Json).then(|| of_json(&report)).transpose()?,
+        })
+    })?;
+    let report = CorpusReplayReport {
+        logs: replayed.done().filter_map(|log| log.report.as_ref()).collect(),
+        problems: replayed.problems(),
+    };
+    output.show(&report, |page| print_corpus(page, &replayed, &report.problems, args))?;
+    Ok(replayed.report())
+}
+
+/// How the states compare with the recorded ones.
+fn states(report: &ReplayReport) -> String {
+    match report.hashes.first_difference_tick {
+        _ if report.hashes.compared == 0 => "not compared".to_owned(),
+        None => "as recorded".to_owned(),
+        Some(tick) => format!("differ at tick {tick}"),
+    }
+}
+
+fn print_corpus(page: &mut Page, replayed: &EachLog<ReplayedLog>, problems: &[String], args: &Args) {
+    let logs: Vec<&ReplayedLog> = replayed.done().collect();
+    let failed = match problems.len() as u64 {
+        0 => String::new(),
+        problems => format!(", {}", counted(problems, "problem")),
+    };
+    page.heading(&format!("{} replayed{failed}", counted(logs.len() as u64, "log")));
+    let row = |name: &str, length: Micros, of: &Coverage, judges_shots: bool, states: &str| {
+        let known = |number: Option<u64>| number.map_or("-".to_owned(), count);
+        let judged = |shots: Option<u64>| known(shots.filter(|_| judges_shots));
+        let counts = [count(of.usercmds), known(of.corrections), judged(of.shots), judged(of.hits)];
+        [name.to_owned(), duration(length)].into_iter().chain(counts).chain([states.to_owned()])
+    };
+    let mut rows: Vec<Vec<String>> = logs
+        .iter()
+        .take(LISTED_LOGS)
+        .map(|log| row(&log.path, log.length, &log.exercised, log.judges_shots, &log.states).collect())
+        .collect();
+    let mut all = (Micros(0), Coverage::default());
+    for log in &logs {
+        all.0 = Micros(all.0.0 + log.length.0);
+        all.1.add(&log.exercised);
+    }
+    let judges_shots = logs.iter().any(|log| log.judges_shots);
+    rows.push(row("all", all.0, &all.1, judges_shots, "").collect());
+    page.table(&["", ">length", ">usercmds", ">corrections", ">shots", ">hits", "states"], rows);
+    if let Some(more @ 1..) = logs.len().checked_sub(LISTED_LOGS) {
+        page.faint(2, &format!("and {} not listed (--format json has all)", counted(more as u64, "log")));
+    }
+    for (what, folder) in [("Traces", &args.output), ("Logs", &args.record)] {
+        if let Some(folder) = folder {
+            page.blank();
+            page.line(&format!("{what} written to {}", folder.display()));
+        }
+    }
 }

@@ -5,11 +5,10 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::builds::BuildArgs;
-use super::diff::sides::SideArgs;
 use super::output::Output;
 use super::outputs::OutputPath;
-use super::part::PartArgs;
 use super::progress::Progress;
+use super::replay_args::{PartArgs, SideArgs};
 use super::trouble::CommandError;
 use super::{CommandResult, files};
 use crate::diff::{DiffOptions, diff};

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
-use super::offered;
+use super::replay_args::{offered_presets, offered_settings};
 use super::trouble::CommandError;
 use crate::engine::{Games, MapFile, ReadySession, SelfPlaying};
 use crate::link::{Jitter, LinkModel, Loss};
@@ -18,10 +18,10 @@ pub(super) struct SessionArgs {
     #[arg(long, value_name = "FILE")]
     scenario: Option<PathBuf>,
     /// The preset [default: half-life]
-    #[arg(long, value_name = "NAME", value_parser = offered::presets(), hide_possible_values = true)]
+    #[arg(long, value_name = "NAME", value_parser = offered_presets(), hide_possible_values = true)]
     preset: Option<String>,
     /// A setting that overrides the preset; repeatable
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = offered::settings(), hide_possible_values = true)]
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = offered_settings(), hide_possible_values = true)]
     set: Vec<String>,
     /// Number of bots, 1 to 64 [default: 4]
     #[arg(long, value_name = "N")]

@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
+use super::CommandResult;
 use super::output::Output;
 use super::page::{BOLD, Page, TextSpan};
-use super::{CommandResult, offered};
+use super::replay_args::{offered_keys, offered_presets};
 use crate::report::layout::WIDTH;
 use crate::settings::{ENGINE_NAMES, EngineName, KEYS, PRESETS, Preset, SettingKey, Settings, ValueKind, engine_names};
 
@@ -22,10 +23,10 @@ Examples:
   hitreg settings --format json")]
 pub(super) struct Args {
     /// Only keys that contain this word, or whose name in another engine is this word
-    #[arg(value_name = "WORD", value_parser = offered::keys(), hide_possible_values = true)]
+    #[arg(value_name = "WORD", value_parser = offered_keys(), hide_possible_values = true)]
     word: Option<String>,
     /// Show the values of this preset
-    #[arg(long, value_name = "NAME", value_parser = offered::presets(), hide_possible_values = true)]
+    #[arg(long, value_name = "NAME", value_parser = offered_presets(), hide_possible_values = true)]
     preset: Option<String>,
 }
 

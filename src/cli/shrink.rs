@@ -6,14 +6,13 @@ use serde::Serialize;
 
 use super::CommandResult;
 use super::builds::TimeLimitArgs;
-use super::diff::looking::CompareArgs;
-use super::diff::sides::SideReplayArgs;
 use super::figures::{count, counted, duration};
 use super::files::{self, FileSize};
 use super::output::Output;
 use super::outputs::OutputPath;
 use super::page::Page;
 use super::progress::Progress;
+use super::replay_args::{CompareArgs, SideReplayArgs};
 use super::trouble::CommandError;
 use crate::build::Build;
 use crate::build::condition::Condition;

@@ -8,9 +8,9 @@ use super::output::Output;
 use super::outputs::OutputPath;
 use super::page::Page;
 use super::progress::Progress;
+use super::replay_args::{offered_settings, one_of};
 use super::trouble::CommandError;
-use super::what_if::one_of;
-use super::{CommandOutcome, CommandResult, files, offered};
+use super::{CommandOutcome, CommandResult, files};
 use crate::corpus::MeasuredFigures;
 use crate::engine::{self, Engine, EngineError, Games, ReplaySpec, SurveyedLog, SweepError};
 use crate::page::{SweepPage, sweep_html};
@@ -53,7 +53,7 @@ pub(super) struct Args {
     #[arg(value_name = "LOG", required = true)]
     logs: Vec<PathBuf>,
     /// A setting and its values, LO..HI:STEP or A,B,C; at most twice
-    #[arg(long, value_name = "KEY=VALUES", value_parser = offered::settings(), hide_possible_values = true)]
+    #[arg(long, value_name = "KEY=VALUES", value_parser = offered_settings(), hide_possible_values = true)]
     set: Vec<String>,
     /// Presets, separated by commas
     #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]

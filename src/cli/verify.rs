@@ -1,27 +1,35 @@
-//! `hitreg verify`: checks that this build, or another, still replays each log as recorded and as accepted.
+//! `hitreg verify` and `hitreg review`: check that a build still replays each log as recorded and as accepted.
 
-mod junit;
-mod show;
-
-use std::path::PathBuf;
+use std::io::{BufRead, IsTerminal, Write};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::builder::PossibleValuesParser;
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use serde::Serialize;
 
 use super::builds::parse_seconds;
 use super::corpus::{CorpusArgs, CorpusBar, ResultArgs, WorkerArgs, of_one_side, outcome, summary_of};
-use super::output::Output;
+use super::diff::write_junit;
+use super::figures::{count, counted};
+use super::output::{Output, OutputFormat};
 use super::outputs::OutputPath;
+use super::page::{BAD, BOLD, FAINT, GOOD, Page, TextSpan, UNSURE};
 use super::progress::Stopwatch;
+use super::replay::exercised;
 use super::trouble::CommandError;
 use super::{CommandOutcome, CommandResult, files, interrupt};
 use crate::build::{Build, BuildRunner, TIME_LIMIT};
-use crate::corpus::{CorpusRun, CorpusSummary, JudgedLog, LogRow, VerifiedCorpus};
+use crate::corpus::{CorpusRun, CorpusSummary, JudgedLog, LogRow, VerifiedCorpus, name_of};
 use crate::engine::{Engine, EngineError, Games};
-use crate::store::{self, FileType};
-use crate::verify::{GoldenUpdate, LogReport, LogVerdict, VerifyOptions};
-
-pub(super) use show::MOST_LINES;
+use crate::golden::GoldenChange;
+use crate::report::{corpus_page, verdict_line};
+use crate::store::shown::shell_path;
+use crate::store::{self, FileType, Target, is_standard_stream};
+use crate::text_diff::{LineOrigin, TextDiff};
+use crate::verify::{
+    Golden, GoldenUpdate, LogReport, LogVerdict, Proposal, VerdictReason, VerifyOptions, proposals_below,
+};
 
 /// Check that this build replays logs as recorded, and as accepted
 ///
@@ -152,7 +160,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
         whole: args.whole,
         clock: &|| watch.elapsed_s(),
     };
-    let style = show::Verbosity { quiet: args.quiet, verbose: args.verbose, program, build: args.build.as_deref() };
+    let style = Verbosity { quiet: args.quiet, verbose: args.verbose, program, build: args.build.as_deref() };
     let about = LogRow {
         command: "verify".to_owned(),
         build: name,
@@ -161,7 +169,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
         ..LogRow::default()
     };
     let next =
-        |report: &LogReport| show::next(report, &style).into_iter().next().map_or(String::new(), |(_, next)| next);
+        |report: &LogReport| next_commands(report, &style).into_iter().next().map_or(String::new(), |(_, next)| next);
     let engine = Engine { runner, ..files::engine(games) };
     let judge = VerifiedCorpus::new(&verify, &engine, &corpus.logs, (about, digest.is_some()), &next)?;
     let run = CorpusRun { threads: args.workers.threads(), results, stop: &stop };
@@ -176,7 +184,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     let worst = logs.iter().map(|log| log.verdict).chain(lone).max().unwrap_or(LogVerdict::Untestable);
     let report = VerifyReport { verdict: worst, logs, orphans, summary };
     if let Some(target) = &junit {
-        junit::write(target, &report.logs, &report.orphans, &report.summary)?;
+        write_report(target, &report.logs, &report.orphans, &report.summary)?;
     }
     let has_page = report.logs.len() > LISTED_LOGS || args.results.is_given() || args.corpus.takes_a_part();
     let of_logs = match worst {
@@ -189,7 +197,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     let rank = [CommandOutcome::Trouble, CommandOutcome::Differs, CommandOutcome::Untestable];
     let outcome = rank.into_iter().find(|outcome| outcomes.contains(outcome)).unwrap_or(CommandOutcome::Done);
     let has_passed = outcome == CommandOutcome::Done;
-    output.show(&report, |page| show::print(page, &report, &style, (has_page, has_passed)))?;
+    output.show(&report, |page| print_results(page, &report, &style, (has_page, has_passed)))?;
     Ok(outcome)
 }
 
@@ -213,4 +221,391 @@ fn orphans(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
         orphans.extend(goldens.into_iter().filter(|golden| !golden.with_extension("hitlog").exists()));
     }
     Ok(orphans)
+}
+
+/// Writes the report. Every verdict that makes the command fail is a failure or an error. Logs that differ are failures;
+/// broken and untestable logs are errors. A golden without a log is an error, because a test is missing. So is each of
+/// the summary's problems besides the logs, such as a missing log of a manifest. An exceeded threshold is a failure, and
+/// one without a measured value an error.
+fn write_report(
+    target: &Target,
+    logs: &[LogReport],
+    orphans: &[PathBuf],
+    summary: &CorpusSummary,
+) -> Result<(), CommandError> {
+    let mut suite = TestSuite::new("hitreg verify");
+    for log in logs {
+        let mut case = TestCase::new(log.path.display().to_string(), junit_status(log));
+        case.set_classname("hitreg.verify").set_time(Duration::from_secs_f64(log.seconds));
+        case.set_system_out(exercised(&log.exercised));
+        suite.add_test_case(case);
+    }
+    let orphans = orphans.iter().map(|golden| (golden.display().to_string(), LogVerdict::Untestable, ORPHAN));
+    let problems = summary.problems.iter().map(|problem| (problem.clone(), LogVerdict::Broken, problem.as_str()));
+    let mut add = |name: String, mut status: TestCaseStatus, kind: &str, message: &str| {
+        status.set_type(kind).set_message(message);
+        let mut case = TestCase::new(name, status);
+        case.set_classname("hitreg.verify");
+        suite.add_test_case(case);
+    };
+    for (name, verdict, message) in orphans.chain(problems) {
+        add(name, TestCaseStatus::non_success(NonSuccessKind::Error), &name_of(verdict), message);
+    }
+    for result in &summary.thresholds {
+        let status = match result.verdict {
+            "same" => TestCaseStatus::success(),
+            "differs" => TestCaseStatus::non_success(NonSuccessKind::Failure),
+            _ => TestCaseStatus::non_success(NonSuccessKind::Error),
+        };
+        add(format!("--max {}", result.threshold.figure.name()), status, result.verdict, &result.text());
+    }
+    let mut report = Report::new("hitreg");
+    report.add_test_suite(suite);
+    write_junit(target, &report)
+}
+
+fn junit_status(log: &LogReport) -> TestCaseStatus {
+    let mut status = match log.verdict {
+        LogVerdict::Same | LogVerdict::Accepted => return TestCaseStatus::success(),
+        LogVerdict::Differs => TestCaseStatus::non_success(NonSuccessKind::Failure),
+        LogVerdict::Untestable | LogVerdict::Broken => TestCaseStatus::non_success(NonSuccessKind::Error),
+    };
+    let detail = log.detail.as_deref().unwrap_or_default();
+    let difference = log.difference.as_ref().map_or(String::new(), |difference| format!("\n{difference}"));
+    status.set_type(name_of(log.verdict)).set_message(detail).set_description(format!("{detail}{difference}"));
+    status
+}
+
+/// The level of detail.
+struct Verbosity<'a> {
+    quiet: bool,
+    verbose: bool,
+    /// The command line name of this program.
+    program: &'a str,
+    /// The build that replayed the logs; `None` for this build.
+    build: Option<&'a Path>,
+}
+
+/// The problem of a golden without a log.
+const ORPHAN: &str = "this golden has no log beside it: delete it, or restore the log";
+
+/// Prints the logs, and then the page of the corpus, or only its first line. A quiet run prints it only if something failed.
+fn print_results(page: &mut Page, report: &VerifyReport, style: &Verbosity<'_>, (has_page, has_passed): (bool, bool)) {
+    let mut logs: Vec<&LogReport> = report.logs.iter().collect();
+    logs.sort_by_key(|log| log.verdict);
+    let is_long = style.verbose || logs.len() == 1;
+    for log in logs {
+        match log.verdict {
+            LogVerdict::Same if style.quiet || has_page && !style.verbose => {}
+            LogVerdict::Same if !is_long => print_line(page, log),
+            _ => print_log(page, log, style),
+        }
+    }
+    for golden in &report.orphans {
+        page.parts(vec![TextSpan::styled(UNSURE, "orphan     "), golden.display().to_string().into()]);
+        page.paragraph(11, ORPHAN);
+    }
+    if !style.quiet || !has_passed {
+        page.blank();
+        match has_page {
+            true => page.append(corpus_page(&report.summary)),
+            false => page.line(&verdict_line(&report.summary.logs)),
+        }
+    }
+    if !has_page {
+        for problem in &report.summary.problems {
+            page.parts(vec![TextSpan::styled(BAD, "problem    "), problem.as_str().into()]);
+        }
+    }
+}
+
+fn head_of(log: &LogReport) -> Vec<TextSpan> {
+    let style = match log.verdict {
+        LogVerdict::Same | LogVerdict::Accepted => GOOD,
+        LogVerdict::Untestable => UNSURE,
+        LogVerdict::Differs | LogVerdict::Broken => BAD,
+    };
+    // JSON and JUnit reports always have the verdict's name.
+    let word = if log.verdict == LogVerdict::Same { "ok".to_owned() } else { name_of(log.verdict) };
+    vec![TextSpan::styled(style, format!("{word:<11}")), log.path.display().to_string().into()]
+}
+
+fn print_line(page: &mut Page, log: &LogReport) {
+    let mut parts = head_of(log);
+    let hits = log.exercised.hits.map_or("hits not known".to_owned(), |hits| counted(hits, "hit"));
+    let figures = format!("  {}, {hits}", counted(log.exercised.ticks, "tick"));
+    parts.push(TextSpan::styled(FAINT, figures));
+    page.parts(parts);
+}
+
+fn print_log(page: &mut Page, log: &LogReport, style: &Verbosity<'_>) {
+    page.parts(head_of(log));
+    if log.digest.is_some() || log.legs.is_some() {
+        page.paragraph(11, &exercised(&log.exercised));
+        page.paragraph(11, &compared(log));
+    }
+    if let Some(detail) = &log.detail {
+        page.paragraph(11, detail);
+    }
+    if let Some(difference) = &log.difference {
+        page.text_diff(difference, MOST_LINES, "in --format json");
+    }
+    for (label, next) in next_commands(log, style) {
+        page.parts(vec![TextSpan::styled(FAINT, format!("           {label}: ")), next.into()]);
+    }
+}
+
+fn compared(log: &LogReport) -> String {
+    let golden = match log.golden {
+        Golden::None if is_standard_stream(&log.path) => "no golden",
+        Golden::None => "no golden (create one with --accept)",
+        Golden::Compared if log.why == Some(VerdictReason::Golden) || log.difference.is_some() => "golden compared",
+        Golden::Compared => "golden matches",
+        Golden::Accepted => "golden written",
+        Golden::Rerecorded => "log and golden written",
+        Golden::Proposed => "golden proposed",
+    };
+    let replays = match (log.legs, log.keyframes) {
+        (Some(legs), Some(keyframes)) => {
+            let keyframes = counted(keyframes as u64, "keyframe");
+            format!("replayed once in {}, {keyframes} compared", counted(legs as u64, "part"))
+        }
+        _ if log.replays_differ || log.why == Some(VerdictReason::Replays) => {
+            "replayed twice, with different results".to_owned()
+        }
+        _ => "replayed twice, identical".to_owned(),
+    };
+    let is_other =
+        matches!(log.why, Some(VerdictReason::RecordedState | VerdictReason::Keyframe | VerdictReason::Replays));
+    let outcome = if log.tick.is_some() || is_other { "compared" } else { "match the recording" };
+    let states = match log.hashes_recorded {
+        0 => "no tick hashes in the log".to_owned(),
+        recorded => format!("{} of {} tick hashes {outcome}", count(log.hashes_compared), count(recorded)),
+    };
+    let rollbacks = (log.rollbacks > 0).then(|| counted(u64::from(log.rollbacks), "rollback"));
+    let parts = [replays, states].into_iter().chain(rollbacks).chain([golden.to_owned()]);
+    parts.collect::<Vec<_>>().join("; ")
+}
+
+/// The maximum number of lines of a golden's difference.
+pub(super) const MOST_LINES: usize = 30;
+
+/// The commands to run next, in order, each with its label.
+fn next_commands(log: &LogReport, style: &Verbosity<'_>) -> Vec<(&'static str, String)> {
+    if log.is_one_sided {
+        return Vec::new();
+    }
+    if let (Some(VerdictReason::NotReplayed), Some(build)) = (log.why, style.build) {
+        return vec![("next", format!("{} replay {} -o test.hittrace", shell_path(build), shell_path(&log.path)))];
+    }
+    let Some(why) = log.why.filter(|why| log.verdict == LogVerdict::Differs || *why == VerdictReason::NeedsGolden)
+    else {
+        return Vec::new();
+    };
+    let (program, path) = (style.program, shell_path(&log.path));
+    let with = |option: &str| style.build.map_or(String::new(), |build| format!(" {option} {}", shell_path(build)));
+    let accept = |label| (label, format!("{program} verify {path}{} --accept", with("--build")));
+    const INTENDED: &str = "if intended";
+    match why {
+        VerdictReason::Golden if log.golden == Golden::Proposed => vec![("next", format!("{program} review {path}"))],
+        // Side A of these comparisons is this program, so it must play the game.
+        VerdictReason::Golden if !log.plays_here => vec![accept(INTENDED)],
+        VerdictReason::RecordedState if !log.plays_here => Vec::new(),
+        // A golden has no rows, so the commands show the changes in the shots of the replay. Without a build and a changed
+        // shot, a comparison of the log with its replay would find nothing: the states are as recorded.
+        VerdictReason::Golden => {
+            let shot = log.difference.as_ref().and_then(changed_shot);
+            let look = match (shot, style.build) {
+                (Some(shot), None) => ("why", format!("{program} why {path} {shot}")),
+                (None, None) => ("to review", format!("{program} verify {path} --propose")),
+                (_, Some(_)) => ("why", format!("{program} diff {path}{}", with("--b"))),
+            };
+            vec![look, accept(INTENDED)]
+        }
+        VerdictReason::NeedsGolden => vec![accept("next")],
+        VerdictReason::RecordedState => vec![("why", format!("{program} bisect ticks {path}{}", with("--b")))],
+        VerdictReason::Keyframe => {
+            vec![("to write new keyframes", format!("{program} keyframes {path} -o new.hitlog"))]
+        }
+        VerdictReason::Rollback => vec![("next", format!("{program} verify {path} --rollback 1"))],
+        VerdictReason::Replays
+        | VerdictReason::NoGolden
+        | VerdictReason::Gap
+        | VerdictReason::NothingCompared
+        | VerdictReason::NotReplayed
+        | VerdictReason::Contradiction
+        | VerdictReason::Unreadable => Vec::new(),
+    }
+}
+
+/// The first changed shot of the replay in a golden's difference, named as in `hitreg why`: `p1#197`.
+fn changed_shot(difference: &TextDiff) -> Option<String> {
+    let replayed = difference.lines.iter().filter(|line| line.of == LineOrigin::After);
+    let mut names = replayed.filter_map(|line| {
+        let text: String = line.words.iter().map(|words| words.text.as_str()).collect();
+        let mut words = text.strip_prefix("tick ")?.split_whitespace().skip(1);
+        let (player, command) = (words.next()?, words.next()?);
+        (player.starts_with('p') && command.starts_with('#')).then(|| format!("{player}{command}"))
+    });
+    names.next()
+}
+
+/// Accept or reject the goldens that `verify --propose` wrote
+///
+/// With --rerecord, the proposed log is accepted or rejected with its golden. Without a terminal, and without --accept
+/// or --reject, the proposals are listed. Exit code 1 means that proposals remain.
+///
+/// A table has the number of proposals by kind of difference: `digests`, `counts`, `shots`, `hits` or `new`. Each
+/// proposal is of the last of these kinds that applies. With --kind, --accept and --reject take only proposals of these
+/// kinds.
+#[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  hitreg verify fixtures --propose --rerecord; hitreg review fixtures
+  hitreg review fixtures --accept             accept all
+  hitreg review corpus --accept --kind digests,counts")]
+pub(super) struct ReviewArgs {
+    /// Logs, or directories of logs
+    #[arg(value_name = "LOG", default_value = ".")]
+    paths: Vec<PathBuf>,
+    /// Accept all
+    #[arg(long)]
+    accept: bool,
+    /// Reject all, and keep the existing goldens
+    #[arg(long, conflicts_with = "accept")]
+    reject: bool,
+    /// Only proposals with these kinds of difference
+    #[arg(
+        long,
+        value_name = "KINDS",
+        value_delimiter = ',',
+        value_parser = PossibleValuesParser::new(&GoldenChange::NAMES[1..]),
+        hide_possible_values = true
+    )]
+    kind: Vec<String>,
+}
+
+/// The decision on a proposal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum ReviewOutcome {
+    Accepted,
+    Rejected,
+    Left,
+}
+
+#[derive(Serialize)]
+struct ReviewedProposal {
+    #[serde(flatten)]
+    proposal: Proposal,
+    done: ReviewOutcome,
+}
+
+pub(super) fn run_review(args: &ReviewArgs, output: &mut Output) -> CommandResult {
+    let asks = !args.accept && !args.reject && output.format() == OutputFormat::Text && std::io::stdin().is_terminal();
+    let mut reviewed = Vec::new();
+    let mut leaves_the_rest = false;
+    let is_chosen =
+        |proposal: &Proposal| args.kind.is_empty() || args.kind.iter().any(|kind| kind == proposal.kind.name());
+    let (chosen, others): (Vec<Proposal>, Vec<Proposal>) =
+        proposals_below(&args.paths)?.into_iter().partition(is_chosen);
+    let chosen_count = chosen.len();
+    for proposal in chosen {
+        let done = match (args.accept, args.reject) {
+            (true, _) => ReviewOutcome::Accepted,
+            (_, true) => ReviewOutcome::Rejected,
+            _ if asks && !leaves_the_rest => {
+                output.show(&proposal, |page| print_proposal(page, &proposal))?;
+                match ask()? {
+                    Some(done) => done,
+                    None => {
+                        leaves_the_rest = true;
+                        ReviewOutcome::Left
+                    }
+                }
+            }
+            _ => ReviewOutcome::Left,
+        };
+        match done {
+            ReviewOutcome::Accepted => proposal.accept()?,
+            ReviewOutcome::Rejected => proposal.reject()?,
+            ReviewOutcome::Left => {}
+        }
+        reviewed.push(ReviewedProposal { proposal, done });
+    }
+    reviewed.extend(others.into_iter().map(|proposal| ReviewedProposal { proposal, done: ReviewOutcome::Left }));
+    output.show(&reviewed, |page| print_review(page, &reviewed, chosen_count, asks))?;
+    let is_left = reviewed.iter().any(|reviewed| reviewed.done == ReviewOutcome::Left);
+    Ok(if is_left { CommandOutcome::Differs } else { CommandOutcome::Done })
+}
+
+/// Asks for a decision on the proposal shown; `None` to stop and leave the others.
+fn ask() -> Result<Option<ReviewOutcome>, CommandError> {
+    loop {
+        let mut to = anstream::stderr();
+        write!(to, "accept, reject, skip or quit? [a/r/s/q] ")?;
+        to.flush()?;
+        let mut line = String::new();
+        // End of input means quit.
+        if std::io::stdin().lock().read_line(&mut line)? == 0 {
+            return Ok(None);
+        }
+        match line.trim() {
+            "a" | "accept" => return Ok(Some(ReviewOutcome::Accepted)),
+            "r" | "reject" => return Ok(Some(ReviewOutcome::Rejected)),
+            "s" | "skip" => return Ok(Some(ReviewOutcome::Left)),
+            "q" | "quit" => return Ok(None),
+            _ => {}
+        }
+    }
+}
+
+fn print_proposal(page: &mut Page, proposal: &Proposal) {
+    page.styled(BOLD, &proposal.golden.display().to_string());
+    if let Some(log) = &proposal.log {
+        page.paragraph(2, &format!("with {}, recorded again", log.display()));
+    }
+    match &proposal.difference {
+        Some(difference) => page.text_diff(difference, MOST_LINES, "in --format json"),
+        None if proposal.kind == GoldenChange::New => page.paragraph(2, "the log has no golden"),
+        None => page.paragraph(2, "the outcome is the same"),
+    }
+}
+
+/// The most proposals in the text. JSON has all.
+const LISTED_PROPOSALS: usize = 20;
+
+/// Prints the number of proposals of each kind, and then the first `chosen` proposals.
+fn print_review(page: &mut Page, reviewed: &[ReviewedProposal], chosen: usize, were_shown: bool) {
+    if reviewed.is_empty() {
+        page.line("No golden waits to be reviewed");
+        page.faint(0, "`hitreg verify LOG --propose` proposes changed goldens.");
+        return;
+    }
+    for ReviewedProposal { proposal, done } in &reviewed[..chosen.min(LISTED_PROPOSALS)] {
+        let word = match done {
+            ReviewOutcome::Accepted => "accepted   ",
+            ReviewOutcome::Rejected => "rejected   ",
+            ReviewOutcome::Left => "waits      ",
+        };
+        if *done == ReviewOutcome::Left && !were_shown {
+            print_proposal(page, proposal);
+        }
+        page.parts(vec![TextSpan::styled(FAINT, word), proposal.golden.display().to_string().into()]);
+    }
+    if let Some(more @ 1..) = chosen.checked_sub(LISTED_PROPOSALS) {
+        page.faint(0, &format!("and {} not listed (--format json has all)", counted(more as u64, "golden")));
+    }
+    let row = |kind: GoldenChange| {
+        let of_kind = || reviewed.iter().filter(|reviewed| reviewed.proposal.kind == kind);
+        let count_of = |done| count(of_kind().filter(|reviewed| reviewed.done == done).count() as u64);
+        let counts = [ReviewOutcome::Left, ReviewOutcome::Accepted, ReviewOutcome::Rejected].map(count_of);
+        let cells = [kind.name().to_owned()].into_iter().chain(counts).chain([kind.meaning().to_owned()]);
+        of_kind().next().map(|_| cells.collect::<Vec<_>>())
+    };
+    page.section("kind", &[">wait", ">accepted", ">rejected", ""], GoldenChange::ALL.into_iter().filter_map(row));
+    if reviewed.iter().any(|reviewed| reviewed.done == ReviewOutcome::Left) {
+        page.blank();
+        page.faint(0, "--accept and --reject take all goldens; --kind KINDS limits them to kinds.");
+    }
 }

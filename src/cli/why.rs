@@ -8,9 +8,9 @@ use serde::Serialize;
 use super::builds::TimeLimitArgs;
 use super::output::Output;
 use super::outputs::OutputPath;
+use super::replay_args::{WhatIfArgs, parse_time};
 use super::trouble::CommandError;
-use super::what_if::WhatIfArgs;
-use super::{CommandResult, files, moment};
+use super::{CommandResult, files};
 use crate::engine::{Engine, EngineError, ExplainedLog, ExplainingRows, Games, Playable};
 use crate::log::FileKind;
 use crate::recorder::are_usercmds_as_received;
@@ -45,7 +45,7 @@ pub(super) struct Args {
     #[arg(value_name = "SHOT", conflicts_with = "player")]
     shot: Option<PathBuf>,
     /// The shot judged nearest to this session time: `40:00`, `1.55s`, `1550ms`, `1550000us`, `-0.5`
-    #[arg(long, value_name = "TIME", value_parser = moment::time, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time, allow_hyphen_values = true)]
     at: Option<Micros>,
     /// The N-th correction of a player; the first is 1
     #[arg(long, value_name = "N", conflicts_with = "at")]
