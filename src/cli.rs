@@ -6,21 +6,15 @@ mod config;
 mod corpus;
 mod diff;
 mod export;
-mod files;
-mod finished_log;
 mod import;
 mod info;
-mod interrupt;
-mod into_log;
-mod join;
 mod keyframes;
-mod live;
+mod live_log;
 mod merge;
 mod output;
-mod outputs;
+mod process;
 mod program;
 mod progress;
-mod proxy;
 mod quickstart;
 mod record;
 mod recover;
@@ -28,16 +22,13 @@ mod replay;
 mod replay_args;
 mod report;
 mod selftest;
-mod serve;
 mod session_args;
 mod settings;
 mod shrink;
 mod summary;
 mod sweep;
-#[cfg(test)]
-mod tests;
-mod threads;
 mod trouble;
+mod udp_session;
 mod usage;
 mod verify;
 mod why;
@@ -58,8 +49,7 @@ use crate::pipeline::Netcode;
 use crate::report::{figures, page};
 use crate::store;
 use config::ConfigOptions;
-use output::{Output, OutputFormat};
-use outputs::Outputs;
+use output::{Output, OutputFormat, OutputPath, Outputs};
 use trouble::CommandError;
 
 /// The outcome of a command, with its exit code. `git bisect run` skips 125 and stops at 128.
@@ -173,8 +163,8 @@ Exit codes: 0 done, or same; 1 something differs; 125 cannot be judged;
 enum CliCommand {
     Quickstart(quickstart::Args),
     Record(record::Args),
-    Serve(serve::Args),
-    Join(join::Args),
+    Serve(udp_session::ServeArgs),
+    Join(udp_session::JoinArgs),
     Merge(merge::Args),
     Import(import::Args),
     Info(info::Args),
@@ -232,7 +222,7 @@ fn outcome_of(build: Program, games: &Games, args: Vec<OsString>) -> CommandOutc
 }
 
 fn run_line(build: Program, games: &Games, args: Vec<OsString>) -> CommandResult {
-    let program = args.first().map(|arg| files::as_typed(arg)).unwrap_or_default();
+    let program = args.first().map(|arg| usage::as_typed(arg)).unwrap_or_default();
     let mut command = build.command();
     let typed = args.clone();
     let args = usage::with_chosen_subcommand(args)?;
@@ -256,8 +246,8 @@ fn run_line(build: Program, games: &Games, args: Vec<OsString>) -> CommandResult
     cli.color.take_effect();
     let defaults = added.into_iter().flat_map(|(_, options)| options).map(|option| option.name).collect();
     let mut output = Output::stdout(cli.format, Outputs::of(&command, &matches, cli.force, defaults));
-    interrupt::leave_nothing()?;
-    threads::start()?;
+    process::leave_nothing()?;
+    process::start_threads()?;
     let games = games.clone().within(memory_limit()?);
     let outcome = match run_command(build, &games, cli.command, &program, &mut output) {
         Err(CommandError::Engine(EngineError::Missing(missing))) => diff::show_missing(&missing, false, &mut output),
@@ -299,8 +289,8 @@ fn run_command(
     match command {
         CliCommand::Quickstart(args) => quickstart::run(games, &args, program, output),
         CliCommand::Record(args) => record::run(games, &args, output),
-        CliCommand::Serve(args) => serve::run(games, &args, output),
-        CliCommand::Join(args) => join::run(games, &args, output),
+        CliCommand::Serve(args) => udp_session::run_serve(games, &args, output),
+        CliCommand::Join(args) => udp_session::run_join(games, &args, output),
         CliCommand::Merge(args) => merge::run(games, &args, output),
         CliCommand::Import(args) => import::run(&args, output),
         CliCommand::Info(args) => info::run(games, &args, output),

@@ -8,13 +8,11 @@ use std::time::Duration;
 use super::builds::{BuildArgs, parse_jobs, parse_seconds};
 use super::diff::{outcome, print_contract, print_last_words};
 use super::figures::counted;
-use super::output::Output;
-use super::outputs::OutputPath;
 use super::page::{BAD, GOOD, Page, UNSURE};
 use super::progress::Progress;
 use super::replay_args::{CompareArgs, SideArgs};
-use super::trouble::CommandError;
-use super::{CommandOutcome, CommandResult, files};
+use super::trouble::{engine_with_notes, note_gaps};
+use super::{CommandError, CommandOutcome, CommandResult, Output, OutputPath};
 use crate::build::condition::Condition;
 use crate::build::{BuildRequest, OneSidedLog};
 use crate::diff::DiffScope;
@@ -80,8 +78,8 @@ struct TicksArgs {
 fn run_ticks(games: &Games, args: &TicksArgs, output: &mut Output) -> CommandResult {
     let sides = args.sides.sides(output.files.force)?;
     let runner = args.running.runner(games, sides.run_builds(), output)?;
-    let bisected = bisect_ticks(&Engine { runner, ..files::engine(games) }, &sides, &args.looking.options())?;
-    files::note_gaps(&bisected.gaps);
+    let bisected = bisect_ticks(&Engine { runner, ..engine_with_notes(games) }, &sides, &args.looking.options())?;
+    note_gaps(&bisected.gaps);
     output.show(&bisected, |page| {
         page.pair("A", &bisected.a);
         page.pair("B", &bisected.b);
@@ -227,7 +225,7 @@ impl SearchArgs {
         store::check_regular(log)?;
         // The session is dropped before the search.
         let (log_digest, trace_bytes, side) = {
-            let log = files::engine(games).read_log(log)?;
+            let log = engine_with_notes(games).read_log(log)?;
             (log.digest, foreign_trace_memory(&log.session), OneSidedLog::of(&log.session))
         };
         let request = BuildRequest { log, log_digest, options: &[], side };
@@ -372,7 +370,7 @@ pub(super) struct StepArgs {
 
 pub(super) fn run_step(games: &Games, args: &StepArgs, output: &mut Output) -> CommandResult {
     let target = output.files.target(&args.output, FileType::Answer)?;
-    let log = files::engine(games).read_log(&args.log)?;
+    let log = engine_with_notes(games).read_log(&args.log)?;
     let game = games.of(&log.session).map_err(|error| CommandError::file(&args.log, error))?;
     let which = (PlayerId(args.player), CommandSeq(args.command));
     let entities = args.body.iter().cloned().collect();

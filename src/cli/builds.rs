@@ -7,10 +7,9 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::figures::counted;
-use super::output::Output;
 use super::page::{BAD, FAINT, GOOD, Page, TextSpan};
-use super::trouble::CommandError;
-use super::{CommandOutcome, CommandResult, files, interrupt};
+use super::trouble::engine_with_notes;
+use super::{CommandError, CommandOutcome, CommandResult, Output, process};
 use crate::build::{Build, BuildRunner, Cache, TIME_LIMIT};
 use crate::engine::{ContractPoint, Engine, EngineError, Games, PointResult, check_contract};
 
@@ -55,7 +54,7 @@ impl TimeLimitArgs {
 
     /// Runs builds within the limit, and caches nothing.
     pub(super) fn runner(&self, games: &Games) -> Result<BuildRunner, CommandError> {
-        let (stop, memory) = (interrupt::stop()?, games.memory());
+        let (stop, memory) = (process::stop()?, games.memory());
         Ok(BuildRunner { time_limit: self.get(), cache: None, stop, memory })
     }
 
@@ -158,7 +157,7 @@ struct ContractReport {
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let build = Build::at(&args.build).map_err(EngineError::from)?;
-    let engine = Engine { runner: args.limit.runner(games)?, ..files::engine(games) };
+    let engine = Engine { runner: args.limit.runner(games)?, ..engine_with_notes(games) };
     let points = check_contract(&engine, &build, &args.log)?;
     let of = |result| points.iter().filter(|point| point.result == result).count();
     let [ok, wrong, absent] = [PointResult::Ok, PointResult::Wrong, PointResult::Absent].map(of);

@@ -14,9 +14,8 @@ use clap::{Arg, ArgMatches, Command};
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
-use super::outputs::OutputPath;
 use super::session_args::{MapPath, is_plain_name};
-use super::trouble::CommandError;
+use super::{CommandError, OutputPath};
 use crate::build::{CONFIG_VARIABLE, NO_CONFIG};
 use crate::store;
 

@@ -4,12 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use super::output::Output;
-use super::outputs::OutputPath;
 use super::page::Page;
 use super::progress::{Progress, now_ms};
-use super::trouble::CommandError;
-use super::{CommandOutcome, CommandResult};
+use super::{CommandError, CommandOutcome, CommandResult, Output, OutputPath};
 use crate::build::Build;
 use crate::corpus::{
     Corpus, CorpusError, CorpusShare, CorpusSummary, CorpusSummaryBuilder, JudgedCorpus, LogRow, MeasuredFigures,

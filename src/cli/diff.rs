@@ -7,12 +7,10 @@ use serde::Serialize;
 
 use super::builds::BuildArgs;
 use super::corpus::{CorpusArgs, CorpusBar, ResultArgs, WorkerArgs, finish, summary_of};
-use super::output::{Output, OutputFormat};
-use super::outputs::OutputPath;
 use super::page::{FAINT, Page, TextSpan, UNSURE};
 use super::replay_args::{CompareArgs, SideArgs, SideReplayArgs};
-use super::trouble::CommandError;
-use super::{CommandOutcome, CommandResult, files, interrupt};
+use super::trouble::{engine_with_notes, note_gaps};
+use super::{CommandError, CommandOutcome, CommandResult, Output, OutputFormat, OutputPath, process};
 use crate::build::Build;
 use crate::corpus::{ComparedCorpus, CorpusRun, LogRow, NO_CACHE, command_line, is_corpus};
 use crate::diff::{DiffOptions, DiffScope, TraceDiff, TraceVerdict, diff};
@@ -111,7 +109,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     let junit = output.files.target_if(&args.junit, FileType::Junit)?;
     let mut sides = args.sides.sides(output.files.force)?;
     let runner = args.running.runner(games, sides.run_builds(), output)?;
-    let engine = Engine { runner, ..files::engine(games) };
+    let engine = Engine { runner, ..engine_with_notes(games) };
     let asked = args.looking.options();
     // The detailed report needs the tables of prediction and interpolation, whatever `--on` compares.
     let brief = !args.verbose && args.why.is_none() && output.format() == OutputFormat::Text;
@@ -127,7 +125,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
         }
         traces => traces?,
     };
-    files::note_gaps(&gaps);
+    note_gaps(&gaps);
     let options = DiffOptions { overlap_only: overlap_only || asked.overlap_only, brief, ..asked };
     let traces = [a.source(), b.source()];
     let mut found = diff(traces[0], traces[1], &options).map_err(CommandError::request)?;
@@ -293,7 +291,7 @@ fn run_corpus(
     let mut runner = args.running.runner(games, replays.run_builds(), output)?;
     if args.results.keep() {
         // The logs that are being judged are completed.
-        runner.stop = interrupt::stop()?;
+        runner.stop = process::stop()?;
     }
     let diff = args.looking.options();
     replays.ask_for(diff.on.tables().with(&shots::SCHEMA).with(&corrections::SCHEMA));
@@ -308,7 +306,7 @@ fn run_corpus(
         let first = ["diff", log].map(str::to_owned);
         format!("{program} {}", command_line(&first.into_iter().chain(words.iter().cloned()).collect::<Vec<_>>()))
     };
-    let engine = Engine { runner, ..files::engine(games) };
+    let engine = Engine { runner, ..engine_with_notes(games) };
     let judge = ComparedCorpus {
         engine: &engine,
         replays: &replays,

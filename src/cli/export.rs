@@ -11,12 +11,10 @@ use serde::Serialize;
 
 use super::corpus::{CorpusArgs, EachLog, WorkerArgs, are_several};
 use super::figures::count;
-use super::output::Output;
-use super::outputs::{OutputPath, Outputs};
 use super::progress::Progress;
 use super::replay_args::{WhatIfArgs, offered_tables};
-use super::trouble::CommandError;
-use super::{CommandOutcome, CommandResult, files};
+use super::trouble::{engine_with_notes, note_hole};
+use super::{CommandError, CommandOutcome, CommandResult, Output, OutputPath, Outputs};
 use crate::engine::{Engine, EngineError, Games, Playable, SurveyedLog, write_replayed};
 use crate::log::{FileKind, TraceLayout};
 use crate::perfetto::{self, PerfettoError, SHOWN};
@@ -169,7 +167,7 @@ impl ExportSource {
         if store::kind_of(path)? == FileKind::Trace {
             return Ok(ExportSource::File(TraceFile::open(path)?));
         }
-        let log = files::engine(games).survey(path)?;
+        let log = engine_with_notes(games).survey(path)?;
         match games.of_header(&log.header) {
             Ok(game) => Ok(ExportSource::Replay(replay(game, &log)?)),
             // The log's own records can be exported without its game.
@@ -458,7 +456,7 @@ impl ReplayedTables {
         // If no table is requested, all tables are counted.
         let tables = if tables == TableSet::NONE { TableSet::ALL } else { tables };
         let options = ReplayOptions { network: true, tables, ..options };
-        files::note_hole(export.file, log.survey.first_hole());
+        note_hole(export.file, log.survey.first_hole());
         let progress = match export.alone {
             true => Progress::of_session("replaying", log.survey.duration()),
             false => Progress::hidden(),

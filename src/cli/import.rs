@@ -7,12 +7,9 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::figures::{bytes, count, counted, duration, share};
-use super::files::FileSize;
-use super::output::Output;
-use super::outputs::{OutputPath, create_folder};
+use super::output::{FileSize, create_folder};
 use super::page::{Page, UNSURE};
-use super::trouble::CommandError;
-use super::{CommandOutcome, CommandResult};
+use super::{CommandError, CommandOutcome, CommandResult, Output, OutputPath};
 use crate::import::{Maps, Quake3Recording, demos_below, import_quake3, import_qwd};
 use crate::info::SessionInfo;
 use crate::log::WriterOptions;

@@ -7,10 +7,9 @@ use std::sync::atomic::AtomicBool;
 use serde::Serialize;
 
 use super::figures::{bytes, count, counted, duration, replay_mode, share};
-use super::output::Output;
 use super::page::{Page, UNSURE};
-use super::trouble::CommandError;
-use super::{CommandResult, files};
+use super::trouble::note_passed_over;
+use super::{CommandError, CommandResult, Output};
 use crate::engine::{Engine, EngineError, Games, retry_with_encoding};
 use crate::golden::ReplaySummary;
 use crate::info::{InfoBuilder, PacketCounts, Percentiles, SessionInfo, is_foreign};
@@ -104,7 +103,7 @@ fn show_log(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let mut figures = InfoBuilder::new(header);
     // A log that is cut off is shown up to that place.
     let torn = reader.outlines(&mut |outline| figures.add(outline)).map_err(|error| CommandError::file(path, error))?;
-    files::note_passed_over(path, header);
+    note_passed_over(path, header);
     let size_bytes = store::size_bytes(path)?;
     let keyframes = match torn {
         Some(_) => None,

@@ -6,12 +6,10 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::figures::{counted, duration, share};
-use super::files::FileSize;
-use super::output::Output;
-use super::outputs::OutputPath;
+use super::output::FileSize;
 use super::progress::Progress;
-use super::trouble::CommandError;
-use super::{CommandResult, files};
+use super::trouble::engine_with_notes;
+use super::{CommandError, CommandResult, Output, OutputPath};
 use crate::engine::{Engine, Games, SurveyedLog};
 use crate::log::{RewriteError, WriterOptions, write_keyframes};
 use crate::record::Keyframe;
@@ -111,7 +109,7 @@ impl KeyframeArgs {
         if log.is_stream() {
             return Ok(0);
         }
-        let engine = files::engine(games);
+        let engine = engine_with_notes(games);
         let surveyed = engine.survey(log.path())?;
         match made(&engine, &surveyed, every)? {
             Ok(keyframes) => {
@@ -126,7 +124,7 @@ impl KeyframeArgs {
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let target = output.files.target(&args.output, FileType::Log)?;
-    let engine = files::engine(games);
+    let engine = engine_with_notes(games);
     let cannot = |why: &str| CommandError::file(&args.log, why);
     let log = engine.survey(&args.log)?;
     let keyframes = made(&engine, &log, args.every)?.map_err(|why| cannot(&why))?;

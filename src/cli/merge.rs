@@ -5,12 +5,10 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::figures::{count, counted, duration};
-use super::files::FileSize;
-use super::output::Output;
-use super::outputs::OutputPath;
+use super::output::FileSize;
 use super::page::{Page, UNSURE};
-use super::trouble::CommandError;
-use super::{CommandResult, files};
+use super::trouble::engine_with_notes;
+use super::{CommandError, CommandResult, Output, OutputPath};
 use crate::engine::{EngineError, Games, MergedLog};
 use crate::merge::{AlignedClient, MergeError};
 use crate::store::FileType;
@@ -85,7 +83,7 @@ struct EarlyEnd {
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let target = output.files.target(&args.output, FileType::Log)?;
-    let merged = files::engine(games).merge(&args.logs, &target).map_err(|error| match error {
+    let merged = engine_with_notes(games).merge(&args.logs, &target).map_err(|error| match error {
         EngineError::Merge(error) => trouble(args, error),
         error => error.into(),
     })?;

@@ -6,13 +6,12 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::figures::{count, counted, duration, share, speed};
-use super::output::Output;
-use super::outputs::OutputPath;
 use super::page::{BAD, FAINT, GOOD, Page, TextSpan};
 use super::progress::{Progress, Stopwatch};
+use super::record::{RecordReport, record};
 use super::replay::view_error;
-use super::trouble::CommandError;
-use super::{CommandOutcome, CommandResult, files, record};
+use super::trouble::engine_with_notes;
+use super::{CommandError, CommandOutcome, CommandResult, Output, OutputPath};
 use crate::diff::{ChangedShot, DiffOptions, DiffScope, Outcome, ShotChange, diff};
 use crate::engine::{EngineError, Games, Playable};
 use crate::info::{PacketCounts, SessionInfo};
@@ -48,7 +47,7 @@ pub(super) struct Args {
 
 #[derive(Serialize)]
 struct QuickstartReport<'a> {
-    recorded: record::RecordReport,
+    recorded: RecordReport,
     info: SessionInfo,
     hashes_compared: u64,
     first_difference_tick: Option<u32>,
@@ -82,12 +81,12 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
         true => output.files.target_made_again(path, FileType::Log)?,
         false => output.files.target(path, FileType::Log)?,
     };
-    let recorded = record::record(&*ready, scenario.length(), &target)?;
+    let recorded = record(&*ready, scenario.length(), &target)?;
     if recorded.interrupted {
         return Err(CommandError::Interrupted { resumes: false });
     }
     // The rest uses only the file.
-    let session = files::engine(games).read_log(path)?.session;
+    let session = engine_with_notes(games).read_log(path)?.session;
     let game = games.of(&session).map_err(|error| CommandError::file(path, error))?;
     let replay = |options: &ReplayOptions| timed_replay(game, path, &session, options);
     let options = ReplayOptions { memory: games.memory(), ..ReplayOptions::default() };

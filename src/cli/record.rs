@@ -1,29 +1,32 @@
-//! `hitreg record`: records sessions that hitreg runs itself.
+//! `hitreg record`: records sessions that hitreg runs itself, and those of real games as a proxy.
 
+use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
+use clap::builder::PossibleValuesParser;
 use serde::Serialize;
 
-use super::CommandResult;
-use super::figures::{count, counted, duration, speed};
-use super::files::FileSize;
-use super::interrupt::stop_on_signal;
-use super::keyframes;
-use super::live;
-use super::output::Output;
-use super::outputs::OutputPath;
-use super::page::Page;
+use super::figures::{bytes, count, counted, duration, share, speed};
+use super::live_log::{FinishedLog, HostedReport, LogSink, avatars};
+use super::output::FileSize;
+use super::page::{Page, UNSURE};
+use super::process::stop_on_signal;
 use super::progress::{Progress, Stopwatch};
-use super::proxy;
-use super::session_args::{LinkArgs, SessionArgs};
-use super::trouble::CommandError;
+use super::session_args::{LinkArgs, SessionArgs, parse_number_of_seconds, parse_share};
+use super::{CommandError, CommandResult, Output, OutputPath, keyframes};
 use crate::engine::{EngineError, Games, ReadySession};
+use crate::link::{Jitter, LinkModel, Loss};
+use crate::live::{
+    ForwardedTraffic, LiveReport, ProxyOptions, ProxyReport, SnapshotCounts, TrafficCounts, proxy, resolve,
+};
 use crate::log::{LogWriter, WriterOptions};
+use crate::protocols::{listener, protocols};
 use crate::record::Record;
 use crate::session::scenario::Scenario;
 use crate::session::{RecordBatcher, RecordSink};
 use crate::store::{self, FileType, Recording, Target};
-use crate::units::Micros;
+use crate::units::{Micros, Seed};
 
 /// Record a session into a log
 #[derive(clap::Args)]
@@ -35,8 +38,8 @@ pub(super) struct Args {
 #[derive(clap::Subcommand)]
 enum RecordCommand {
     Synth(SynthArgs),
-    Live(live::LiveArgs),
-    Proxy(proxy::Args),
+    Live(LiveArgs),
+    Proxy(ProxyArgs),
 }
 
 /// Record bots on simulated links in virtual time; the same scenario gives the same log
@@ -106,8 +109,8 @@ pub(super) struct RecordReport {
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let args = match &args.source {
         RecordCommand::Synth(args) => &args.recording,
-        RecordCommand::Live(args) => return live::run(games, args, output),
-        RecordCommand::Proxy(args) => return proxy::run(args, output),
+        RecordCommand::Live(args) => return run_live(games, args, output),
+        RecordCommand::Proxy(args) => return run_proxy(args, output),
     };
     let target = output.files.target(&args.output, FileType::Log)?;
     let scenario = args.scenario()?;
@@ -258,5 +261,305 @@ impl RecordReport {
     /// The size as text, such as `58.3 kB (11.4 bytes per usercmd)`.
     pub(super) fn size(&self) -> String {
         self.size_bytes.per_usercmd(self.usercmds)
+    }
+}
+
+/// Record bots over real UDP on this machine, in real time
+///
+/// The server and each bot's client have their own sockets, threads and clocks. Between the sockets, datagrams are
+/// delayed, lost, reordered and duplicated as requested. The log still replays bit for bit; check it with
+/// `hitreg verify LOG`.
+///
+/// Ctrl-C, SIGTERM and SIGHUP end the session early, with a complete log. A killed recording leaves all but its last
+/// second in LOG.part; `hitreg recover LOG.part` turns it into LOG.
+#[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  hitreg record live -o duel.hitlog --players 2 --seconds 60
+  hitreg record live -o far.hitlog --players 8 --seconds 30 --delay-ms 80 \\
+      --jitter-ms 15 --loss 3% --reorder 2%
+  hitreg verify far.hitlog")]
+pub(super) struct LiveArgs {
+    #[command(flatten)]
+    recording: RecordingArgs,
+    /// Share of packets delayed by 20 ms, so that later ones overtake them [default: 0]
+    #[arg(long, value_name = "SHARE", value_parser = parse_share)]
+    reorder: Option<f64>,
+    /// Share of packets that arrive twice [default: 0]
+    #[arg(long, value_name = "SHARE", value_parser = parse_share)]
+    duplicate: Option<f64>,
+    /// The server's UDP port on 127.0.0.1; 0 picks a free port
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
+    port: u16,
+}
+
+/// The result of a recording.
+#[derive(Serialize)]
+struct LiveRecordReport {
+    #[serde(flatten)]
+    hosted: HostedReport,
+    /// The number of keyframes in the log.
+    keyframes: usize,
+}
+
+pub(super) fn run_live(games: &Games, args: &LiveArgs, output: &mut Output) -> CommandResult {
+    let target = output.files.target(&args.recording.output, FileType::Log)?;
+    let scenario = args.scenario()?;
+    args.recording.keyframes.check(&target, scenario.length(), output)?;
+    let ready = args.recording.session.set_up(games, &scenario)?;
+    let header = ready.live_header()?;
+    let stop = stop_on_signal()?;
+    let path = &args.recording.output;
+    let again = target.clone();
+    let mut sink = LogSink::new(target, "recording live", scenario.length())?;
+    let ran = ready.run_live(args.port, &stop, &mut sink);
+    let span = sink.finish(ran.is_ok())?;
+    let mut keyframes = 0;
+    if let (true, Some((first, last))) = (ran.is_ok(), span) {
+        match args.recording.keyframes.add(games, &again, last - first, output) {
+            // A session that was ended early may be too short for those that were asked for.
+            Err(_) if stop.load(Ordering::Relaxed) => {}
+            added => keyframes = added?,
+        }
+    }
+    let hosted = HostedReport::new(path, header, FinishedLog::new(path, span, &stop, ran?));
+    let report = LiveRecordReport { hosted, keyframes };
+    output.show(&report, |page| print_live(page, &report))
+}
+
+impl LiveArgs {
+    fn scenario(&self) -> Result<Scenario, CommandError> {
+        let mut scenario = self.recording.scenario()?;
+        scenario.change_links(|link| LinkModel {
+            reorder: self.reorder.unwrap_or(link.reorder),
+            duplicate: self.duplicate.unwrap_or(link.duplicate),
+            ..link
+        });
+        scenario.check()?;
+        Ok(scenario)
+    }
+}
+
+fn print_live(page: &mut Page, LiveRecordReport { hosted, keyframes }: &LiveRecordReport) {
+    hosted.print(page);
+    if let LiveReport { server: Some(server), clients: Some(clients) } = &hosted.kept.figures {
+        let traffic = |sent: &TrafficCounts, received: u64| {
+            format!("{}, {} used", hosted.kept.sent(sent), share(received, sent.datagrams))
+        };
+        page.pair("clients sent", &traffic(&clients.sent, server.received));
+        page.pair("server sent", &traffic(&server.sent, clients.received));
+        page.pair("snapshots", &snapshots(&server.snapshots, clients.snapshots));
+        page.pair("avatars", &avatars(&server.perceived));
+        let refused = server.refused + clients.refused;
+        if clients.undecodable + refused > 0 {
+            let late = count(clients.undecodable);
+            page.pair("dropped", &format!("{late} late snapshots, {} other datagrams", count(refused)));
+        }
+    }
+    page.pair("holds", &hosted.kept.holds());
+    if *keyframes > 0 {
+        page.pair("keyframes", &count(*keyframes as u64));
+    }
+}
+
+/// Describes how snapshots were sent and used.
+fn snapshots(snapshots: &SnapshotCounts, used: u64) -> String {
+    let SnapshotCounts { sent, whole, in_fragments } = *snapshots;
+    let whole = if whole < sent { format!("{} complete; ", share(whole, sent)) } else { String::new() };
+    let fragments =
+        if in_fragments > 0 { format!("{} in fragments; ", share(in_fragments, sent)) } else { String::new() };
+    format!("{} sent; {whole}{fragments}used {}", count(sent), share(used, sent))
+}
+
+/// Record a real server and its clients, as a proxy between them
+///
+/// Clients connect to the proxy instead of the server. The proxy forwards each datagram unchanged: at once, or delayed
+/// and lost as requested. It records usercmds, packets, snapshots, states and hits, with the time when each datagram
+/// arrived and left. Datagrams that it cannot decode are forwarded and counted. Names and chat are left out of the log.
+///
+/// The log begins when the first client enters a level, so start the proxy before clients connect. Ctrl-C, SIGTERM and
+/// SIGHUP end the recording with a complete log.
+#[derive(clap::Args)]
+#[command(
+    override_usage = "hitreg record proxy [OPTIONS] --protocol <NAME> --listen <ADDR:PORT>\n       --upstream <HOST:PORT> --output <LOG>",
+    after_long_help = "\
+Examples:
+  hitreg record proxy --protocol quake3 --listen 127.0.0.1:27970 \\
+      --upstream 127.0.0.1:27960 -o duel.hitlog
+  hitreg record proxy --protocol quake3 --listen 0.0.0.0:27970 \\
+      --upstream game.example:27960 --map pak1-maps.pk3 \\
+      --delay-ms 50 --loss 2% -o far.hitlog"
+)]
+pub(super) struct ProxyArgs {
+    /// The network protocol of the game
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(protocols()))]
+    protocol: String,
+    /// The address that clients connect to
+    #[arg(long, value_name = "ADDR:PORT")]
+    listen: SocketAddr,
+    /// The server's address
+    #[arg(long, value_name = "HOST:PORT")]
+    upstream: String,
+    /// The map that will be played: a .bsp, or a .pk3 that contains it. Without a map, predictions cannot be checked
+    #[arg(long, value_name = "FILE")]
+    map: Option<PathBuf>,
+    /// Stop so many seconds after the first client enters a level
+    #[arg(long, value_name = "S", value_parser = parse_number_of_seconds)]
+    seconds: Option<f64>,
+    /// Random seed of jitter, loss and reordering [default: 1]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Added delay per datagram, each way
+    #[arg(long, value_name = "MS", default_value_t = 0.0)]
+    delay_ms: f64,
+    /// Average additional delay of a packet (exponential); those behind it wait
+    #[arg(long, value_name = "MS", default_value_t = 0.0)]
+    jitter_ms: f64,
+    /// Share of datagrams lost, as 2% or 0.02
+    #[arg(long, value_name = "SHARE", value_parser = parse_share, default_value = "0")]
+    loss: f64,
+    /// Share of datagrams delayed by 20 ms, so that later ones overtake them
+    #[arg(long, value_name = "SHARE", value_parser = parse_share, default_value = "0")]
+    reorder: f64,
+    /// The log to write
+    #[arg(short, long, value_name = "LOG")]
+    output: OutputPath,
+}
+
+#[derive(Serialize)]
+struct ProxySummary {
+    path: String,
+    #[serde(flatten)]
+    kept: FinishedLog<ProxyReport>,
+}
+
+pub(super) fn run_proxy(args: &ProxyArgs, output: &mut Output) -> CommandResult {
+    let target = output.files.target(&args.output, FileType::Log)?;
+    let options = args.options(output)?;
+    let unknown = || CommandError::request(format!("no protocol is called `{}`", args.protocol));
+    let mut listener = listener(&args.protocol, args.map.as_deref()).ok_or_else(unknown)??;
+    let stop = stop_on_signal()?;
+    let mut sink = LogSink::new(target, "recording", options.length.unwrap_or(Micros::ZERO))?;
+    let ran = proxy(&options, &mut *listener, &stop, &mut sink);
+    let span = sink.finish(ran.is_ok())?;
+    let passed = ran?;
+    if passed.heard.players == 0 {
+        return Err(CommandError::Request(nobody(&passed)));
+    }
+    let proxied = ProxySummary {
+        path: args.output.display().to_string(),
+        kept: FinishedLog::new(&args.output, span, &stop, passed),
+    };
+    output.show(&proxied, |page| proxied.print(page))
+}
+
+fn nobody(passed: &ProxyReport) -> String {
+    match passed.up.datagrams {
+        0 => "no client connected: connect clients to the address of --listen, not to the server".to_owned(),
+        up if passed.down.datagrams == 0 => {
+            format!("the server answered none of {} from clients: check --upstream", counted(up, "datagram"))
+        }
+        up => format!(
+            "no client entered a level in {}: start the proxy before clients connect",
+            counted(up + passed.down.datagrams, "datagram")
+        ),
+    }
+}
+
+impl ProxyArgs {
+    fn options(&self, output: &Output) -> Result<ProxyOptions, CommandError> {
+        let is_random = [self.jitter_ms, self.loss, self.reorder].into_iter().any(|amount| amount != 0.0);
+        if output.is_typed("seed", self.seed.is_some()) && !is_random {
+            let what = "--seed has no effect without --jitter-ms, --loss or --reorder: add one, or leave it out";
+            return Err(CommandError::request(what));
+        }
+        let length = match self.seconds {
+            Some(seconds) if seconds > 0.0 && seconds <= 1e7 => Some(Micros((seconds * 1e6) as i64)),
+            Some(seconds) => {
+                return Err(CommandError::request(format!(
+                    "--seconds {seconds}: write a number above 0, up to 10000000"
+                )));
+            }
+            None => None,
+        };
+        let upstream = resolve(&self.upstream)?;
+        if upstream == self.listen {
+            return Err(CommandError::request("--upstream is the address of --listen: give the server's address"));
+        }
+        Ok(ProxyOptions {
+            listen: self.listen,
+            upstream,
+            link: LinkModel {
+                delay_ms: self.delay_ms,
+                jitter: if self.jitter_ms == 0.0 { Jitter::None } else { Jitter::Exponential(self.jitter_ms) },
+                loss: if self.loss == 0.0 { Loss::None } else { Loss::Random(self.loss) },
+                reorder: self.reorder,
+                ..LinkModel::default()
+            },
+            seed: Seed(self.seed.unwrap_or(1)),
+            length,
+        })
+    }
+}
+
+impl ProxySummary {
+    fn print(&self, page: &mut Page) {
+        let ProxyReport { heard, clients, up, down, lost_on_purpose, unrecorded, refused, at_once, added, warning } =
+            &self.kept.figures;
+        page.heading(&self.path);
+        if let Some(warning) = warning {
+            page.marked(2, UNSURE, warning);
+        }
+        let players = counted(heard.players, "player");
+        let duration = self.kept.duration("ended");
+        page.pair("duration", &format!("{duration}, {players} of {}", counted(*clients, "connection")));
+        let passed = |traffic: &ForwardedTraffic| {
+            format!(
+                "{} datagrams, {}; {} forwarded",
+                count(traffic.datagrams),
+                bytes(traffic.bytes),
+                share(traffic.forwarded, traffic.datagrams)
+            )
+        };
+        page.pair("clients sent", &passed(up));
+        page.pair("server sent", &passed(down));
+        if *lost_on_purpose > 0 {
+            page.pair("lost", &format!("{}, as requested with --loss", count(*lost_on_purpose)));
+        }
+        if let Some(added) = added {
+            let ms = |us: u32| f64::from(us) / 1e3;
+            page.pair(
+                "late",
+                &format!(
+                    "p50 {:.2} ms, p99 {:.2} ms, max {:.2} ms beyond the requested delay{}",
+                    ms(added.p50_us),
+                    ms(added.p99_us),
+                    ms(added.max_us),
+                    if *at_once { "" } else { "; this user may not run threads with real-time priority" }
+                ),
+            );
+        }
+        if heard.undecoded > 0 {
+            let undecoded =
+                format!("{} ({}), forwarded anyway", count(heard.undecoded), share(heard.undecoded, heard.datagrams));
+            page.styled(UNSURE, &format!("  not decoded: {undecoded}"));
+        }
+        if heard.after_level > 0 {
+            let what = "of clients that had left the level are not recorded";
+            page.styled(UNSURE, &format!("  {} {what}", count(heard.after_level)));
+        }
+        if unrecorded + refused > 0 {
+            page.styled(
+                UNSURE,
+                &format!("  {} not recorded, {} not forwarded: too many at once", count(*unrecorded), count(*refused)),
+            );
+        }
+        let holds = format!(
+            "{} usercmds, {} snapshots in {}",
+            count(heard.usercmds),
+            count(heard.snapshots),
+            bytes(self.kept.size_bytes)
+        );
+        page.pair("holds", &holds);
     }
 }

@@ -5,12 +5,10 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::figures::{bytes, count, counted, duration};
-use super::files::FileSize;
-use super::output::Output;
-use super::outputs::OutputPath;
+use super::output::FileSize;
 use super::page::{BAD, GOOD, Page, UNSURE};
-use super::trouble::CommandError;
-use super::{CommandResult, files};
+use super::trouble::note_passed_over;
+use super::{CommandError, CommandResult, Output, OutputPath};
 use crate::info::SessionInfo;
 use crate::log::{Damage, LogError, LogReader, WriterOptions};
 use crate::store::shown::shell_path;
@@ -74,7 +72,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
     let (path, unfinished) = destination(args)?;
     let target = output.files.target(&path, FileType::Log)?;
     let (session, damage) = store::recover_log(&args.log)?;
-    files::note_passed_over(&args.log, &session.header);
+    note_passed_over(&args.log, &session.header);
     store::save_log(&target, &session, WriterOptions::whole())?;
     // An unfinished recording with damage is kept, because it may contain more than was read.
     let is_removed = match unfinished {

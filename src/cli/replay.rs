@@ -7,17 +7,16 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use hitreg_log::sorted::SortedMap;
+use page::{JumpReport, RejudgedHit};
 use serde::{Serialize, Serializer};
 
 use super::corpus::{CorpusArgs, EachLog, WorkerArgs, are_several};
 use super::figures::{count, counted, duration};
-use super::output::{Output, OutputFormat};
-use super::outputs::OutputPath;
 use super::page::Page;
 use super::progress::{Progress, Stopwatch};
 use super::replay_args::{PartArgs, WhatIfArgs, offered_tables};
-use super::trouble::CommandError;
-use super::{CommandResult, files};
+use super::trouble::engine_with_notes;
+use super::{CommandError, CommandResult, Output, OutputFormat, OutputPath};
 use crate::drawing::{DrawingScore, ViewErrorCollector};
 use crate::engine::{
     Engine, EngineError, Games, LogRecords, Playable, SurveyedLog, retry_with_encoding, write_replayed,
@@ -35,8 +34,6 @@ use crate::summary::{Coverage, NetworkSummary, PredictionSummary, ShotSummary};
 use crate::trace::schema::{TABLES, shots};
 use crate::trace::{Table, Trace, TraceHeader};
 use crate::units::Micros;
-
-use page::{JumpReport, RejudgedHit};
 
 pub(super) use page::{exercised, view_error};
 
@@ -406,7 +403,7 @@ fn scores(game: &dyn Playable, log: &SurveyedLog, options: &ReplayOptions) -> Re
 
 /// Surveys the log, or finds the keyframe to start from, and returns the requested part.
 fn survey(games: &Games, args: &Args, path: &Path) -> Result<(SurveyedLog, Option<Part>), CommandError> {
-    let engine = files::engine(games);
+    let engine = engine_with_notes(games);
     let part = args.part.of(|tick| Ok(engine.time_of(path, tick)?))?;
     let log = match part {
         None => engine.survey(path)?,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
 
-use super::trouble::CommandError;
+use super::CommandError;
 use crate::diff::{DiffOptions, DiffScope, Tolerance};
 use crate::engine::{ComparisonSpec, CrossBuild, ReplaySpec, ReplaySpecs};
 use crate::record::SessionHeader;

@@ -5,12 +5,10 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::builds::BuildArgs;
-use super::output::Output;
-use super::outputs::OutputPath;
 use super::progress::Progress;
 use super::replay_args::{PartArgs, SideArgs};
-use super::trouble::CommandError;
-use super::{CommandResult, files};
+use super::trouble::{engine_with_notes, hole, note_gaps};
+use super::{CommandError, CommandResult, Output, OutputPath};
 use crate::diff::{DiffOptions, diff};
 use crate::engine::{
     ComparisonSpec, Engine, Games, LogRecords, ShownReplay, SideRejudgement, SideTrace, Traces, look_for_effects,
@@ -92,7 +90,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
             "--from and --to show a part of one log: replay a part of each side with -o, and show the two traces";
         return Err(CommandError::request(what));
     }
-    let engine = files::engine(games);
+    let engine = engine_with_notes(games);
     let (names, traces, rejudged, context, difference) = match sides.is_single() {
         true => {
             let SingleSide { trace, rejudged, context } = single(&engine, args, &sides.first)?;
@@ -102,7 +100,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
             let runner = args.running.runner(games, sides.run_builds(), output)?;
             let engine = Engine { runner, ..engine.clone() };
             let Traces { names, made: [a, b], rejudged, overlap_only, gaps } = sides.traces_for_page(&engine)?;
-            files::note_gaps(&gaps);
+            note_gaps(&gaps);
             let options = DiffOptions { overlap_only, ..DiffOptions::default() };
             let both = [a.source(), b.source()];
             let mut found = diff(both[0], both[1], &options).map_err(CommandError::request)?;
@@ -200,7 +198,7 @@ impl<'a> PageContext<'a> {
 
     /// That of a log. `unknown` says why this build does not play its game.
     fn of(engine: &Engine<'_>, log: LogRecords<'a>, unknown: Option<String>) -> Result<PageContext<'a>, CommandError> {
-        let hole = files::hole(log.first_hole()?.as_ref());
+        let hole = hole(log.first_hole()?.as_ref());
         let header = log.header();
         let walls = engine.walls(header);
         let no_walls = walls.is_empty().then(|| match &*header.map {

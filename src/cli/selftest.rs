@@ -7,12 +7,10 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::figures::{count, counted};
-use super::output::Output;
 use super::page::{BAD, BOLD, GOOD, Page, TextSpan, UNSURE};
 use super::progress::{Progress, Stopwatch};
 use super::session_args::parse_number_of_seconds;
-use super::trouble::CommandError;
-use super::{CommandOutcome, CommandResult, interrupt};
+use super::{CommandError, CommandOutcome, CommandResult, Output, process};
 use crate::claims::{self, Claim, ClaimResult, Figure, MechanismState};
 use crate::soak::{self, BrokenProperty, PlanLimits, PlannedFault, SoakCoverage, SoakMaps, SoakPlan, SoakProperty};
 
@@ -260,7 +258,7 @@ pub(super) fn run_soak(args: &SoakArgs, output: &mut Output) -> CommandResult {
         without: args.without.iter().copied().collect(),
     };
     let stage = SoakMaps::default();
-    let stop = interrupt::stop_on_signal()?;
+    let stop = process::stop_on_signal()?;
     let (exercised, seeds, found) = search(&stage, args, &limits, &stop);
     let interrupted = stop.load(Ordering::Relaxed);
     drop(stop);

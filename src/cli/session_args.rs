@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
+use super::CommandError;
 use super::replay_args::{offered_presets, offered_settings};
-use super::trouble::CommandError;
 use crate::engine::{Games, MapFile, ReadySession, SelfPlaying};
 use crate::link::{Jitter, LinkModel, Loss};
 use crate::session::scenario::Scenario;

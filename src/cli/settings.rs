@@ -2,10 +2,9 @@
 
 use serde::Serialize;
 
-use super::CommandResult;
-use super::output::Output;
 use super::page::{BOLD, Page, TextSpan};
 use super::replay_args::{offered_keys, offered_presets};
+use super::{CommandResult, Output};
 use crate::report::layout::WIDTH;
 use crate::settings::{ENGINE_NAMES, EngineName, KEYS, PRESETS, Preset, SettingKey, Settings, ValueKind, engine_names};
 

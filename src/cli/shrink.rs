@@ -4,16 +4,14 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::CommandResult;
 use super::builds::TimeLimitArgs;
 use super::figures::{count, counted, duration};
-use super::files::{self, FileSize};
-use super::output::Output;
-use super::outputs::OutputPath;
+use super::output::FileSize;
 use super::page::Page;
 use super::progress::Progress;
 use super::replay_args::{CompareArgs, SideReplayArgs};
-use super::trouble::CommandError;
+use super::trouble::engine_with_notes;
+use super::{CommandError, CommandResult, Output, OutputPath};
 use crate::build::Build;
 use crate::build::condition::Condition;
 use crate::engine::{Engine, EngineError, Games};
@@ -84,7 +82,7 @@ struct ShrinkReport<'a> {
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let ways = args.ways.ways()?;
-    let engine = files::engine(games);
+    let engine = engine_with_notes(games);
     // A trace cannot be shrunk, whatever the problem is.
     let log = engine.read_log(&args.log)?;
     if args.condition.is_none() && ways.are_plain() {

@@ -3,10 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::corpus::{CheckArgs, finish};
-use super::output::Output;
-use super::outputs::OutputPath;
-use super::trouble::CommandError;
-use super::{CommandOutcome, CommandResult};
+use super::{CommandError, CommandOutcome, CommandResult, Output, OutputPath};
 use crate::corpus::{CorpusSummary, ResultRow, ResultSet, write_row};
 use crate::page::corpus_html;
 use crate::report::{builds_page, corpus_page};

@@ -4,13 +4,11 @@ use std::path::{Path, PathBuf};
 
 use super::builds::BuildArgs;
 use super::corpus::{CheckArgs, CorpusArgs, annotations, of_one_side, print_problems};
-use super::output::Output;
-use super::outputs::OutputPath;
 use super::page::Page;
 use super::progress::Progress;
 use super::replay_args::{offered_settings, one_of};
-use super::trouble::CommandError;
-use super::{CommandOutcome, CommandResult, files};
+use super::trouble::{engine_with_notes, note_hole};
+use super::{CommandError, CommandOutcome, CommandResult, Output, OutputPath};
 use crate::corpus::MeasuredFigures;
 use crate::engine::{self, Engine, EngineError, Games, ReplaySpec, SurveyedLog, SweepError};
 use crate::page::{SweepPage, sweep_html};
@@ -151,7 +149,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
             let of_all = SweptLogs::readable(games, corpus.logs)?;
             let logs: Vec<&Path> = of_all.logs.iter().map(PathBuf::as_path).collect();
             let progress = Progress::of_things("sweeping", (plan.runs() * logs.len()) as u64);
-            let engine = Engine { runner, ..files::engine(games) };
+            let engine = Engine { runner, ..engine_with_notes(games) };
             (spec.sweep(&engine, (&logs, &plan), &|| progress.one_done())?, of_all)
         }
     };
@@ -199,7 +197,7 @@ fn sweep(games: &Games, logs: Vec<PathBuf>, plan: &SweepPlan) -> Result<(Sweep, 
     };
     let (mut group, mut game) = (Vec::new(), None);
     for path in logs {
-        let log = match files::engine(games).survey(&path) {
+        let log = match engine_with_notes(games).survey(&path) {
             Ok(log) => log,
             Err(error) => {
                 sweep.swept.problems.push(error.into());
@@ -210,7 +208,7 @@ fn sweep(games: &Games, logs: Vec<PathBuf>, plan: &SweepPlan) -> Result<(Sweep, 
             sweep.swept.problems.push(EngineError::other_game(&path).into());
             continue;
         }
-        files::note_hole(&path, log.survey.first_hole());
+        note_hole(&path, log.survey.first_hole());
         group.push((path, log));
         // A group keeps all cores busy.
         if group.len() * plan.runs() >= rayon::current_num_threads() {

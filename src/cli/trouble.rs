@@ -1,14 +1,17 @@
-//! Errors of the command line. Each message names the file and says what to do.
+//! Errors and notes of the command line, on stderr. Each message names the file and says what to do.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
 use super::CommandOutcome;
-use crate::engine::EngineError;
+use crate::engine::{Engine, EngineError, Games};
 use crate::import::ImportFileError;
-use crate::report::printable::printable_lines;
+use crate::info::passed_over;
+use crate::record::{GapRecord, SessionHeader};
+use crate::report::printable::{printable, printable_lines};
 use crate::store::shown::naming_file;
 use crate::store::{StoreError, is_standard_stream, reason};
+use crate::units::ClockTime;
 
 /// Why a command failed. The exit code is 128, or 130 for an interruption.
 #[derive(Debug, thiserror::Error)]
@@ -196,4 +199,41 @@ impl From<std::io::Error> for CommandError {
             CommandError::Output(error)
         }
     }
+}
+
+/// An engine that prints a note about the parts of a log that this build skips.
+pub(super) fn engine_with_notes(games: &Games) -> Engine<'_> {
+    Engine { read: note_passed_over, ..Engine::new(games) }
+}
+
+/// Notes the parts of a log that this build does not know, because the results lack them.
+pub(super) fn note_passed_over(path: &Path, header: &SessionHeader) {
+    let what = passed_over(header);
+    if !what.is_empty() {
+        note(path, &format!("skipped, because this build does not know it: {}", what.join(", ")));
+    }
+}
+
+/// A message about the first missing part of a session; `None` if it is complete.
+pub(super) fn hole(gap: Option<&GapRecord>) -> Option<String> {
+    let [from, to] = gap.map(|gap| [gap.from, gap.to].map(ClockTime))?;
+    Some(format!("a part is missing, from {from} to {to}: results after it do not match the played session"))
+}
+
+/// Notes that a part of a session is missing, because later results do not match the played session.
+pub(super) fn note_hole(path: &Path, gap: Option<&GapRecord>) {
+    if let Some(hole) = hole(gap) {
+        note(path, &hole);
+    }
+}
+
+fn note(path: &Path, what: &str) {
+    use std::io::Write;
+    // A closed stderr does not stop the command.
+    let _ = writeln!(anstream::stderr(), "{}", printable(&format!("note: {}: {what}", path.display())));
+}
+
+/// Notes the missing parts of replayed logs.
+pub(super) fn note_gaps(gaps: &[(PathBuf, GapRecord)]) {
+    gaps.iter().for_each(|(path, gap)| note_hole(path, Some(gap)));
 }

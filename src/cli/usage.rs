@@ -1,17 +1,17 @@
 //! Repairs or explains common mistakes on the command line.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
 
-use super::files::as_typed;
-use super::trouble::CommandError;
+use super::CommandError;
 use crate::corpus::command_line;
 use crate::log::{FileKind, Lookalike};
+use crate::store::shown::shell_path;
 use crate::store::{self, StoreError};
 
 /// The commands that need a subcommand, with the names of their subcommands.
@@ -261,6 +261,24 @@ fn text_of(usage: &Error, kind: ContextKind) -> Option<String> {
         Some(ContextValue::String(text)) => Some(text.clone()),
         _ => None,
     }
+}
+
+/// The shortest way to call this program again: its name if the shell finds it in `PATH`, or else its path relative to
+/// the working folder. It is one word of a command.
+pub(super) fn as_typed(program: &OsStr) -> String {
+    let path = Path::new(program);
+    let found_by_name = path.parent().is_some_and(|folder| search_path().any(|searched| searched == folder));
+    let here = std::env::current_dir().unwrap_or_default();
+    match path.file_name() {
+        Some(name) if found_by_name => shell_path(Path::new(name)),
+        Some(_) | None => shell_path(path.strip_prefix(&here).unwrap_or(path)),
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the way to type a command depends on the shell's environment")]
+fn search_path() -> impl Iterator<Item = PathBuf> {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&folders).collect::<Vec<_>>().into_iter()
 }
 
 #[cfg(test)]

@@ -12,13 +12,11 @@ use super::builds::parse_seconds;
 use super::corpus::{CorpusArgs, CorpusBar, ResultArgs, WorkerArgs, of_one_side, outcome, summary_of};
 use super::diff::write_junit;
 use super::figures::{count, counted};
-use super::output::{Output, OutputFormat};
-use super::outputs::OutputPath;
 use super::page::{BAD, BOLD, FAINT, GOOD, Page, TextSpan, UNSURE};
 use super::progress::Stopwatch;
 use super::replay::exercised;
-use super::trouble::CommandError;
-use super::{CommandOutcome, CommandResult, files, interrupt};
+use super::trouble::engine_with_notes;
+use super::{CommandError, CommandOutcome, CommandResult, Output, OutputFormat, OutputPath, process};
 use crate::build::{Build, BuildRunner, TIME_LIMIT};
 use crate::corpus::{CorpusRun, CorpusSummary, JudgedLog, LogRow, VerifiedCorpus, name_of};
 use crate::engine::{Engine, EngineError, Games};
@@ -144,7 +142,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     let (name, digest) = args.results.build(build.as_ref(), args.no_cache)?;
     let results = args.results.folder(share)?;
     // Without a build and results, Ctrl-C ends this build's own replays at once.
-    let stop = if build.is_some() || results.is_some() { interrupt::stop()? } else { Default::default() };
+    let stop = if build.is_some() || results.is_some() { process::stop()? } else { Default::default() };
     let runner = BuildRunner {
         time_limit: args.time_limit.unwrap_or(TIME_LIMIT),
         cache: None,
@@ -170,7 +168,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     };
     let next =
         |report: &LogReport| next_commands(report, &style).into_iter().next().map_or(String::new(), |(_, next)| next);
-    let engine = Engine { runner, ..files::engine(games) };
+    let engine = Engine { runner, ..engine_with_notes(games) };
     let judge = VerifiedCorpus::new(&verify, &engine, &corpus.logs, (about, digest.is_some()), &next)?;
     let run = CorpusRun { threads: args.workers.threads(), results, stop: &stop };
     let judged = run.judge(&corpus.logs, &judge, &|log| progress.log_judged(log))?;

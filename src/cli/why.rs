@@ -6,11 +6,9 @@ use std::str::FromStr;
 use serde::Serialize;
 
 use super::builds::TimeLimitArgs;
-use super::output::Output;
-use super::outputs::OutputPath;
 use super::replay_args::{WhatIfArgs, parse_time};
-use super::trouble::CommandError;
-use super::{CommandResult, files};
+use super::trouble::{engine_with_notes, note_hole};
+use super::{CommandError, CommandResult, Output, OutputPath};
 use crate::engine::{Engine, EngineError, ExplainedLog, ExplainingRows, Games, Playable};
 use crate::log::FileKind;
 use crate::recorder::are_usercmds_as_received;
@@ -183,7 +181,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     if is_trace && (!args.what_if.is_plain() || args.build.is_some()) {
         return Err(EngineError::replayed(path).into());
     }
-    let engine = files::engine(games);
+    let engine = engine_with_notes(games);
     let answer = match (is_trace, &args.build) {
         (true, _) => of_source(path, &TraceFile::open(path)?, &asked)?,
         (false, None) => match games.of_header(store::open_indexed_log(path)?.header()) {
@@ -195,7 +193,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
             let spec = args.what_if.by_build(build);
             let engine = Engine { runner: args.limit.runner(games)?, ..engine };
             let made = spec.trace_of(&engine, path)?;
-            files::note_hole(path, engine.first_hole(path)?.as_ref());
+            note_hole(path, engine.first_hole(path)?.as_ref());
             let mut answer = of_source(path, made.source(), &asked)?;
             answer.changed = args.what_if.changed();
             if let (Why::Shot(shot), true) = (&mut answer.why, answer.changed.is_empty()) {
@@ -273,7 +271,7 @@ fn of_log(
     let (options, changed) = args.what_if.options(store::open_indexed_log(path)?.header())?;
     let rejudges = options.judged_under.is_some();
     let log = ExplainedLog::new(engine, path, game, options)?;
-    files::note_hole(path, engine.first_hole(path)?.as_ref());
+    note_hole(path, engine.first_hole(path)?.as_ref());
     let asked = match asked {
         Ok(asked) => asked,
         Err(player) => return Err(which_shot(path, &log.shots()?, *player)),
@@ -295,7 +293,7 @@ fn of_log(
 /// Answers from the records of a log of another game.
 fn of_records(engine: &Engine<'_>, path: &Path, asked: &Result<WhyQuery, u32>) -> Result<Answer, CommandError> {
     let fired = engine.recorded_shots(path)?;
-    files::note_hole(path, engine.first_hole(path)?.as_ref());
+    note_hole(path, engine.first_hole(path)?.as_ref());
     let asked = match asked {
         Ok(asked) => asked,
         Err(player) => return Err(which_shot(path, &fired.trace, *player)),
