@@ -48,7 +48,6 @@ use crate::memory::MemoryLimit;
 use crate::pipeline::Netcode;
 use crate::report::{figures, page};
 use crate::store;
-use config::ConfigOptions;
 use output::{Output, OutputFormat, OutputPath, Outputs};
 use trouble::CommandError;
 
@@ -226,8 +225,9 @@ fn run_line(build: Program, games: &Games, args: Vec<OsString>) -> CommandResult
     let mut command = build.command();
     let typed = args.clone();
     let args = usage::with_chosen_subcommand(args)?;
-    let ConfigOptions { args, added } = config::with_defaults(&command, args)?;
-    let parsed = command.try_get_matches_from_mut(args);
+    let added = config::added_options(&command, &args)?;
+    let words = config::with_words(&args, added.as_ref().map_or(&[], |(_, options)| options));
+    let parsed = command.try_get_matches_from_mut(words);
     let parsed = parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
     let (cli, matches) = match parsed {
         Ok(parsed) => parsed,

@@ -249,7 +249,7 @@ impl SearchArgs {
         match &self.condition {
             Some(command) => format!("`{command}` exits with 1"),
             None => {
-                format!("{} from the good {}'s (--on {})", self.looking.meaning(), kind.name(), self.looking.on_name())
+                format!("{} from the good {}'s (--on {})", self.looking.meaning(), kind.name(), self.looking.on.name())
             }
         }
     }

@@ -33,25 +33,20 @@ pub(super) struct BuildArgs {
     cache: Option<PathBuf>,
     /// Run every build again, and use no kept verdict. Scripts always run, because the programs that they start can change
     #[arg(long, conflicts_with = "cache")]
-    no_cache: bool,
+    pub(super) no_cache: bool,
 }
 
 /// Refuses an option about builds that was typed where no build runs.
-fn refuse_without_build(output: &Output, name: &str, is_given: bool) -> Result<(), CommandError> {
-    match output.is_typed(name, is_given) {
-        true => {
+pub(super) fn check_build_options(runs_builds: bool, output: &Output) -> Result<(), CommandError> {
+    match ["time-limit", "cache", "no-cache"].into_iter().find(|name| !runs_builds && output.is_typed(name)) {
+        Some(name) => {
             Err(CommandError::request(format!("--{name} has no effect without a build: name a build, or leave it out")))
         }
-        false => Ok(()),
+        None => Ok(()),
     }
 }
 
 impl TimeLimitArgs {
-    /// Refuses a time limit that was typed where no build runs.
-    pub(super) fn check(&self, runs_builds: bool, output: &Output) -> Result<(), CommandError> {
-        refuse_without_build(output, "time-limit", !runs_builds && self.time_limit.is_some())
-    }
-
     /// Runs builds within the limit, and caches nothing.
     pub(super) fn runner(&self, games: &Games) -> Result<BuildRunner, CommandError> {
         let (stop, memory) = (process::stop()?, games.memory());
@@ -65,18 +60,6 @@ impl TimeLimitArgs {
 }
 
 impl BuildArgs {
-    /// Refuses options about builds that were typed where no build runs.
-    pub(super) fn check(&self, runs_builds: bool, output: &Output) -> Result<(), CommandError> {
-        self.limit.check(runs_builds, output)?;
-        refuse_without_build(output, "cache", !runs_builds && self.cache.is_some())?;
-        refuse_without_build(output, "no-cache", !runs_builds && self.no_cache)
-    }
-
-    /// Whether every build runs again, whatever is known of it.
-    pub(super) fn runs_again(&self) -> bool {
-        self.no_cache
-    }
-
     /// Runs builds, if `runs_builds` says that there are any.
     pub(super) fn runner(
         &self,
@@ -84,7 +67,7 @@ impl BuildArgs {
         runs_builds: bool,
         output: &Output,
     ) -> Result<BuildRunner, CommandError> {
-        self.check(runs_builds, output)?;
+        check_build_options(runs_builds, output)?;
         // Without a build, Ctrl-C ends this program's own replays at once.
         if runs_builds { self.build_runner(games) } else { Ok(BuildRunner::own(games.memory())) }
     }

@@ -9,11 +9,11 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
+use super::output::is_given;
 use super::session_args::{MapPath, is_plain_name};
 use super::{CommandError, OutputPath};
 use crate::build::{CONFIG_VARIABLE, NO_CONFIG};
@@ -21,14 +21,6 @@ use crate::store;
 
 /// The name of the config file.
 const NAME: &str = "hitreg.toml";
-
-/// A command line with the options from a config file, and their origin.
-pub(super) struct ConfigOptions {
-    /// The complete command line.
-    pub(super) args: Vec<OsString>,
-    /// The file and the options that it added; `None` if it added none.
-    pub(super) added: Option<(PathBuf, Vec<DefaultOption>)>,
-}
 
 /// An option from the config file.
 #[derive(Clone)]
@@ -39,35 +31,33 @@ pub(super) struct DefaultOption {
     pub(super) words: Vec<OsString>,
 }
 
-/// Adds the options of the config file in effect to a command line.
+/// The config file in effect, and the options that it adds to a command line. `None` if it adds none.
 ///
 /// # Errors
 /// Fails if the file cannot be read, or contains an unknown option or a wrong value.
-pub(super) fn with_defaults(command: &Command, args: Vec<OsString>) -> Result<ConfigOptions, CommandError> {
+pub(super) fn added_options(
+    command: &Command,
+    args: &[OsString],
+) -> Result<Option<(PathBuf, Vec<DefaultOption>)>, CommandError> {
     let here = in_force();
     // Without a file in effect and without `--config`, the arguments need only one parse.
     if here.is_none() && !args.iter().any(|arg| arg.to_string_lossy().starts_with("--config")) {
-        return Ok(ConfigOptions { args, added: None });
+        return Ok(None);
     }
-    let matches = command.clone().ignore_errors(true).try_get_matches_from(&args);
+    let matches = command.clone().ignore_errors(true).try_get_matches_from(args);
     // Invalid arguments are reported by the main parse.
-    let Ok(matches) = matches else { return Ok(ConfigOptions { args, added: None }) };
+    let Ok(matches) = matches else { return Ok(None) };
     let typed = matches.try_get_one::<PathBuf>("config").ok().flatten().cloned();
-    let Some(path) = typed.or(here) else { return Ok(ConfigOptions { args, added: None }) };
-    if path.as_os_str() == NO_CONFIG {
-        return Ok(ConfigOptions { args, added: None });
-    }
+    let Some(path) = typed.or(here).filter(|path| path.as_os_str() != NO_CONFIG) else { return Ok(None) };
     let file = ConfigFile::read(&path)?;
     let table = file.table()?;
     file.check(command, &mut vec![OsString::from(command.get_name())], &table)?;
-    let added = applicable(command, &args, file.options(command, &matches, &table)?);
-    let args = with_words(&args, &added);
-    let added = (!added.is_empty()).then_some((path, added));
-    Ok(ConfigOptions { args, added })
+    let added = applicable(command, args, file.options(command, &matches, &table)?);
+    Ok((!added.is_empty()).then_some((path, added)))
 }
 
 /// A command line with these options at its end.
-fn with_words(args: &[OsString], added: &[DefaultOption]) -> Vec<OsString> {
+pub(super) fn with_words(args: &[OsString], added: &[DefaultOption]) -> Vec<OsString> {
     let end = args.iter().position(|arg| arg == "--").unwrap_or(args.len());
     let words = added.iter().flat_map(|option| &option.words);
     args[..end].iter().chain(words).chain(&args[end..]).cloned().collect()
@@ -157,7 +147,8 @@ impl ConfigFile<'_> {
                 },
                 value => {
                     let argument = self.argument(command, key)?;
-                    let words = words_of(argument, value).ok_or_else(|| self.wrong(key, kind_of(argument)))?;
+                    let words = words_of(argument, value)
+                        .ok_or_else(|| self.at(key, &format!("`{}` must be {}", key.get_ref(), kind_of(argument))))?;
                     let words = words.into_iter().map(|word| option_word(key.get_ref(), word.map(OsString::from)));
                     let line = names.iter().cloned().chain(words);
                     if let Err(error) = root.clone().try_get_matches_from(line)
@@ -192,10 +183,7 @@ impl ConfigFile<'_> {
         loop {
             for (key, value) in table.into_iter().flatten().filter(|(_, value)| !value.get_ref().is_table()) {
                 let argument = self.argument(command, key)?;
-                let typed = |id: &str| {
-                    matches.try_contains_id(id).is_ok() && matches.value_source(id) == Some(ValueSource::CommandLine)
-                };
-                if !typed(argument.get_id().as_str()) {
+                if !is_given(argument, matches) {
                     let option = self.option(argument, key.get_ref(), value.get_ref());
                     added.retain(|outer| outer.name != option.name);
                     added.push(option);
@@ -236,10 +224,6 @@ impl ConfigFile<'_> {
             .filter(|(near, _)| *near > 0.7)
             .map_or(String::new(), |(_, known)| format!(" (did you mean `{known}`?)"));
         self.at(key, &format!("there is no {what} `{name}`{meant}"))
-    }
-
-    fn wrong(&self, key: &Spanned<DeString<'_>>, kind: &str) -> CommandError {
-        self.at(key, &format!("`{}` must be {kind}", key.get_ref()))
     }
 
     /// The first paragraph of clap's message, which names the option and the value.

@@ -47,7 +47,7 @@ pub(super) struct WorkerArgs {
 pub(super) struct ResultArgs {
     /// Keep verdicts in this folder; a later run judges only logs that changed since
     #[arg(long, value_name = "FOLDER")]
-    results: Option<PathBuf>,
+    pub(super) results: Option<PathBuf>,
     /// Write summary.html and a report page of each log that changed most into this folder
     #[arg(long, value_name = "FOLDER")]
     reports: Option<OutputPath>,
@@ -56,17 +56,7 @@ pub(super) struct ResultArgs {
 }
 
 impl CorpusArgs {
-    /// Whether an option needs a corpus.
-    pub(super) fn is_given(&self) -> bool {
-        self.given().into_iter().any(|(_, is_given)| is_given)
-    }
-
-    /// The options, and whether each is given.
-    pub(super) fn given(&self) -> [(&'static str, bool); 3] {
-        [("sample", self.sample.is_some()), ("seed", self.seed.is_some()), ("partition", self.partition.is_some())]
-    }
-
-    /// Whether only a part of the logs is judged.
+    /// Whether only a part of the logs is taken.
     pub(super) fn takes_a_part(&self) -> bool {
         self.sample.is_some() || self.partition.is_some()
     }
@@ -98,11 +88,6 @@ impl CorpusArgs {
 }
 
 impl WorkerArgs {
-    /// The option, and whether it is given.
-    pub(super) fn given(&self) -> (&'static str, bool) {
-        ("threads", self.threads.is_some())
-    }
-
     /// The number of workers; 0 for one on each core.
     pub(super) fn threads(&self) -> usize {
         self.threads.map_or(0, usize::from)
@@ -119,19 +104,9 @@ pub(super) fn corpus(paths: &[PathBuf]) -> Result<Corpus, CommandError> {
 
 impl ResultArgs {
     /// Whether an option asks for the page of the corpus.
-    pub(super) fn is_given(&self) -> bool {
-        self.given().into_iter().any(|(_, is_given)| is_given)
-    }
-
-    /// The options, and whether each is given.
-    pub(super) fn given(&self) -> [(&'static str, bool); 4] {
-        let [max, markdown] = self.checks.given();
-        [("results", self.results.is_some()), ("reports", self.reports.is_some()), max, markdown]
-    }
-
-    /// Whether verdicts are kept.
-    pub(super) fn keep(&self) -> bool {
-        self.results.is_some()
+    pub(super) fn ask_for_page(&self) -> bool {
+        let CheckArgs { max, markdown } = &self.checks;
+        self.results.is_some() || self.reports.is_some() || !max.is_empty() || markdown.is_some()
     }
 
     /// The target of the page with charts. Its folder is created.
@@ -275,7 +250,8 @@ pub(super) fn finish(
 ) -> CommandResult {
     let thresholds = checks.report_corpus(target, &mut summary)?;
     output.show(&summary, |text| page(text, &summary))?;
-    Ok(outcome(&summary, checks.have_thresholds().then_some(thresholds)))
+    // With thresholds, a difference alone decides nothing.
+    Ok(outcome(&summary, (!checks.max.is_empty()).then_some(thresholds)))
 }
 
 /// Thresholds, and the summary for CI systems.
@@ -297,19 +273,9 @@ pub(super) fn of_one_side(max: clap::Arg) -> clap::Arg {
 }
 
 impl CheckArgs {
-    /// The options, and whether each is given.
-    pub(super) fn given(&self) -> [(&'static str, bool); 2] {
-        [("max", self.have_thresholds()), ("markdown", self.markdown.is_some())]
-    }
-
     /// The target of `--markdown`.
     pub(super) fn target(&self, output: &Output) -> Result<Option<Target>, CommandError> {
         output.files.target_if(&self.markdown, FileType::Markdown)
-    }
-
-    /// Whether thresholds decide, and no difference alone.
-    pub(super) fn have_thresholds(&self) -> bool {
-        !self.max.is_empty()
     }
 
     /// Compares the figures with the thresholds, and returns the results with the worst outcome. A sweep has figures for

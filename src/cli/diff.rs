@@ -104,15 +104,15 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     if let Some((path, ways)) = corpus_to_compare(args, output)? {
         return run_corpus(games, args, (path, ways), program, output);
     }
-    output.check_text_option("summary", args.summary)?;
-    output.check_text_option("verbose", args.verbose)?;
+    output.check_text_option("summary")?;
+    output.check_text_option("verbose")?;
     let junit = output.files.target_if(&args.junit, FileType::Junit)?;
     let mut sides = args.sides.sides(output.files.force)?;
     let runner = args.running.runner(games, sides.run_builds(), output)?;
     let engine = Engine { runner, ..engine_with_notes(games) };
     let asked = args.looking.options();
     // The detailed report needs the tables of prediction and interpolation, whatever `--on` compares.
-    let brief = !args.verbose && args.why.is_none() && output.format() == OutputFormat::Text;
+    let brief = !args.verbose && args.why.is_none() && output.format == OutputFormat::Text;
     if brief {
         sides.replays.ask_for(asked.on.tables());
     }
@@ -253,14 +253,16 @@ pub(super) fn write_junit(target: &Target, report: &Report) -> Result<(), Comman
     Ok(store::save_bytes(target, text.as_bytes())?)
 }
 
+/// The options that only a corpus has.
+const CORPUS_OPTIONS: [&str; 8] = ["sample", "seed", "partition", "threads", "results", "reports", "max", "markdown"];
+
 /// The corpus to compare, and how each log is replayed; `None` if the command compares two files, or one log. One log
 /// is a corpus if an option of a corpus was typed.
 fn corpus_to_compare<'a>(
     args: &'a Args,
     output: &Output,
 ) -> Result<Option<(&'a Path, &'a SideReplayArgs)>, CommandError> {
-    let given = [&args.corpus.given()[..], &[args.workers.given()], &args.results.given()].concat();
-    let is_asked = given.into_iter().any(|(name, is_given)| output.is_typed(name, is_given));
+    let is_asked = CORPUS_OPTIONS.iter().any(|name| output.is_typed(name));
     let corpus = args.sides.corpus().filter(|(path, _)| is_asked || is_corpus(path));
     match corpus {
         None if is_asked => Err(CommandError::request(
@@ -278,9 +280,8 @@ fn run_corpus(
     program: &str,
     output: &mut Output,
 ) -> CommandResult {
-    output.check_text_option("summary", args.summary)?;
-    let of_one = [("verbose", args.verbose), ("why", args.why.is_some()), ("junit", args.junit.is_some())];
-    if let Some((name, _)) = of_one.into_iter().find(|(name, given)| output.is_typed(name, *given)) {
+    output.check_text_option("summary")?;
+    if let Some(name) = ["verbose", "why", "junit"].into_iter().find(|name| output.is_typed(name)) {
         return Err(CommandError::request(format!(
             "--{name} needs one log: the page of a corpus names the logs to look at"
         )));
@@ -289,7 +290,7 @@ fn run_corpus(
     let reports = args.results.reports(output)?;
     let mut replays = ways.ways()?;
     let mut runner = args.running.runner(games, replays.run_builds(), output)?;
-    if args.results.keep() {
+    if args.results.results.is_some() {
         // The logs that are being judged are completed.
         runner.stop = process::stop()?;
     }
@@ -297,10 +298,10 @@ fn run_corpus(
     replays.ask_for(diff.on.tables().with(&shots::SCHEMA).with(&corrections::SCHEMA));
     let corpus = args.corpus.corpus(&[path.to_owned()])?;
     let [a, b] = ways.builds().map(|path| path.map(Build::at).transpose().map_err(EngineError::from));
-    let build = |build: Option<&Build>| args.results.build(build, args.running.runs_again());
+    let build = |build: Option<&Build>| args.results.build(build, args.running.no_cache);
     let ((_, digest_a), (name, digest)) = (build(a?.as_ref())?, build(b?.as_ref())?);
     let mut words = [ways.words(), args.looking.typed_words()].concat();
-    words.extend((replays.run_builds() && args.running.runs_again()).then(|| NO_CACHE.to_owned()));
+    words.extend((replays.run_builds() && args.running.no_cache).then(|| NO_CACHE.to_owned()));
     let options = command_line(&words);
     let command = |log: &str| {
         let first = ["diff", log].map(str::to_owned);

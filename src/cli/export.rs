@@ -102,7 +102,7 @@ impl Args {
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let export = match &args.files[..] {
-        [file] if !are_several(&args.files) && !args.corpus.is_given() => FileExport { args, file, alone: true },
+        [file] if !are_several(&args.files) && !args.corpus.takes_a_part() => FileExport { args, file, alone: true },
         _ => {
             args.what_if.check()?;
             return run_corpus(games, args, output);
@@ -128,7 +128,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
         (None, Some(_)) => {
             return Err(CommandError::request("-o needs --table NAME or --all; without them, the tables are listed"));
         }
-        (None, None) if output.is_typed("to", args.to.is_some()) => {
+        (None, None) if output.is_typed("to") => {
             return Err(CommandError::request("--to needs --table NAME or --all; without them, the tables are listed"));
         }
         (None, None) => return list(&source.shapes(), output),

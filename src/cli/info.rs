@@ -70,18 +70,6 @@ struct LogInfo {
     /// Data of a later format version that this build skips.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     passed_over: Vec<String>,
-    /// Whether the log comes from netcode other than hitreg's.
-    #[serde(skip)]
-    foreign: bool,
-    /// The record kinds that only the log's header describes.
-    #[serde(skip)]
-    own: Vec<String>,
-    /// The players whose usercmds have the times of their arrivals at the server.
-    #[serde(skip)]
-    as_received: ReceivedUsercmds,
-    /// What the numbers of snapshots say.
-    #[serde(skip)]
-    numbers: SnapshotNumbers,
     /// A warning if the log is cut off and only its beginning is shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     warning: Option<String>,
@@ -90,7 +78,7 @@ struct LogInfo {
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let path = &args.file;
     match store::kind_of(path)? {
-        FileKind::Trace if output.is_typed("replay", args.replay) => Err(EngineError::replayed(path).into()),
+        FileKind::Trace if output.is_typed("replay") => Err(EngineError::replayed(path).into()),
         FileKind::Trace => show_trace(path, output),
         FileKind::Log | FileKind::Other => show_log(games, args, output),
     }
@@ -130,16 +118,12 @@ fn show_log(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
         keyframes,
         settings_changed: settings_changed(header),
         passed_over: games.passed_over(header),
-        foreign: is_foreign(header),
-        own: header.unknown.iter().filter(|kind| !kind.is_known_kind()).map(|kind| kind.name.clone()).collect(),
-        as_received: ReceivedUsercmds::of(header, &info),
-        numbers: SnapshotNumbers::of(header),
         info,
         warning,
     };
     let on_terminal = std::io::stdout().is_terminal();
     output.show(&shown, |page| {
-        print_log(page, &shown);
+        print_log(page, &shown, header);
         if on_terminal {
             page.append(round_trips(figures.round_trips_ms()));
         }
@@ -228,8 +212,10 @@ fn settings_changed(header: &SessionHeader) -> Vec<(String, String)> {
     header.settings.iter().filter(|pair| !usual.contains(pair)).cloned().collect()
 }
 
-fn print_log(page: &mut Page, shown: &LogInfo) {
+fn print_log(page: &mut Page, shown: &LogInfo, header: &SessionHeader) {
     let info = &shown.info;
+    let is_foreign = is_foreign(header);
+    let as_received = ReceivedUsercmds::of(header, info);
     page.heading(&shown.path);
     if let Some(warning) = &shown.warning {
         page.marked(2, UNSURE, warning);
@@ -241,7 +227,7 @@ fn print_log(page: &mut Page, shown: &LogInfo) {
     }
     let preset = info.preset.as_deref().unwrap_or("none");
     let changed: Vec<String> = shown.settings_changed.iter().map(|(key, value)| format!("{key}={value}")).collect();
-    let preset = if shown.foreign { String::new() } else { format!("preset {preset} ") };
+    let preset = if is_foreign { String::new() } else { format!("preset {preset} ") };
     let settings = format!("{preset}{}", changed.join(" "));
     page.pair("settings", if settings.is_empty() { "none" } else { &settings });
     let recorded = info.by_player.len();
@@ -254,8 +240,8 @@ fn print_log(page: &mut Page, shown: &LogInfo) {
     page.pair("duration", &format!("{}, {ticks}", duration(Micros(info.duration_us))));
     // Only the game knows which button fires.
     let firing = format!(", {} with the fire button held", count(info.usercmds_firing as u64));
-    let firing = if shown.foreign || info.usercmds_firing == 0 { "" } else { &firing };
-    let arrivals = match &shown.as_received {
+    let firing = if is_foreign || info.usercmds_firing == 0 { "" } else { &firing };
+    let arrivals = match &as_received {
         ReceivedUsercmds::None => String::new(),
         ReceivedUsercmds::All => ", with the times of their arrivals".to_owned(),
         ReceivedUsercmds::Some(players) => format!(", those of {players} with the times of their arrivals"),
@@ -284,7 +270,7 @@ fn print_log(page: &mut Page, shown: &LogInfo) {
         let gaps = counted(rest.len() as u64, "more gap");
         page.styled(UNSURE, &format!("  and {gaps}, {} together (--format json lists all)", duration(Micros(all))));
     }
-    let own = shown.own.iter().map(String::as_str).filter(|_| shown.foreign);
+    let own = header.unknown.iter().filter(|kind| is_foreign && !kind.is_known_kind()).map(|kind| kind.name.as_str());
     let known = [
         ("presence", "join and leave record"),
         ("predicted", "predicted shot"),
@@ -304,13 +290,12 @@ fn print_log(page: &mut Page, shown: &LogInfo) {
         page.pair("skipped", &shown.passed_over.join(", "));
     }
     page.heading("Connections");
-    print_connections(page, shown);
+    print_connections(page, info, SnapshotNumbers::of(header), &as_received);
 }
 
-fn print_connections(page: &mut Page, shown: &LogInfo) {
-    let info = &shown.info;
+fn print_connections(page: &mut Page, info: &SessionInfo, numbers: SnapshotNumbers, as_received: &ReceivedUsercmds) {
     const MOST_ROWS: usize = 8;
-    let missing = format!(">server\n{}", shown.numbers.missing());
+    let missing = format!(">server\n{}", numbers.missing());
     let (down, up) = ([">from\nsent", &missing, ">\nchoked"], [">to\nsent", ">server\nlost"]);
     let rtt = [">round\np5", ">trip,\np50", ">ms\np95", ">\np99"];
     let head = [&["", ">\nusercmds"][..], &down, &up, &rtt].concat();
@@ -333,7 +318,7 @@ fn print_connections(page: &mut Page, shown: &LogInfo) {
     let all = || row("all", info.usercmds, &info.packets, &info.packets_up, &info.rtt_ms);
     let all = (info.by_player.len() > 1).then(all);
     page.table(&head, info.by_player.iter().take(MOST_ROWS).map(of_player).chain(all));
-    let first = match shown.as_received {
+    let first = match as_received {
         ReceivedUsercmds::All => "the arrival of a usercmd",
         ReceivedUsercmds::None | ReceivedUsercmds::Some(_) => "making a usercmd",
     };
@@ -351,7 +336,7 @@ fn print_connections(page: &mut Page, shown: &LogInfo) {
             }
         }
     }
-    if shown.numbers == SnapshotNumbers::Replies {
+    if numbers == SnapshotNumbers::Replies {
         page.faint(2, "no reply: client packets without one, lost in either direction or answered");
         page.faint(2, "together with the next; a reply's number is that of the client packet");
     }

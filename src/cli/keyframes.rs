@@ -71,7 +71,7 @@ impl KeyframeArgs {
     /// Refuses keyframes that were asked for and that a session of this length, or a log that goes to a stream, cannot
     /// have.
     pub(super) fn check(&self, log: &Target, length: Micros, output: &Output) -> Result<(), CommandError> {
-        let Some(every) = self.keyframes.filter(|_| self.are_typed(output)) else { return Ok(()) };
+        let Some(every) = self.keyframes.filter(|_| output.is_typed("keyframes")) else { return Ok(()) };
         if log.is_stream() {
             return Err(CommandError::request(
                 "--keyframes needs a file, because the log is read again: give -o a file",
@@ -83,12 +83,6 @@ impl KeyframeArgs {
             }
             false => Ok(()),
         }
-    }
-
-    /// Whether keyframes are requested on the command line. Those of the config file are left out, like usual ones, where
-    /// the log cannot have any.
-    fn are_typed(&self, output: &Output) -> bool {
-        output.is_typed("keyframes", self.keyframes.is_some())
     }
 
     /// Gives a log that is finished and of such a length its keyframes, and says how many. Usual ones are left out where the
@@ -116,7 +110,8 @@ impl KeyframeArgs {
                 write(log.path(), &keyframes, &log.replaceable())?;
                 Ok(keyframes.len())
             }
-            Err(_) if !self.are_typed(output) => Ok(0),
+            // Keyframes of the config file are left out, like usual ones, where the log cannot have any.
+            Err(_) if !output.is_typed("keyframes") => Ok(0),
             Err(why) => Err(CommandError::file(log.path(), format!("recorded, but without keyframes: {why}"))),
         }
     }

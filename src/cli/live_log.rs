@@ -156,6 +156,9 @@ pub(super) struct HostedReport {
     players: usize,
     #[serde(flatten)]
     pub(super) kept: FinishedLog,
+    /// The number of keyframes in the log; `None` for one side of a session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) keyframes: Option<usize>,
 }
 
 impl<R> FinishedLog<R> {
@@ -200,6 +203,7 @@ impl HostedReport {
             map: header.map,
             players: header.players.len(),
             kept,
+            keyframes: None,
         }
     }
 

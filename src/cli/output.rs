@@ -8,7 +8,8 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use clap::{ArgMatches, Command};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Command};
 use hitreg_log::sorted::SortedMap;
 use serde::Serialize;
 
@@ -29,7 +30,7 @@ pub(super) enum OutputFormat {
 
 /// Standard output in one of the formats. Text is colored only on a terminal, and if NO_COLOR allows it.
 pub(super) struct Output {
-    format: OutputFormat,
+    pub(super) format: OutputFormat,
     out: Box<dyn Write + Send>,
     /// The files that the command may write.
     pub(super) files: Outputs,
@@ -41,39 +42,38 @@ impl Output {
         Output { format, out: Box::new(out), files }
     }
 
-    pub(super) fn format(&self) -> OutputFormat {
-        self.format
-    }
-
     /// Refuses an option that changes only the text, where the output is JSON. The config file may give either.
-    pub(super) fn check_text_option(&self, name: &str, is_given: bool) -> Result<(), CommandError> {
-        let by_default = |name| self.files.is_by_default(name);
-        if !is_given || self.format == OutputFormat::Text || by_default(name) || by_default("format") {
-            return Ok(());
+    pub(super) fn check_text_option(&self, name: &str) -> Result<(), CommandError> {
+        match self.is_typed(name) && self.is_json_typed() {
+            true => Err(CommandError::request(format!(
+                "--{name} has no effect with --format json, which prints everything: leave one out"
+            ))),
+            false => Ok(()),
         }
-        Err(CommandError::request(format!(
-            "--{name} has no effect with --format json, which prints everything: leave one out"
-        )))
     }
 
     /// Refuses `--format json` of a command that prints no result, but `what`. The config file may give it.
     pub(super) fn check_no_result(&self, what: &str) -> Result<(), CommandError> {
-        match self.format == OutputFormat::Json && !self.files.is_by_default("format") {
+        match self.is_json_typed() {
             true => Err(CommandError::request(format!("--format json has no effect on {what}"))),
             false => Ok(()),
         }
     }
 
+    fn is_json_typed(&self) -> bool {
+        self.format == OutputFormat::Json && !self.files.is_by_default("format")
+    }
+
     /// Whether an option was typed. An option from the config file applies where it can, and is ignored elsewhere.
-    pub(super) fn is_typed(&self, name: &str, is_given: bool) -> bool {
-        is_given && !self.files.is_by_default(name)
+    pub(super) fn is_typed(&self, name: &str) -> bool {
+        self.files.given.iter().any(|given| given == name) && !self.files.is_by_default(name)
     }
 
     /// Prints one result, and returns `Done`: `value` as JSON, or the page that `text` fills. Prints to stderr if a requested file goes to
     /// stdout.
     pub(super) fn show<T: Serialize>(&mut self, value: &T, text: impl FnOnce(&mut Page)) -> CommandResult {
         self.files.check_inputs()?;
-        if self.files.take_stdout() {
+        if self.files.take_stdout.load(Ordering::Relaxed) {
             self.out = Box::new(anstream::stderr());
         }
         match self.format {
@@ -127,6 +127,8 @@ pub(super) struct Outputs {
     watched: WatchedInputs,
     /// Whether `--force` was given, which also lets files of different sessions be compared.
     pub(super) force: bool,
+    /// The names of the options that were typed, or added by the config file.
+    given: Vec<String>,
     /// The names of the options that the config file added.
     defaults: Vec<String>,
     /// Whether an output goes to stdout, so that nothing else may be printed there.
@@ -136,15 +138,15 @@ pub(super) struct Outputs {
 impl Outputs {
     /// The outputs of the called command. Every path argument that is not an [`OutputPath`] is an input.
     pub(super) fn of(command: &Command, matches: &ArgMatches, force: bool, defaults: Vec<String>) -> Outputs {
-        let mut inputs = Vec::new();
-        add_inputs(command, matches, &mut inputs);
+        let (mut inputs, mut given) = (Vec::new(), Vec::new());
+        add_arguments(command, matches, &mut inputs, &mut given);
         // `verify` judges each log by itself, and `review` replaces logs.
         let watched = match matches.subcommand_name() {
             Some("verify" | "review") => WatchedInputs::default(),
             _ => WatchedInputs::of(&inputs),
         };
         let targets = Targets::new(inputs, force).watching(watched.clone());
-        Outputs { targets, watched, force, defaults, take_stdout: AtomicBool::new(false) }
+        Outputs { targets, watched, force, given, defaults, take_stdout: AtomicBool::new(false) }
     }
 
     /// Refuses to go on after a log or a trace that the command reads has changed.
@@ -173,11 +175,6 @@ impl Outputs {
     /// Returns the target for a recording that can be made again, and so may replace an earlier one.
     pub(super) fn target_made_again(&self, path: &OutputPath, kind: FileType) -> Result<Target, CommandError> {
         Ok(self.targets.replaceable_file(&path.0, kind)?)
-    }
-
-    /// Whether a requested file goes to stdout.
-    pub(super) fn take_stdout(&self) -> bool {
-        self.take_stdout.load(Ordering::Relaxed)
     }
 
     /// Returns a target for each log in a folder, named after the log. The folder is created.
@@ -230,8 +227,12 @@ pub(super) fn create_folder(folder: &OutputPath, inputs: &str) -> Result<(), Com
     Ok(store::create_folder(folder)?)
 }
 
-fn add_inputs(command: &Command, matches: &ArgMatches, inputs: &mut Vec<PathBuf>) {
+/// Adds the paths of inputs, and the names of given options.
+fn add_arguments(command: &Command, matches: &ArgMatches, inputs: &mut Vec<PathBuf>, given: &mut Vec<String>) {
     for argument in command.get_arguments() {
+        if let (Some(name), true) = (argument.get_long(), is_given(argument, matches)) {
+            given.push(name.to_owned());
+        }
         let kind = argument.get_value_parser().type_id();
         if (kind == TypeId::of::<PathBuf>() || kind == TypeId::of::<MapPath>())
             && let Ok(Some(values)) = matches.try_get_raw(argument.get_id().as_str())
@@ -242,8 +243,14 @@ fn add_inputs(command: &Command, matches: &ArgMatches, inputs: &mut Vec<PathBuf>
     if let Some((name, matches)) = matches.subcommand()
         && let Some(command) = command.find_subcommand(name)
     {
-        add_inputs(command, matches, inputs);
+        add_arguments(command, matches, inputs, given);
     }
+}
+
+/// Whether an argument is on the command line, to which the config file has added its options.
+pub(super) fn is_given(argument: &Arg, matches: &ArgMatches) -> bool {
+    let id = argument.get_id().as_str();
+    matches.try_contains_id(id).is_ok() && matches.value_source(id) == Some(ValueSource::CommandLine)
 }
 
 /// The size of a written file; unknown for a pipe or a device.

@@ -293,15 +293,6 @@ pub(super) struct LiveArgs {
     port: u16,
 }
 
-/// The result of a recording.
-#[derive(Serialize)]
-struct LiveRecordReport {
-    #[serde(flatten)]
-    hosted: HostedReport,
-    /// The number of keyframes in the log.
-    keyframes: usize,
-}
-
 pub(super) fn run_live(games: &Games, args: &LiveArgs, output: &mut Output) -> CommandResult {
     let target = output.files.target(&args.recording.output, FileType::Log)?;
     let scenario = args.scenario()?;
@@ -322,9 +313,9 @@ pub(super) fn run_live(games: &Games, args: &LiveArgs, output: &mut Output) -> C
             added => keyframes = added?,
         }
     }
-    let hosted = HostedReport::new(path, header, FinishedLog::new(path, span, &stop, ran?));
-    let report = LiveRecordReport { hosted, keyframes };
-    output.show(&report, |page| print_live(page, &report))
+    let mut hosted = HostedReport::new(path, header, FinishedLog::new(path, span, &stop, ran?));
+    hosted.keyframes = Some(keyframes);
+    output.show(&hosted, |page| print_live(page, &hosted))
 }
 
 impl LiveArgs {
@@ -340,7 +331,7 @@ impl LiveArgs {
     }
 }
 
-fn print_live(page: &mut Page, LiveRecordReport { hosted, keyframes }: &LiveRecordReport) {
+fn print_live(page: &mut Page, hosted: &HostedReport) {
     hosted.print(page);
     if let LiveReport { server: Some(server), clients: Some(clients) } = &hosted.kept.figures {
         let traffic = |sent: &TrafficCounts, received: u64| {
@@ -357,8 +348,8 @@ fn print_live(page: &mut Page, LiveRecordReport { hosted, keyframes }: &LiveReco
         }
     }
     page.pair("holds", &hosted.kept.holds());
-    if *keyframes > 0 {
-        page.pair("keyframes", &count(*keyframes as u64));
+    if let Some(keyframes @ 1..) = hosted.keyframes {
+        page.pair("keyframes", &count(keyframes as u64));
     }
 }
 
@@ -469,7 +460,7 @@ fn nobody(passed: &ProxyReport) -> String {
 impl ProxyArgs {
     fn options(&self, output: &Output) -> Result<ProxyOptions, CommandError> {
         let is_random = [self.jitter_ms, self.loss, self.reorder].into_iter().any(|amount| amount != 0.0);
-        if output.is_typed("seed", self.seed.is_some()) && !is_random {
+        if output.is_typed("seed") && !is_random {
             let what = "--seed has no effect without --jitter-ms, --loss or --reorder: add one, or leave it out";
             return Err(CommandError::request(what));
         }

@@ -215,9 +215,8 @@ impl Args {
     }
 
     /// The typed option that needs the server.
-    fn server_option(&self, output: &Output) -> Option<&'static str> {
-        let given = [("sizes", self.sizes), ("record", self.record.is_some())];
-        given.into_iter().find(|(name, is_given)| output.is_typed(name, *is_given)).map(|(name, _)| name)
+    fn server_option(output: &Output) -> Option<&'static str> {
+        ["sizes", "record"].into_iter().find(|name| output.is_typed(name))
     }
 
     /// Refuses an option that needs the server where only clients run: `--mode open`, or a log without a server.
@@ -251,10 +250,10 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     args.check_tables()?;
     args.what_if.check()?;
     let log = match &args.logs[..] {
-        [log] if !are_several(&args.logs) && !args.corpus.is_given() => log,
+        [log] if !are_several(&args.logs) && !args.corpus.takes_a_part() => log,
         _ => return run_corpus(games, args, output),
     };
-    args.check_open_loop(log, args.server_option(output))?;
+    args.check_open_loop(log, Args::server_option(output))?;
     let trace_to = output.files.target_if(&args.output, FileType::Trace)?;
     let record_to = output.files.target_if(&args.record, FileType::Log)?;
     let report = play(games, args, (log, true), trace_to.as_ref(), record_to.as_ref())?;
@@ -358,8 +357,8 @@ fn play(
         is_open_ended: goes_on,
         digest,
         settings_changed: changed,
-        what_if: args.what_if.question().name(),
-        what_if_means: args.what_if.question().meaning(),
+        what_if: args.what_if.what_if.name(),
+        what_if_means: args.what_if.what_if.meaning(),
         passed_over: games.passed_over(&log.header),
         hashes: HashReport {
             compared: ran.hashes_compared,
@@ -477,8 +476,8 @@ fn run_corpus(games: &Games, args: &Args, output: &mut Output) -> CommandResult 
     };
     let traces = targets(&args.output, "hittrace", FileType::Trace)?;
     let records = targets(&args.record, "hitlog", FileType::Log)?;
-    let format = output.format();
-    let needs_server = args.server_option(output);
+    let format = output.format;
+    let needs_server = Args::server_option(output);
     let of = |targets: &Option<Vec<Target>>, number: usize| targets.as_ref().map(|targets| targets[number].clone());
     let replayed = EachLog::run("replaying", &corpus, args.workers.threads(), &|number, log| {
         args.check_open_loop(log, needs_server)?;

@@ -31,7 +31,7 @@ pub(super) struct WhatIfArgs {
         hide_possible_values = true,
         default_value = "replay"
     )]
-    what_if: WhatIf,
+    pub(super) what_if: WhatIf,
     /// Closed loop runs server and clients; open loop runs only clients, on the recorded snapshots
     #[arg(long, value_enum, value_name = "closed|open", hide_possible_values = true)]
     mode: Option<LoopMode>,
@@ -109,11 +109,6 @@ impl WhatIfArgs {
     /// Whether only the clients run, as requested.
     pub(super) fn is_open(&self) -> bool {
         matches!(self.mode, Some(LoopMode::Open))
-    }
-
-    /// How changed settings are applied.
-    pub(super) fn question(&self) -> WhatIf {
-        self.what_if
     }
 }
 
@@ -248,7 +243,7 @@ impl SideReplayArgs {
 pub(super) struct CompareArgs {
     /// Compare only this aspect: any, state, hits, corrections, views or network
     #[arg(long, value_name = "WHAT", value_parser = scope(), hide_possible_values = true, default_value = "any")]
-    on: DiffScope,
+    pub(super) on: DiffScope,
     /// Treat two numbers of a column as equal if they differ by at most NUMBER; repeatable
     #[arg(long, value_name = "COLUMN=NUMBER")]
     tolerance: Vec<Tolerance>,
@@ -281,16 +276,11 @@ impl CompareArgs {
         format!("its {what}{beyond}")
     }
 
-    /// The value of `--on`.
-    pub(super) fn on_name(&self) -> &'static str {
-        self.on.name()
-    }
-
     /// These options, as on the command line.
     pub(super) fn typed_words(&self) -> Vec<String> {
         let mut words = Vec::new();
         if self.on != DiffScope::Any {
-            words.extend(["--on".to_owned(), self.on_name().to_owned()]);
+            words.extend(["--on".to_owned(), self.on.name().to_owned()]);
         }
         for Tolerance { column, within } in &self.tolerance {
             words.extend(["--tolerance".to_owned(), format!("{column}={within}")]);

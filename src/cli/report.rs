@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::builds::BuildArgs;
+use super::builds::{BuildArgs, check_build_options};
 use super::progress::Progress;
 use super::replay_args::{PartArgs, SideArgs};
 use super::trouble::{engine_with_notes, hole, note_gaps};
@@ -73,17 +73,10 @@ struct PageContext<'a> {
     notes: Vec<String>,
 }
 
-/// What the single side of a page shows.
-struct SingleSide<'a> {
-    trace: SideTrace,
-    rejudged: SideRejudgement,
-    context: PageContext<'a>,
-}
-
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let target = output.files.target(&args.output, FileType::Page)?;
     let sides = args.sides.sides(output.files.force)?;
-    args.running.check(sides.run_builds(), output)?;
+    check_build_options(sides.run_builds(), output)?;
     let is_part = !args.part.is_whole();
     if is_part && !sides.is_single() {
         let what =
@@ -93,7 +86,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     let engine = engine_with_notes(games);
     let (names, traces, rejudged, context, difference) = match sides.is_single() {
         true => {
-            let SingleSide { trace, rejudged, context } = single(&engine, args, &sides.first)?;
+            let (trace, rejudged, context) = single(&engine, args, &sides.first)?;
             (vec![sides.first.display().to_string()], vec![trace], vec![rejudged], context, None)
         }
         false => {
@@ -148,15 +141,18 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
 }
 
 /// What a page of a trace, or of the replay of a log, shows.
-fn single<'a>(engine: &Engine<'_>, args: &Args, path: &'a Path) -> Result<SingleSide<'a>, CommandError> {
+fn single<'a>(
+    engine: &Engine<'_>,
+    args: &Args,
+    path: &'a Path,
+) -> Result<(SideTrace, SideRejudgement, PageContext<'a>), CommandError> {
     if store::kind_of(path)? == FileKind::Trace {
         if !args.part.is_whole() {
             let what = "a page shows a whole trace. To show a part, give the log, or replay the part into a trace: hitreg \
                         replay LOG --from TIME --to TIME -o TRACE";
             return Err(CommandError::file(path, what));
         }
-        let trace = SideTrace::File(TraceFile::open(path)?, None);
-        return Ok(SingleSide { trace, rejudged: Ok(Vec::new()), context: PageContext::none() });
+        return Ok((SideTrace::File(TraceFile::open(path)?, None), Ok(Vec::new()), PageContext::none()));
     }
     let part = args.part.of(|tick| Ok(engine.time_of(path, tick)?))?.unwrap_or(Part::WHOLE);
     let records = LogRecords::open(path, part)?;
@@ -172,7 +168,7 @@ fn single<'a>(engine: &Engine<'_>, args: &Args, path: &'a Path) -> Result<Single
             (trace, rejudged)
         }
     };
-    Ok(SingleSide { trace, rejudged, context: PageContext::of(engine, records, game.err())? })
+    Ok((trace, rejudged, PageContext::of(engine, records, game.err())?))
 }
 
 /// What both sides of a comparison have in common. The packets belong to the recorded session, so they are used only if

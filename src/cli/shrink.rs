@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::builds::TimeLimitArgs;
+use super::builds::{TimeLimitArgs, check_build_options};
 use super::figures::{count, counted, duration};
 use super::output::FileSize;
 use super::page::Page;
@@ -89,7 +89,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
         let what = "the problem is not defined: add --while CMD, or a second side with --b BUILD, --b-set KEY=VALUE or --b-preset NAME";
         return Err(CommandError::request(what));
     }
-    args.limit.check(args.condition.is_some() || args.build.is_some() || ways.run_builds(), output)?;
+    check_build_options(args.condition.is_some() || args.build.is_some() || ways.run_builds(), output)?;
     let target = output.files.target(&args.output, FileType::Log)?;
     let game = games.of(&log.session);
     let of_a_side = || if game.is_err() { ways.a.build.clone().or(ways.b.build.clone()) } else { None };
@@ -117,10 +117,8 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
             let what = "an imported recording cannot be shrunk, because it has no server to record the rest again";
             return Err(CommandError::file(&args.log, what));
         }
-        Err(error @ (ShrinkError::NotShown | ShrinkError::NotReproduced | ShrinkError::Replay(_))) => {
-            return Err(CommandError::file(&args.log, error));
-        }
         Err(ShrinkError::Property(error)) => return Err(error.into()),
+        Err(error) => return Err(CommandError::file(&args.log, error)),
     };
     store::save_log(&target, &shrunk.session, LogOptions::whole())?;
     let report = ShrinkReport {

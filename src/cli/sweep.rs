@@ -128,7 +128,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     if let Some(seeds) = args.seeds {
         if args.what_if == WhatIf::Rerecord {
             plan = plan.with_seeds(seeds).map_err(CommandError::request)?;
-        } else if output.is_typed("seeds", true) {
+        } else if output.is_typed("seeds") {
             return Err(CommandError::request(
                 "--seeds applies only to --what-if rerecord: add it, or leave out --seeds",
             ));

@@ -1,7 +1,7 @@
 //! `hitreg verify` and `hitreg review`: check that a build still replays each log as recorded and as accepted.
 
 use std::io::{BufRead, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
@@ -119,15 +119,15 @@ struct VerifyReport {
 const LISTED_LOGS: usize = 20;
 
 pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output) -> CommandResult {
-    output.check_text_option("quiet", args.quiet)?;
-    output.check_text_option("verbose", args.verbose)?;
+    output.check_text_option("quiet")?;
+    output.check_text_option("verbose")?;
     let junit = output.files.target_if(&args.junit, FileType::Junit)?;
     let keep = match (args.accept, args.propose, args.rerecord) {
         (true, _, rerecord) => GoldenUpdate::Accept { rerecord },
         (false, true, rerecord) => GoldenUpdate::Propose { rerecord },
         (false, false, false) => GoldenUpdate::Nothing,
         // A default from the config file applies where a golden is written.
-        (false, false, true) if !output.is_typed("rerecord", true) => GoldenUpdate::Nothing,
+        (false, false, true) if !output.is_typed("rerecord") => GoldenUpdate::Nothing,
         (false, false, true) => {
             let what = "--rerecord needs --accept, which writes log and golden, or --propose";
             return Err(CommandError::request(what));
@@ -158,7 +158,6 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
         whole: args.whole,
         clock: &|| watch.elapsed_s(),
     };
-    let style = Verbosity { quiet: args.quiet, verbose: args.verbose, program, build: args.build.as_deref() };
     let about = LogRow {
         command: "verify".to_owned(),
         build: name,
@@ -166,8 +165,9 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
         options: args.options(),
         ..LogRow::default()
     };
-    let next =
-        |report: &LogReport| next_commands(report, &style).into_iter().next().map_or(String::new(), |(_, next)| next);
+    let next = |report: &LogReport| {
+        next_commands(report, args, program).into_iter().next().map_or(String::new(), |(_, next)| next)
+    };
     let engine = Engine { runner, ..engine_with_notes(games) };
     let judge = VerifiedCorpus::new(&verify, &engine, &corpus.logs, (about, digest.is_some()), &next)?;
     let run = CorpusRun { threads: args.workers.threads(), results, stop: &stop };
@@ -184,7 +184,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     if let Some(target) = &junit {
         write_report(target, &report.logs, &report.orphans, &report.summary)?;
     }
-    let has_page = report.logs.len() > LISTED_LOGS || args.results.is_given() || args.corpus.takes_a_part();
+    let has_page = report.logs.len() > LISTED_LOGS || args.results.ask_for_page() || args.corpus.takes_a_part();
     let of_logs = match worst {
         LogVerdict::Same | LogVerdict::Accepted => CommandOutcome::Done,
         LogVerdict::Differs => CommandOutcome::Differs,
@@ -195,7 +195,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     let rank = [CommandOutcome::Trouble, CommandOutcome::Differs, CommandOutcome::Untestable];
     let outcome = rank.into_iter().find(|outcome| outcomes.contains(outcome)).unwrap_or(CommandOutcome::Done);
     let has_passed = outcome == CommandOutcome::Done;
-    output.show(&report, |page| print_results(page, &report, &style, (has_page, has_passed)))?;
+    output.show(&report, |page| print_results(page, &report, (args, program), (has_page, has_passed)))?;
     Ok(outcome)
 }
 
@@ -274,36 +274,31 @@ fn junit_status(log: &LogReport) -> TestCaseStatus {
     status
 }
 
-/// The level of detail.
-struct Verbosity<'a> {
-    quiet: bool,
-    verbose: bool,
-    /// The command line name of this program.
-    program: &'a str,
-    /// The build that replayed the logs; `None` for this build.
-    build: Option<&'a Path>,
-}
-
 /// The problem of a golden without a log.
 const ORPHAN: &str = "this golden has no log beside it: delete it, or restore the log";
 
 /// Prints the logs, and then the page of the corpus, or only its first line. A quiet run prints it only if something failed.
-fn print_results(page: &mut Page, report: &VerifyReport, style: &Verbosity<'_>, (has_page, has_passed): (bool, bool)) {
+fn print_results(
+    page: &mut Page,
+    report: &VerifyReport,
+    (args, program): (&Args, &str),
+    (has_page, has_passed): (bool, bool),
+) {
     let mut logs: Vec<&LogReport> = report.logs.iter().collect();
     logs.sort_by_key(|log| log.verdict);
-    let is_long = style.verbose || logs.len() == 1;
+    let is_long = args.verbose || logs.len() == 1;
     for log in logs {
         match log.verdict {
-            LogVerdict::Same if style.quiet || has_page && !style.verbose => {}
+            LogVerdict::Same if args.quiet || has_page && !args.verbose => {}
             LogVerdict::Same if !is_long => print_line(page, log),
-            _ => print_log(page, log, style),
+            _ => print_log(page, log, args, program),
         }
     }
     for golden in &report.orphans {
         page.parts(vec![TextSpan::styled(UNSURE, "orphan     "), golden.display().to_string().into()]);
         page.paragraph(11, ORPHAN);
     }
-    if !style.quiet || !has_passed {
+    if !args.quiet || !has_passed {
         page.blank();
         match has_page {
             true => page.append(corpus_page(&report.summary)),
@@ -336,7 +331,7 @@ fn print_line(page: &mut Page, log: &LogReport) {
     page.parts(parts);
 }
 
-fn print_log(page: &mut Page, log: &LogReport, style: &Verbosity<'_>) {
+fn print_log(page: &mut Page, log: &LogReport, args: &Args, program: &str) {
     page.parts(head_of(log));
     if log.digest.is_some() || log.legs.is_some() {
         page.paragraph(11, &exercised(&log.exercised));
@@ -348,7 +343,7 @@ fn print_log(page: &mut Page, log: &LogReport, style: &Verbosity<'_>) {
     if let Some(difference) = &log.difference {
         page.text_diff(difference, MOST_LINES, "in --format json");
     }
-    for (label, next) in next_commands(log, style) {
+    for (label, next) in next_commands(log, args, program) {
         page.parts(vec![TextSpan::styled(FAINT, format!("           {label}: ")), next.into()]);
     }
 }
@@ -389,19 +384,20 @@ fn compared(log: &LogReport) -> String {
 pub(super) const MOST_LINES: usize = 30;
 
 /// The commands to run next, in order, each with its label.
-fn next_commands(log: &LogReport, style: &Verbosity<'_>) -> Vec<(&'static str, String)> {
+fn next_commands(log: &LogReport, args: &Args, program: &str) -> Vec<(&'static str, String)> {
     if log.is_one_sided {
         return Vec::new();
     }
-    if let (Some(VerdictReason::NotReplayed), Some(build)) = (log.why, style.build) {
+    if let (Some(VerdictReason::NotReplayed), Some(build)) = (log.why, args.build.as_deref()) {
         return vec![("next", format!("{} replay {} -o test.hittrace", shell_path(build), shell_path(&log.path)))];
     }
     let Some(why) = log.why.filter(|why| log.verdict == LogVerdict::Differs || *why == VerdictReason::NeedsGolden)
     else {
         return Vec::new();
     };
-    let (program, path) = (style.program, shell_path(&log.path));
-    let with = |option: &str| style.build.map_or(String::new(), |build| format!(" {option} {}", shell_path(build)));
+    let path = shell_path(&log.path);
+    let with =
+        |option: &str| args.build.as_deref().map_or(String::new(), |build| format!(" {option} {}", shell_path(build)));
     let accept = |label| (label, format!("{program} verify {path}{} --accept", with("--build")));
     const INTENDED: &str = "if intended";
     match why {
@@ -413,7 +409,7 @@ fn next_commands(log: &LogReport, style: &Verbosity<'_>) -> Vec<(&'static str, S
         // shot, a comparison of the log with its replay would find nothing: the states are as recorded.
         VerdictReason::Golden => {
             let shot = log.difference.as_ref().and_then(changed_shot);
-            let look = match (shot, style.build) {
+            let look = match (shot, args.build.as_deref()) {
                 (Some(shot), None) => ("why", format!("{program} why {path} {shot}")),
                 (None, None) => ("to review", format!("{program} verify {path} --propose")),
                 (_, Some(_)) => ("why", format!("{program} diff {path}{}", with("--b"))),
@@ -500,7 +496,7 @@ struct ReviewedProposal {
 }
 
 pub(super) fn run_review(args: &ReviewArgs, output: &mut Output) -> CommandResult {
-    let asks = !args.accept && !args.reject && output.format() == OutputFormat::Text && std::io::stdin().is_terminal();
+    let asks = !args.accept && !args.reject && output.format == OutputFormat::Text && std::io::stdin().is_terminal();
     let mut reviewed = Vec::new();
     let mut leaves_the_rest = false;
     let is_chosen =

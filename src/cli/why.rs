@@ -219,7 +219,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
         game: &trace.header.game,
         mode: &trace.header.mode,
         settings_changed: &changed,
-        what_if: args.what_if.question().name(),
+        what_if: args.what_if.what_if.name(),
         answer: why_answer(&why, settings),
         why: &why,
         usercmds_as_received: why.players().first().is_some_and(|player| are_usercmds_as_received(settings, *player)),
@@ -229,7 +229,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     output.show(&report, |page| {
         if !changed.is_empty() {
             page.pair("settings", &changed.join(" "));
-            page.pair("what-if", &format!("{}. {}.", report.what_if, args.what_if.question().meaning()));
+            page.pair("what-if", &format!("{}. {}.", report.what_if, args.what_if.what_if.meaning()));
             page.blank();
         }
         if let Some(names) = trace.header.session.as_ref().and_then(|session| session.names_of(why.players())) {
