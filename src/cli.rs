@@ -161,18 +161,21 @@ Exit codes: 0 done, or same; 1 something differs; 125 cannot be judged;
 #[derive(Subcommand)]
 enum CliCommand {
     Quickstart(quickstart::Args),
-    Record(record::Args),
+    #[command(subcommand)]
+    Record(record::RecordCommand),
     Serve(udp_session::ServeArgs),
     Join(udp_session::JoinArgs),
     Merge(merge::Args),
-    Import(import::Args),
+    #[command(subcommand)]
+    Import(import::ImportFormat),
     Info(info::Args),
     Replay(replay::Args),
     Verify(verify::Args),
     Review(verify::ReviewArgs),
     Summary(summary::Args),
     Diff(Box<diff::Args>),
-    Bisect(bisect::Args),
+    #[command(subcommand)]
+    Bisect(bisect::BisectCommand),
     Shrink(Box<shrink::Args>),
     Check(builds::Args),
     Sweep(sweep::Args),

@@ -30,21 +30,15 @@ use crate::units::{CommandSeq, EntityId, PlayerId};
 ///
 /// Each subcommand exits with 0 if it finds nothing, 1 if it finds the divergence, 125 if it cannot judge, and 128 on
 /// trouble. So each can be the command of `git bisect run`.
-#[derive(clap::Args)]
-pub(super) struct Args {
-    #[command(subcommand)]
-    what: BisectCommand,
-}
-
 #[derive(clap::Subcommand)]
-enum BisectCommand {
+pub(super) enum BisectCommand {
     Ticks(Box<TicksArgs>),
     Builds(BuildsArgs),
     Git(GitArgs),
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
-    match &args.what {
+pub(super) fn run(games: &Games, command: &BisectCommand, output: &mut Output) -> CommandResult {
+    match command {
         BisectCommand::Ticks(args) => run_ticks(games, args, output),
         BisectCommand::Builds(args) => run_builds(games, args, output),
         BisectCommand::Git(args) => run_git(games, args, output),
@@ -66,7 +60,7 @@ Examples:
 With git bisect:
   git bisect run sh -c 'make || exit 125
       hitreg bisect ticks match.hitlog --b ./game'")]
-struct TicksArgs {
+pub(super) struct TicksArgs {
     #[command(flatten)]
     sides: SideArgs,
     #[command(flatten)]
@@ -104,7 +98,7 @@ Examples:
   hitreg bisect builds match.hitlog build-01 build-02 build-03 build-04
   hitreg bisect builds match.hitlog --on hits $(ls -tr builds/*)
   hitreg bisect builds match.hitlog builds/* --while '{build} verify {}'")]
-struct BuildsArgs {
+pub(super) struct BuildsArgs {
     /// The log
     #[arg(value_name = "LOG")]
     log: PathBuf,
@@ -153,7 +147,7 @@ Examples:
   hitreg bisect git match.hitlog v1.0.. --build-cmd make --artifact game \\
       --while '{build} verify {}'"
 )]
-struct GitArgs {
+pub(super) struct GitArgs {
     /// The log
     #[arg(value_name = "LOG")]
     log: PathBuf,

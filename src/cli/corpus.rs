@@ -202,7 +202,8 @@ impl CorpusBar {
         use std::sync::atomic::Ordering;
         let more = u64::from(is_counted);
         let all = self.counted.fetch_add(more, Ordering::Relaxed) + more;
-        self.bar.one_log_done(&format!("{all} {word}"));
+        self.bar.step(format!("{all} {word}"));
+        self.bar.one_done();
     }
 }
 

@@ -457,10 +457,7 @@ impl ReplayedTables {
         let tables = if tables == TableSet::NONE { TableSet::ALL } else { tables };
         let options = ReplayOptions { network: true, tables, ..options };
         note_hole(export.file, log.survey.first_hole());
-        let progress = match export.alone {
-            true => Progress::of_session("replaying", log.survey.duration()),
-            false => Progress::hidden(),
-        };
+        let progress = Progress::of_replay(log.survey.duration(), export.alone);
         let folder = store::temporary_folder()?;
         let target = folder.file(ReplayedTables::NAME);
         let shapes = write_replayed(&target, TraceLayout::Raw, |encoded, write| {

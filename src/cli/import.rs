@@ -20,21 +20,15 @@ use crate::store::{self, FileType, Target};
 use crate::units::Micros;
 
 /// Convert a recording of a real game to a log
-#[derive(clap::Args)]
-pub(super) struct Args {
-    #[command(subcommand)]
-    format: ImportFormat,
-}
-
 #[derive(clap::Subcommand)]
-enum ImportFormat {
+pub(super) enum ImportFormat {
     Qwd(QwdArgs),
     Quake3Udp(UdpArgs),
     Quake3Demo(DemoArgs),
 }
 
-pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
-    match &args.format {
+pub(super) fn run(command: &ImportFormat, output: &mut Output) -> CommandResult {
+    match command {
         ImportFormat::Qwd(args) => run_qwd(args, output),
         ImportFormat::Quake3Udp(args) => run_udp(args, output),
         ImportFormat::Quake3Demo(args) => run_demo(args, output),
@@ -61,7 +55,7 @@ Examples:
   hitreg import quake3-udp duel.trace.zst -o duel.hitlog
   hitreg import quake3-udp duel.trace.zst --map pak1-maps.pk3 -o duel.hitlog && hitreg replay duel.hitlog
   hitreg import quake3-udp duel.trace.zst --server-log server.log -o duel.hitlog")]
-struct UdpArgs {
+pub(super) struct UdpArgs {
     /// The capture, plain or compressed with zstd
     #[arg(value_name = "CAPTURE")]
     capture: PathBuf,
@@ -88,7 +82,7 @@ struct UdpArgs {
 #[command(after_long_help = "\
 Examples:
   hitreg import quake3-demo match.dm_71 -o match.hitlog && hitreg replay match.hitlog")]
-struct DemoArgs {
+pub(super) struct DemoArgs {
     /// The demo
     #[arg(value_name = "DEMO")]
     demo: PathBuf,
@@ -241,7 +235,7 @@ Examples:
   hitreg import qwd match.qwd.xz --map dm3.bsp.gz -o match.hitlog
   hitreg import qwd demos --maps id1/maps -o logs
   hitreg info match.hitlog && hitreg replay match.hitlog")]
-struct QwdArgs {
+pub(super) struct QwdArgs {
     /// Demos, or folders to search for .qwd and .mvd files (also .xz and .gz)
     #[arg(value_name = "DEMO", required = true)]
     demos: Vec<PathBuf>,

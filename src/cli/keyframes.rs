@@ -124,18 +124,18 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     let log = engine.survey(&args.log)?;
     let keyframes = made(&engine, &log, args.every)?.map_err(|why| cannot(&why))?;
     write(&args.log, &keyframes, &target)?;
-    let (before, after) = (FileSize::of(&args.log).known(), FileSize::of(&args.output));
+    let (before, after) = (FileSize::of(&args.log).0, FileSize::of(&args.output));
     let report = KeyframesReport {
         path: args.log.display().to_string(),
         output: args.output.display().to_string(),
         keyframes: keyframes.len(),
         size_bytes: after,
-        more_bytes: after.known().zip(before).map(|(after, before)| after.saturating_sub(before)),
+        more_bytes: after.0.zip(before).map(|(after, before)| after.saturating_sub(before)),
     };
     output.show(&report, |page| {
         page.heading(&report.path);
         page.pair("keyframes", &counted(report.keyframes as u64, "keyframe"));
-        let more = report.more_bytes.zip(report.size_bytes.known());
+        let more = report.more_bytes.zip(report.size_bytes.0);
         let more = more.map_or(String::new(), |(more, size)| format!(", {} more", share(more, size)));
         page.pair("written to", &format!("{} ({}{more})", report.output, report.size_bytes));
     })

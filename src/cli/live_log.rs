@@ -167,7 +167,7 @@ impl<R> FinishedLog<R> {
         FinishedLog {
             duration_us: span.map_or(0, |(first, last)| (last - first).0),
             interrupted: stop.load(Ordering::Relaxed),
-            size_bytes: FileSize::of(path).known().unwrap_or_default(),
+            size_bytes: FileSize::of(path).0.unwrap_or_default(),
             figures,
         }
     }

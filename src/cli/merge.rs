@@ -10,7 +10,7 @@ use super::page::{Page, UNSURE};
 use super::trouble::engine_with_notes;
 use super::{CommandError, CommandResult, Output, OutputPath};
 use crate::engine::{EngineError, Games, MergedLog};
-use crate::merge::{AlignedClient, MergeError};
+use crate::merge::AlignedClient;
 use crate::store::FileType;
 use crate::units::Micros;
 
@@ -84,18 +84,14 @@ struct EarlyEnd {
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let target = output.files.target(&args.output, FileType::Log)?;
     let merged = engine_with_notes(games).merge(&args.logs, &target).map_err(|error| match error {
-        EngineError::Merge(error) => trouble(args, error),
+        EngineError::Merge(error) => match error.log().and_then(|log| args.logs.get(log)) {
+            Some(path) => CommandError::file(path, error),
+            None => CommandError::request(error),
+        },
         error => error.into(),
     })?;
     let report = MergeReport::new(args, merged);
     output.show(&report, |page| report.print(page))
-}
-
-fn trouble(args: &Args, error: MergeError) -> CommandError {
-    match error.log().and_then(|log| args.logs.get(log)) {
-        Some(path) => CommandError::file(path, error),
-        None => CommandError::Request(error.to_string()),
-    }
 }
 
 impl MergeReport {

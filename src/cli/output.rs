@@ -256,17 +256,12 @@ pub(super) fn is_given(argument: &Arg, matches: &ArgMatches) -> bool {
 /// The size of a written file; unknown for a pipe or a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
-pub(super) struct FileSize(Option<u64>);
+pub(super) struct FileSize(pub(super) Option<u64>);
 
 impl FileSize {
     /// The size of the file at this path.
     pub(super) fn of(path: &Path) -> FileSize {
         FileSize(std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|meta| meta.len()))
-    }
-
-    /// The size in bytes; `None` if it is unknown.
-    pub(super) fn known(self) -> Option<u64> {
-        self.0
     }
 
     /// The size as text, such as `58.3 kB (11.4 bytes per usercmd)`.

@@ -21,9 +21,12 @@ impl Progress {
         progress
     }
 
-    /// No bar, for a job beside others.
-    pub(super) fn hidden() -> Progress {
-        Progress { bar: ProgressBar::hidden() }
+    /// A bar for a replay that covers `length` of session time. It is hidden if others run beside it.
+    pub(super) fn of_replay(length: Micros, is_alone: bool) -> Progress {
+        match is_alone {
+            true => Progress::of_session("replaying", length),
+            false => Progress { bar: ProgressBar::hidden() },
+        }
     }
 
     /// A bar for a number of items.
@@ -99,12 +102,6 @@ impl Progress {
     pub(super) fn done(&self, done: u64, of: u64) {
         self.bar.set_length(of);
         self.bar.set_position(done);
-    }
-
-    /// Counts one more finished log, with a message such as the number of those that differ.
-    pub(super) fn one_log_done(&self, message: &str) {
-        self.bar.set_message(message.to_owned());
-        self.bar.inc(1);
     }
 
     /// Counts one more finished item.

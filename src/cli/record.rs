@@ -13,7 +13,7 @@ use super::output::FileSize;
 use super::page::{Page, UNSURE};
 use super::process::stop_on_signal;
 use super::progress::{Progress, Stopwatch};
-use super::session_args::{LinkArgs, SessionArgs, parse_number_of_seconds, parse_share};
+use super::session_args::{LinkArgs, PacketFaultArgs, SessionArgs, parse_number_of_seconds, parse_share};
 use super::{CommandError, CommandResult, Output, OutputPath, keyframes};
 use crate::engine::{EngineError, Games, ReadySession};
 use crate::link::{Jitter, LinkModel, Loss};
@@ -29,14 +29,8 @@ use crate::store::{self, FileType, Recording, Target};
 use crate::units::{Micros, Seed};
 
 /// Record a session into a log
-#[derive(clap::Args)]
-pub(super) struct Args {
-    #[command(subcommand)]
-    source: RecordCommand,
-}
-
 #[derive(clap::Subcommand)]
-enum RecordCommand {
+pub(super) enum RecordCommand {
     Synth(SynthArgs),
     Live(LiveArgs),
     Proxy(ProxyArgs),
@@ -106,8 +100,8 @@ pub(super) struct RecordReport {
     real_time_factor: f64,
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
-    let args = match &args.source {
+pub(super) fn run(games: &Games, command: &RecordCommand, output: &mut Output) -> CommandResult {
+    let args = match command {
         RecordCommand::Synth(args) => &args.recording,
         RecordCommand::Live(args) => return run_live(games, args, output),
         RecordCommand::Proxy(args) => return run_proxy(args, output),
@@ -282,12 +276,8 @@ Examples:
 pub(super) struct LiveArgs {
     #[command(flatten)]
     recording: RecordingArgs,
-    /// Share of packets delayed by 20 ms, so that later ones overtake them [default: 0]
-    #[arg(long, value_name = "SHARE", value_parser = parse_share)]
-    reorder: Option<f64>,
-    /// Share of packets that arrive twice [default: 0]
-    #[arg(long, value_name = "SHARE", value_parser = parse_share)]
-    duplicate: Option<f64>,
+    #[command(flatten)]
+    faults: PacketFaultArgs,
     /// The server's UDP port on 127.0.0.1; 0 picks a free port
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     port: u16,
@@ -321,11 +311,7 @@ pub(super) fn run_live(games: &Games, args: &LiveArgs, output: &mut Output) -> C
 impl LiveArgs {
     fn scenario(&self) -> Result<Scenario, CommandError> {
         let mut scenario = self.recording.scenario()?;
-        scenario.change_links(|link| LinkModel {
-            reorder: self.reorder.unwrap_or(link.reorder),
-            duplicate: self.duplicate.unwrap_or(link.duplicate),
-            ..link
-        });
+        scenario.change_links(|link| self.faults.impaired(link));
         scenario.check()?;
         Ok(scenario)
     }

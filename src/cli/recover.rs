@@ -10,7 +10,7 @@ use super::page::{BAD, GOOD, Page, UNSURE};
 use super::trouble::note_passed_over;
 use super::{CommandError, CommandResult, Output, OutputPath};
 use crate::info::SessionInfo;
-use crate::log::{Damage, LogError, LogReader, WriterOptions};
+use crate::log::{DamagedPart, LogError, LogReader, WriterOptions};
 use crate::store::shown::shell_path;
 use crate::store::{self, FileType, UnfinishedRecording};
 use crate::units::Micros;
@@ -80,6 +80,12 @@ pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
         Some(_) | None => false,
     };
     let info = SessionInfo::of(&session);
+    let lost = |hole: &DamagedPart| LostReport {
+        offset: hole.offset,
+        bytes: hole.bytes,
+        chunks: hole.chunks,
+        what: hole.what.clone(),
+    };
     let report = RecoverReport {
         path: args.log.display().to_string(),
         output: path.display().to_string(),
@@ -88,7 +94,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
         chunks: damage.chunks,
         keyframes_left_out: damage.keyframes,
         cut_off: damage.torn.map(|torn| CutReport { offset: torn.at_offset, bytes: torn.lost_bytes }),
-        lost: lost(&damage),
+        lost: damage.holes.iter().map(lost).collect(),
         duration_us: info.duration_us,
         ticks: info.ticks,
         usercmds: info.usercmds,
@@ -117,11 +123,6 @@ fn destination(args: &Args) -> Result<(OutputPath, Option<UnfinishedRecording>),
     let is_its_own = name.is_some_and(|name| std::path::absolute(&*path).ok() == std::path::absolute(name).ok());
     let unfinished = if is_its_own { Some(UnfinishedRecording::take(&args.log)?) } else { None };
     Ok((path, unfinished))
-}
-
-fn lost(damage: &Damage) -> Vec<LostReport> {
-    let holes = damage.holes.iter();
-    holes.map(|h| LostReport { offset: h.offset, bytes: h.bytes, chunks: h.chunks, what: h.what.clone() }).collect()
 }
 
 fn print(page: &mut Page, report: &RecoverReport) {

@@ -314,10 +314,7 @@ fn play(
         ));
     }
     let game = games.of_header(&log.header).map_err(|error| CommandError::file(path, error))?;
-    let progress = match alone {
-        true => Progress::of_session("replaying", log.survey.duration()),
-        false => Progress::hidden(),
-    };
+    let progress = Progress::of_replay(log.survey.duration(), alone);
     let watch = Stopwatch::start();
     let attempt = |encoded: bool, to: &mut dyn FnMut(&TraceHeader, Table)| {
         let options = (&options, encoded);

@@ -79,6 +79,17 @@ pub(super) struct LinkArgs {
     loss: Option<f64>,
 }
 
+/// What links do to single packets, besides losing them.
+#[derive(clap::Args)]
+pub(super) struct PacketFaultArgs {
+    /// Share of packets delayed by 20 ms, so that later ones overtake them [default: 0]
+    #[arg(long, value_name = "SHARE", value_parser = parse_share)]
+    reorder: Option<f64>,
+    /// Share of packets that arrive twice [default: 0]
+    #[arg(long, value_name = "SHARE", value_parser = parse_share)]
+    duplicate: Option<f64>,
+}
+
 impl SessionArgs {
     /// Prepares the session.
     pub(super) fn set_up(&self, games: &Games, scenario: &Scenario) -> Result<Box<dyn ReadySession>, CommandError> {
@@ -159,12 +170,33 @@ impl GameArgs {
 }
 
 impl LinkArgs {
+    /// Whether an option is given.
+    pub(super) fn are_given(&self) -> bool {
+        [self.delay_ms, self.jitter_ms, self.loss].iter().any(Option::is_some)
+    }
+
     /// Applies the given options to a link.
     pub(super) fn impaired(&self, link: LinkModel) -> LinkModel {
         LinkModel {
             delay_ms: self.delay_ms.unwrap_or(link.delay_ms),
             jitter: self.jitter_ms.map_or(link.jitter, Jitter::Exponential),
             loss: self.loss.map_or(link.loss, Loss::Random),
+            ..link
+        }
+    }
+}
+
+impl PacketFaultArgs {
+    /// Whether an option is given.
+    pub(super) fn are_given(&self) -> bool {
+        self.reorder.is_some() || self.duplicate.is_some()
+    }
+
+    /// Applies the given options to a link.
+    pub(super) fn impaired(&self, link: LinkModel) -> LinkModel {
+        LinkModel {
+            reorder: self.reorder.unwrap_or(link.reorder),
+            duplicate: self.duplicate.unwrap_or(link.duplicate),
             ..link
         }
     }

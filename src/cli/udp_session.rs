@@ -11,10 +11,10 @@ use super::live_log::{FinishedLog, HostedReport, LogSink, avatars};
 use super::page::Page;
 use super::process::stop_on_signal;
 use super::replay_args::offered_settings;
-use super::session_args::{GameArgs, SessionArgs, parse_share};
+use super::session_args::{GameArgs, LinkArgs, PacketFaultArgs, SessionArgs};
 use super::{CommandError, CommandResult, Output, OutputPath};
 use crate::engine::Games;
-use crate::link::{Jitter, LinkModel, Loss};
+use crate::link::LinkModel;
 use crate::live::{self, GrantLimits, JoinOptions, Notice, OwnSettings, RequestKind, ServeOptions};
 use crate::settings::{SettingError, Settings};
 use crate::store::FileType;
@@ -116,14 +116,17 @@ fn print_served(page: &mut Page, served: &HostedReport) {
 ///
 /// Ctrl-C, SIGTERM and SIGHUP leave the session. The log is complete then, and also if the server stops answering.
 #[derive(clap::Args)]
-#[command(after_long_help = "\
+#[command(
+    mut_arg("delay_ms", |delay| delay.help("Added delay per packet, each way [default: 0]")),
+    after_long_help = "\
 Examples:
   hitreg join localhost -o one.hitlog
   hitreg join 192.0.2.7:27500 -o two.hitlog
   hitreg join localhost -o slow.hitlog --update-hz 20 --rate 5000
   hitreg join localhost -o far.hitlog --delay-ms 80 --jitter-ms 15 \\
       --loss 3% --reorder 2%
-  hitreg replay far.hitlog                    this client alone, open loop")]
+  hitreg replay far.hitlog                    this client alone, open loop"
+)]
 pub(super) struct JoinArgs {
     /// The server's name or address [default port: 27500]
     #[arg(value_name = "HOST[:PORT]")]
@@ -134,7 +137,9 @@ pub(super) struct JoinArgs {
     #[command(flatten)]
     game: GameArgs,
     #[command(flatten)]
-    link: JoinLinkArgs,
+    link: LinkArgs,
+    #[command(flatten)]
+    faults: PacketFaultArgs,
     #[command(flatten)]
     wants: RequestedSettingsArgs,
     /// Send this chat message to all players when the session begins; repeatable
@@ -160,26 +165,6 @@ struct RequestedSettingsArgs {
     /// Request another setting for this client, such as client.cmd_hz=30; repeatable
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = offered_settings(), hide_possible_values = true)]
     set: Vec<String>,
-}
-
-/// What is done to datagrams here, each way.
-#[derive(clap::Args)]
-struct JoinLinkArgs {
-    /// Added delay per packet, each way [default: 0]
-    #[arg(long, value_name = "MS")]
-    delay_ms: Option<f64>,
-    /// Average additional delay of a packet (exponential); those behind it wait [default: 0]
-    #[arg(long, value_name = "MS")]
-    jitter_ms: Option<f64>,
-    /// Share of packets lost, as 2% or 0.02 [default: 0]
-    #[arg(long, value_name = "SHARE", value_parser = parse_share)]
-    loss: Option<f64>,
-    /// Share of packets delayed by 20 ms, so that later ones overtake them [default: 0]
-    #[arg(long, value_name = "SHARE", value_parser = parse_share)]
-    reorder: Option<f64>,
-    /// Share of packets that arrive twice [default: 0]
-    #[arg(long, value_name = "SHARE", value_parser = parse_share)]
-    duplicate: Option<f64>,
 }
 
 /// The result of the recording.
@@ -220,7 +205,8 @@ struct ChatLine {
 pub(super) fn run_join(games: &Games, args: &JoinArgs, output: &mut Output) -> CommandResult {
     let target = output.files.target(&args.output, FileType::Log)?;
     let server = live::resolve(&with_port(&args.server))?;
-    let link = args.link.model();
+    let is_impaired = args.link.are_given() || args.faults.are_given();
+    let link = is_impaired.then(|| args.faults.impaired(args.link.impaired(LinkModel::default())));
     if let Some(link) = &link {
         link.check().map_err(CommandError::request)?;
     }
@@ -232,11 +218,15 @@ pub(super) fn run_join(games: &Games, args: &JoinArgs, output: &mut Output) -> C
     let ran = args.game.with_map(games, |game, map| game.join(map, &joining, &mut sink));
     let span = sink.finish(ran.is_ok())?;
     let joined = ran?;
+    let granted = |(key, asked): (String, String)| {
+        let granted = joined.granted.iter().find(|(granted, _)| *granted == key).map(|(_, value)| value.clone());
+        GrantedSetting { key, asked, granted }
+    };
     let recorded = JoinReport {
         path: args.output.display().to_string(),
         address: server.to_string(),
         player: joined.player.map(|player| player.0),
-        granted: own.into_iter().map(|(key, asked)| GrantedSetting::new(key, asked, &joined.granted)).collect(),
+        granted: own.into_iter().map(granted).collect(),
         kept: FinishedLog::new(&args.output, span, &stop, joined.report),
         answered: joined.heard.iter().filter(|notice| matches!(notice, Notice::RequestAck { .. })).count(),
         heard: joined.heard.into_iter().filter_map(ChatLine::of).collect(),
@@ -259,13 +249,6 @@ impl JoinArgs {
         let say = |text: &String| RequestKind::ChatOoc { channel: 0, text: text.clone() };
         let speak = |text: &String| RequestKind::ChatIc { style: 0, language: 0, text: text.clone() };
         self.say.iter().map(say).chain(self.speak.iter().map(speak)).collect()
-    }
-}
-
-impl GrantedSetting {
-    fn new(key: String, asked: String, granted: &OwnSettings) -> GrantedSetting {
-        let granted = granted.iter().find(|(granted, _)| *granted == key).map(|(_, value)| value.clone());
-        GrantedSetting { key, asked, granted }
     }
 }
 
@@ -307,21 +290,6 @@ impl RequestedSettingsArgs {
         }
         own.append(&mut set);
         Ok(own)
-    }
-}
-
-impl JoinLinkArgs {
-    /// The requested link conditions; `None` if no option is given.
-    fn model(&self) -> Option<LinkModel> {
-        let asked = [self.delay_ms, self.jitter_ms, self.loss, self.reorder, self.duplicate];
-        asked.iter().any(Option::is_some).then(|| LinkModel {
-            delay_ms: self.delay_ms.unwrap_or_default(),
-            jitter: self.jitter_ms.map_or(Jitter::None, Jitter::Exponential),
-            loss: self.loss.map_or(Loss::None, Loss::Random),
-            reorder: self.reorder.unwrap_or_default(),
-            duplicate: self.duplicate.unwrap_or_default(),
-            ..LinkModel::default()
-        })
     }
 }
 
