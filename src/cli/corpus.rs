@@ -189,7 +189,7 @@ impl CorpusBar {
     }
 
     /// Counts a log that no verdict is given on.
-    pub(super) fn log_done(&self, failed: bool) {
+    fn log_done(&self, failed: bool) {
         self.add(failed, "failed");
     }
 

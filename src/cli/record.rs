@@ -70,14 +70,17 @@ pub(super) struct SynthArgs {
 }
 
 #[derive(clap::Args)]
-pub(super) struct RecordingArgs {
+struct RecordingArgs {
     /// The log to write
     #[arg(short, long, value_name = "LOG", default_value = "session.hitlog")]
     pub(super) output: OutputPath,
     #[command(flatten)]
     pub(super) session: SessionArgs,
+    /// Delay of every packet, each way [default: 40]
+    #[arg(long, value_name = "MS")]
+    delay_ms: Option<f64>,
     #[command(flatten)]
-    pub(super) link: LinkArgs,
+    link: LinkArgs,
     #[command(flatten)]
     pub(super) keyframes: keyframes::KeyframeArgs,
 }
@@ -226,7 +229,10 @@ impl RecordingArgs {
     /// The scenario that the options describe.
     pub(super) fn scenario(&self) -> Result<Scenario, CommandError> {
         let mut scenario = self.session.scenario()?;
-        scenario.change_links(|link| self.link.impaired(link));
+        scenario.change_links(|link| {
+            let delay_ms = self.delay_ms.unwrap_or(link.delay_ms);
+            self.link.impaired(LinkModel { delay_ms, ..link })
+        });
         scenario.check()?;
         Ok(scenario)
     }
@@ -283,7 +289,7 @@ pub(super) struct LiveArgs {
     port: u16,
 }
 
-pub(super) fn run_live(games: &Games, args: &LiveArgs, output: &mut Output) -> CommandResult {
+fn run_live(games: &Games, args: &LiveArgs, output: &mut Output) -> CommandResult {
     let target = output.files.target(&args.recording.output, FileType::Log)?;
     let scenario = args.scenario()?;
     args.recording.keyframes.check(&target, scenario.length(), output)?;
@@ -410,7 +416,7 @@ struct ProxySummary {
     kept: FinishedLog<ProxyReport>,
 }
 
-pub(super) fn run_proxy(args: &ProxyArgs, output: &mut Output) -> CommandResult {
+fn run_proxy(args: &ProxyArgs, output: &mut Output) -> CommandResult {
     let target = output.files.target(&args.output, FileType::Log)?;
     let options = args.options(output)?;
     let unknown = || CommandError::request(format!("no protocol is called `{}`", args.protocol));

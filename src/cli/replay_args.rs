@@ -44,7 +44,7 @@ pub(super) fn one_of(questions: &'static [WhatIf]) -> impl TypedValueParser<Valu
 }
 
 /// The values of `--what-if` for a single replay.
-pub(super) const OF_ONE_RUN: &[WhatIf] = &[WhatIf::Replay, WhatIf::Rejudge];
+const OF_ONE_RUN: &[WhatIf] = &[WhatIf::Replay, WhatIf::Rejudge];
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum LoopMode {

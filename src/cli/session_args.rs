@@ -65,12 +65,9 @@ impl Deref for MapPath {
     }
 }
 
-/// What both directions of every connection do to packets.
+/// What both directions of a connection do to packets, besides delaying all of them.
 #[derive(clap::Args)]
 pub(super) struct LinkArgs {
-    /// Delay of every packet, each way [default: 40]
-    #[arg(long, value_name = "MS")]
-    delay_ms: Option<f64>,
     /// Average additional delay of a packet (exponential); those behind it wait [default: 0]
     #[arg(long, value_name = "MS")]
     jitter_ms: Option<f64>,
@@ -172,13 +169,12 @@ impl GameArgs {
 impl LinkArgs {
     /// Whether an option is given.
     pub(super) fn are_given(&self) -> bool {
-        [self.delay_ms, self.jitter_ms, self.loss].iter().any(Option::is_some)
+        self.jitter_ms.is_some() || self.loss.is_some()
     }
 
     /// Applies the given options to a link.
     pub(super) fn impaired(&self, link: LinkModel) -> LinkModel {
         LinkModel {
-            delay_ms: self.delay_ms.unwrap_or(link.delay_ms),
             jitter: self.jitter_ms.map_or(link.jitter, Jitter::Exponential),
             loss: self.loss.map_or(link.loss, Loss::Random),
             ..link

@@ -116,17 +116,14 @@ fn print_served(page: &mut Page, served: &HostedReport) {
 ///
 /// Ctrl-C, SIGTERM and SIGHUP leave the session. The log is complete then, and also if the server stops answering.
 #[derive(clap::Args)]
-#[command(
-    mut_arg("delay_ms", |delay| delay.help("Added delay per packet, each way [default: 0]")),
-    after_long_help = "\
+#[command(after_long_help = "\
 Examples:
   hitreg join localhost -o one.hitlog
   hitreg join 192.0.2.7:27500 -o two.hitlog
   hitreg join localhost -o slow.hitlog --update-hz 20 --rate 5000
   hitreg join localhost -o far.hitlog --delay-ms 80 --jitter-ms 15 \\
       --loss 3% --reorder 2%
-  hitreg replay far.hitlog                    this client alone, open loop"
-)]
+  hitreg replay far.hitlog                    this client alone, open loop")]
 pub(super) struct JoinArgs {
     /// The server's name or address [default port: 27500]
     #[arg(value_name = "HOST[:PORT]")]
@@ -136,6 +133,9 @@ pub(super) struct JoinArgs {
     output: OutputPath,
     #[command(flatten)]
     game: GameArgs,
+    /// Added delay per packet, each way [default: 0]
+    #[arg(long, value_name = "MS")]
+    delay_ms: Option<f64>,
     #[command(flatten)]
     link: LinkArgs,
     #[command(flatten)]
@@ -205,8 +205,11 @@ struct ChatLine {
 pub(super) fn run_join(games: &Games, args: &JoinArgs, output: &mut Output) -> CommandResult {
     let target = output.files.target(&args.output, FileType::Log)?;
     let server = live::resolve(&with_port(&args.server))?;
-    let is_impaired = args.link.are_given() || args.faults.are_given();
-    let link = is_impaired.then(|| args.faults.impaired(args.link.impaired(LinkModel::default())));
+    let is_impaired = args.delay_ms.is_some() || args.link.are_given() || args.faults.are_given();
+    let link = is_impaired.then(|| {
+        let delayed = LinkModel { delay_ms: args.delay_ms.unwrap_or_default(), ..LinkModel::default() };
+        args.faults.impaired(args.link.impaired(delayed))
+    });
     if let Some(link) = &link {
         link.check().map_err(CommandError::request)?;
     }

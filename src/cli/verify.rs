@@ -381,7 +381,7 @@ fn compared(log: &LogReport) -> String {
 }
 
 /// The maximum number of lines of a golden's difference.
-pub(super) const MOST_LINES: usize = 30;
+const MOST_LINES: usize = 30;
 
 /// The commands to run next, in order, each with its label.
 fn next_commands(log: &LogReport, args: &Args, program: &str) -> Vec<(&'static str, String)> {
