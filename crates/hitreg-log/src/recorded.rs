@@ -1,19 +1,20 @@
 //! Converts a session's own records into the tables of a trace. With them hitreg compares a replay with its log, and
 //! makes traces for builds that record what they replay.
 
-mod network;
-mod own;
-mod shots;
-
 use std::ops::Range;
 
-use crate::record::{Class, FieldSchema, LogContents, Scope, Session, StateKey, cells_of, viewer_specific_fields};
+use crate::record::{
+    ArrivalTable, CellKind, Class, DamageRecord, Execution, FieldSchema, LogContents, NumberForm, Reason, Scope,
+    Session, ShotRecord, StateKey, TextCode, UnknownColumn, UnknownKind, UnknownRecords, cells_of,
+    viewer_specific_fields,
+};
 use crate::sorted::{SortedMap, SortedSet};
 use crate::trace::schema::{
-    BODIES_OF_CLASS, ColumnRole, NO_HASH, bodies, executed, frames, is_judged, shots as shots_schema, ticks,
+    BODIES_OF_CLASS, ColumnRole, IMPACT, NO_HASH, bodies, executed, frames, is_judged, is_reserved,
+    name_missing_server, packets, shots, snapshots, ticks,
 };
 use crate::trace::{Column, ColumnData, SessionSource, Table, Trace, TraceHeader};
-use crate::units::PlayerId;
+use crate::units::{Micros, PlayerId, Tick};
 
 /// The error for a log that does not hold the server's state.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -59,29 +60,29 @@ pub fn all_records_without(session: &Session, hidden: &SortedSet<String>) -> Tra
     let mut tables = vec![all_ticks(session)];
     tables.extend(bodies_by_class(session, hidden));
     tables.extend([executed(session), frames(session, is_time_of_view)]);
-    tables.extend(shots::shots(session));
-    tables.extend(shots::damage(session));
-    own::add(session, &mut tables);
+    tables.extend(shot_table(session));
+    tables.extend(damage_table(session));
+    add_custom_tables(session, &mut tables);
     Trace { header: header_of(session, mode_of(session)), tables }
 }
 
 /// Returns the packets and snapshots of a log's own records, as the tables `packets` and `snapshots`. A direction that
 /// the log does not record has no table.
 pub fn recorded_network(session: &Session) -> Vec<Table> {
-    [network::packets(session), network::snapshots(session)].into_iter().filter(|table| table.rows() > 0).collect()
+    [packet_table(session), snapshot_table(session)].into_iter().filter(|table| table.rows() > 0).collect()
 }
 
 /// Returns the shots of a log's own records. They need the predicted and judged shots, the ticks, and the executed
 /// usercmds.
 pub fn recorded_shots(session: &Session) -> Trace {
-    Trace { header: header_of(session, mode_of(session)), tables: shots::shots(session).into_iter().collect() }
+    Trace { header: header_of(session, mode_of(session)), tables: shot_table(session).into_iter().collect() }
 }
 
 /// Returns the results of the shots that the recorded server judged, in the table `shots`: what each shot hit. Targets
 /// and damage are left out if the log has none. `None` without judged shots.
 pub fn judged_shots(session: &Session) -> Option<Table> {
-    let all = shots::shots(session)?;
-    let read = shots_schema::Columns::read(&all);
+    let all = shot_table(session)?;
+    let read = shots::Columns::read(&all);
     let judged: Vec<u32> =
         (0..).zip(read.reason.iter()).filter(|(_, reason)| is_judged(reason)).map(|(row, _)| row).collect();
     let has_targets = read.target.iter().any(|target| target != "none");
@@ -223,7 +224,7 @@ fn frames(session: &Session, is_added: fn(&Column) -> bool) -> Table {
     let recorded = ["player", "at_us", "command"].into_iter().chain(frames::SCHEMA.names_of(ColumnRole::Input));
     let recorded: Vec<&str> = recorded.collect();
     table.columns.retain(|column| recorded.contains(&column.name.as_str()) || is_added(column));
-    table.columns.extend(own::of_usercmds(session));
+    table.columns.extend(own_usercmd_columns(session));
     table
 }
 
@@ -234,6 +235,318 @@ fn is_time_of_view(column: &Column) -> bool {
         ("server_time_us", ColumnData::I64(values)) => values.iter().any(|value| *value != 0),
         _ => false,
     }
+}
+
+// Converts recorded packets, snapshots and their arrivals into the tables `packets` and `snapshots`. Logs
+// without any size have no column of sizes.
+
+/// Returns the table `packets`. Arrivals of packets that no client recorded have no row.
+fn packet_table(session: &Session) -> Table {
+    let mut table = packets::Writer::default();
+    let has_sizes = session.players.iter().flat_map(|player| &player.sent).any(|packet| packet.bytes > 0);
+    for (player, records) in (0..).map(PlayerId).zip(&session.players) {
+        let arrivals = ArrivalTable::new(&records.reached);
+        for packet in &records.sent {
+            let (arrived, took_ms) = transit(&arrivals, packet.number, packet.at);
+            let bytes = has_sizes.then_some(packet.bytes.into());
+            table.push(packets::Row { arrived, took_ms, bytes, ..packets::Row::of_packet(player, packet) });
+        }
+    }
+    table.finish(Vec::new())
+}
+
+/// Returns the table `snapshots`. Arrivals of snapshots that no server recorded have no row.
+fn snapshot_table(session: &Session) -> Table {
+    let mut table = snapshots::Writer::default();
+    let has_sizes = session.players.iter().flat_map(|player| &player.snapshots).any(|sent| sent.bytes > 0);
+    for (player, records) in (0..).zip(&session.players) {
+        let arrivals = ArrivalTable::new(&records.received);
+        for sent in &records.snapshots {
+            let (arrived, took_ms) = transit(&arrivals, sent.seq.0, sent.at);
+            let timing = sent.timing.as_deref();
+            table.push(snapshots::Row {
+                player,
+                snapshot: sent.seq.0,
+                at_us: sent.at.0,
+                arrived,
+                took_ms,
+                ack: sent.ack.0,
+                entities: sent.entities.len() as u32,
+                effects: sent.effects.len() as u32,
+                choked: sent.choked.into(),
+                helper_ms: timing.and_then(|timing| timing.helper_ms).map_or(f32::NAN, f32::from),
+                warnings: timing.map_or(0, |timing| timing.warnings.len() as u32),
+                bytes: has_sizes.then_some(sent.bytes.into()),
+                left_out: None,
+                saw_avatar_right: None,
+                bits: None,
+            });
+        }
+    }
+    table.finish(Vec::new())
+}
+
+/// Returns the number of a packet's arrivals, and the transit time of the first one in ms; NaN for a packet without
+/// arrivals.
+fn transit(arrivals: &ArrivalTable, number: u32, sent: Micros) -> (u32, f32) {
+    let first = arrivals.of(number).next();
+    let took_ms = first.map_or(f32::NAN, |first| Micros(first.0.saturating_sub(sent.0)).as_ms_f64() as f32);
+    (arrivals.of(number).count() as u32, took_ms)
+}
+
+// Converts custom data: record kinds become tables, usercmd fields become columns of `frames`.
+
+/// The beginning of the name of a game's table that has the name of another table.
+const OWN: &str = "own.";
+
+/// Adds the session's custom tables, and the unknown columns of usercmds.
+fn add_custom_tables(session: &Session, tables: &mut Vec<Table>) {
+    for records in &session.unknown {
+        let header = &session.header;
+        let Some(kind) = header.unknown.iter().find(|kind| kind.name == records.kind) else { continue };
+        if kind.name != frames::NAME {
+            let mut table = custom_table(session, kind, records);
+            // Older recorders took these names.
+            while is_reserved(&table.name) || tables.iter().any(|known| known.name == table.name) {
+                table.name.insert_str(0, OWN);
+            }
+            tables.push(table);
+        } else if let Some(known) = tables.iter_mut().find(|table| table.name == frames::NAME) {
+            known.columns.extend(unknown_of_usercmds(session, kind, records));
+        }
+    }
+}
+
+/// Returns the table of a custom kind. Its rows are keyed by series and time.
+fn custom_table(session: &Session, kind: &UnknownKind, records: &UnknownRecords) -> Table {
+    let series = Column::new("series", ColumnData::U32(records.series.clone()));
+    let own = kind.columns.iter().zip(&records.columns).map(|(name, column)| {
+        let field = kind.field(name);
+        let data = data(session, field, column, column.values.clone());
+        let unit = field.map_or("", |field| field.unit());
+        Column::new(name.as_str(), data).in_unit(if name == "at_us" { "µs" } else { unit })
+    });
+    Table::new(kind.name.as_str(), std::iter::once(series).chain(own).collect()).keyed_by(["series", "at_us"])
+}
+
+/// Returns the columns of the usercmd fields that the game declares, in the order of the `frames` rows.
+fn own_usercmd_columns(session: &Session) -> Vec<Column> {
+    let fields = session.header.own_usercmd_fields();
+    let frames = || session.players.iter().flat_map(|player| &player.frames);
+    let column = |(field, place): (&FieldSchema, Range<usize>)| {
+        let values = frames().map(|frame| frame.command.input.own.number(field.kind, place.clone()));
+        let data = ColumnData::of_numbers(field.kind, values.collect(), &session.texts);
+        Column::new(field.name.as_str(), data).in_unit(field.unit())
+    };
+    cells_of(&fields).map(column).collect()
+}
+
+/// Returns the unknown columns of usercmds in the order of the `frames` rows; 0 where a usercmd has none.
+fn unknown_of_usercmds(session: &Session, kind: &UnknownKind, records: &UnknownRecords) -> Vec<Column> {
+    let rows: SortedMap<(u32, i64), usize> = records
+        .series
+        .iter()
+        .zip(&records.keys)
+        .enumerate()
+        .map(|(row, (series, key))| ((*series, *key), row))
+        .collect();
+    let usercmds = (0..)
+        .zip(&session.players)
+        .flat_map(|(player, records)| records.frames.iter().map(move |frame| (player, i64::from(frame.command.seq.0))));
+    let places: Vec<Option<usize>> = usercmds.map(|usercmd| rows.get(&usercmd).copied()).collect();
+    let column = |(name, column): (&String, &UnknownColumn)| {
+        let values = places.iter().map(|row| row.and_then(|row| column.values.get(row)).copied().unwrap_or(0));
+        let field = kind.field(name);
+        Column::new(name.as_str(), data(session, field, column, values.collect()))
+            .in_unit(field.map_or("", |field| field.unit()))
+    };
+    kind.columns.iter().zip(&records.columns).map(column).collect()
+}
+
+/// Converts numbers to values of the declared type, or of the type that their form shows.
+fn data(session: &Session, field: Option<&FieldSchema>, column: &UnknownColumn, values: Vec<i64>) -> ColumnData {
+    let shown = match column.form {
+        NumberForm::Integer => CellKind::I64,
+        NumberForm::F32 => CellKind::F32,
+        NumberForm::F64 => CellKind::F64,
+    };
+    // A log may declare a type that its numbers do not have.
+    let declared = field.map(|field| field.kind).filter(|kind| kind.form() == column.form);
+    ColumnData::of_numbers(declared.unwrap_or(shown), values, &session.texts)
+}
+
+// Tables of shots, predicted and judged, and of damage.
+
+/// The key of a shot: shooter, usercmd, and index within the usercmd.
+type RecordedShotKey = (u32, u32, u32);
+
+/// A shot as predicted, and as judged.
+type RecordedShotSides<'a> = [Option<&'a ShotRecord>; 2];
+
+/// Returns the shots of all players; `None` without shots.
+fn shot_table(session: &Session) -> Option<Table> {
+    let mut both: SortedMap<RecordedShotKey, RecordedShotSides<'_>> = SortedMap::new();
+    for (player, records) in (0..).zip(&session.players) {
+        for (side, shots) in [&records.predicted, &records.judged].into_iter().enumerate() {
+            for shot in shots {
+                let key = free_key(player, shot, |key| both.get(key).is_some_and(|of| of[side].is_some()));
+                both.entry(key).or_default()[side] = Some(shot);
+            }
+        }
+    }
+    let ran = ticks_of_usercmds(session, &both);
+    let mut table = shots::Writer::default();
+    // Judged shots come first, in the server's order.
+    let mut rows: Vec<_> = both.into_iter().collect();
+    rows.sort_by_key(|(_, [_, judged])| judged.map_or(i64::MAX, |shot| shot.at.0));
+    for (key, sides @ [_, judged]) in &rows {
+        let tick = judged.and_then(|shot| {
+            let at = session.ticks.iter().rev().find(|tick| tick.at <= shot.at).map(|tick| tick.tick);
+            match ran.get(&(key.0, key.1)) {
+                // A usercmd may act in several ticks.
+                Some(ticks) if !shot.impact => ticks.iter().find(|tick| Some(**tick) == at).or(ticks.first()).copied(),
+                _ => at,
+            }
+        });
+        push(&mut table, tick, *key, *sides, session);
+    }
+    let mut table = table.finish(Vec::new());
+    // No record of a shot says whether a limit applied.
+    table.columns.retain(|column| column.name != "limit");
+    if session.header.holds() == LogContents::Clients {
+        name_missing_server(&mut table);
+    }
+    let sides = || rows.iter().flat_map(|(_, sides)| sides).flatten();
+    if sides().all(|shot| shot.weapon == TextCode::default()) {
+        table.columns.retain(|column| column.name != "weapon");
+    }
+    // A client may count no pellets although the server does.
+    for (side, name) in ["predicted_pellets", "pellets"].into_iter().enumerate() {
+        if rows.iter().filter_map(|(_, sides)| sides[side]).all(|shot| shot.pellets.is_none()) {
+            table.columns.retain(|column| column.name != name);
+        }
+    }
+    (!rows.is_empty()).then_some(table)
+}
+
+/// The key of a shot, with the next free index if another shot of its usercmd was recorded with the same one. Impacts
+/// have indices from [`IMPACT`] down, then the next free ones above.
+fn free_key(player: u32, shot: &ShotRecord, is_taken: impl Fn(&RecordedShotKey) -> bool) -> RecordedShotKey {
+    let (index, most) = (u32::from(shot.index), u32::from(IMPACT));
+    let key = |index| (player, shot.command.0, index);
+    let down = (1..=most - index.min(most - 1)).rev().filter(|_| shot.impact);
+    let up = (if shot.impact { most + 1 } else { index })..;
+    let index = down.chain(up).find(|index| !is_taken(&key(*index)));
+    key(index.unwrap_or(u32::MAX))
+}
+
+/// The ticks in which the server ran the usercmds of these shots, as far as they were recorded, by player and usercmd.
+fn ticks_of_usercmds<V>(session: &Session, shots: &SortedMap<RecordedShotKey, V>) -> SortedMap<(u32, u32), Vec<Tick>> {
+    let players = (0..).zip(&session.players);
+    let ran = players.flat_map(|(player, records)| records.executed.iter().map(move |done| (player, done)));
+    let mut ticks: SortedMap<(u32, u32), Vec<Tick>> = SortedMap::new();
+    for (player, done) in ran.filter(|(_, done)| done.how == Execution::Run) {
+        let first = (player, done.command.0, 0);
+        if shots.range(first..=(first.0, first.1, u32::MAX)).next().is_some() {
+            ticks.entry((player, done.command.0)).or_default().push(done.tick);
+        }
+    }
+    ticks
+}
+
+fn push(
+    table: &mut shots::Writer,
+    tick: Option<Tick>,
+    (shooter, command, index): RecordedShotKey,
+    sides @ [predicted, judged]: RecordedShotSides<'_>,
+    session: &Session,
+) {
+    // The code after the last reason means that there was no such shot.
+    let reason = |shot: Option<&ShotRecord>| shot.map_or(Reason::NAMES.len() as u8, |shot| shot.reason as u8);
+    let target = |shot: Option<&ShotRecord>| match shot.and_then(|shot| shot.target) {
+        Some(target) => target.name(session.header.players.len()),
+        None => "none".to_owned(),
+    };
+    let hitgroup = |shot: Option<&ShotRecord>| match shot {
+        Some(shot) if shot.target.is_some() => shot.hitgroup.to_string(),
+        _ => "none".to_owned(),
+    };
+    let damage = |shot: Option<&ShotRecord>| shot.map_or(0, |shot| i64::from(shot.damage));
+    // In a game that counts pellets, a hit without a count is one pellet.
+    let pellets = |shot: Option<&ShotRecord>| {
+        let uncounted = |shot: &ShotRecord| u8::from(shot.reason == Reason::Hit);
+        shot.map_or(0, |shot| shot.pellets.unwrap_or_else(|| uncounted(shot))).into()
+    };
+    let at = judged.or(predicted).map_or(0, |shot| shot.at.0);
+    let weapon = [judged, predicted].into_iter().flatten().map(|shot| session.texts.get(shot.weapon));
+    table.push(shots::Row {
+        shooter,
+        command,
+        index,
+        impact: sides.into_iter().flatten().any(|shot| shot.impact).into(),
+        at_us: at,
+        tick: tick.map_or(0, |tick| tick.0),
+        weapon: weapon.into_iter().find(|name| !name.is_empty()).unwrap_or_default(),
+        rewind_us: judged.map_or(0, |shot| shot.rewound.0),
+        limit: 0,
+        aimed_at: "none",
+        aimed_by: 0,
+        aim_off_degrees: f32::NAN,
+        view_error_units: f32::NAN,
+        predicted_reason: reason(predicted),
+        predicted_target: &target(predicted),
+        predicted_hitgroup: &hitgroup(predicted),
+        predicted_damage: damage(predicted),
+        predicted_pellets: pellets(predicted),
+        reason: reason(judged),
+        target: &target(judged),
+        hitgroup: &hitgroup(judged),
+        damage: damage(judged),
+        pellets: pellets(judged),
+        visible_at_present: 0,
+        in_cover_ms: f32::NAN,
+        in_cover_units: f32::NAN,
+        given_target: "none",
+        given_damage: None,
+        present_target: "none",
+        off_units: None,
+        beyond_spread_units: None,
+    });
+}
+
+/// Returns the damage records; `None` without damage.
+fn damage_table(session: &Session) -> Option<Table> {
+    let rows = &session.damage;
+    let players = session.header.players.len();
+    let attacker = |of: Option<PlayerId>| of.map_or_else(|| "none".to_owned(), |of| of.entity().name(players));
+    let mut names: Vec<String> = rows.iter().map(|row| attacker(row.attacker)).collect();
+    names.sort_unstable();
+    names.dedup();
+    let code = |name: &String| names.binary_search(name).unwrap_or_default() as u32;
+    let codes = rows.iter().map(|row| code(&attacker(row.attacker))).collect();
+    let mut columns = vec![
+        Column::new("tick", ColumnData::U32(rows.iter().map(|row| row.tick.0).collect())),
+        Column::new("at_us", ColumnData::I64(rows.iter().map(|row| row.at.0).collect())).in_unit("µs"),
+        Column::new("victim", ColumnData::U32(rows.iter().map(|row| row.victim.0.into()).collect())),
+        Column::new("attacker", ColumnData::Name { names, codes }),
+        Column::new("amount", ColumnData::I64(rows.iter().map(|row| row.amount.into()).collect())),
+    ];
+    if rows.iter().any(|row| row.weapon != TextCode::default()) {
+        let codes = rows.iter().map(|row| row.weapon.0 as i64).collect();
+        columns.push(Column::new("weapon", ColumnData::of_numbers(CellKind::Text, codes, &session.texts)));
+    }
+    // Rows without a value have NaN.
+    let mut measure = |name: &str, unit: &str, value: &dyn Fn(&DamageRecord) -> Option<f32>| {
+        let cells: Vec<f32> = rows.iter().map(|row| value(row).unwrap_or(f32::NAN)).collect();
+        if cells.iter().any(|cell| !cell.is_nan()) {
+            columns.push(Column::new(name, ColumnData::F32(cells)).in_unit(unit));
+        }
+    };
+    measure("armour", "", &|row| row.armour.map(f32::from));
+    for (axis, name) in ["force.x", "force.y", "force.z"].into_iter().enumerate() {
+        measure(name, "units/s", &|row| row.force.map(|force| force[axis]));
+    }
+    (!rows.is_empty()).then(|| Table::new("damage", columns).keyed_by(["tick", "victim", "attacker"]))
 }
 
 #[cfg(test)]

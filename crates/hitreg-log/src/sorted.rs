@@ -6,22 +6,12 @@
 //!
 //! hitreg has about 300 kinds of maps. A `BTreeMap` compiles to three times as much code for each pair of types.
 
-mod entry;
-mod iter;
-mod set;
-#[cfg(test)]
-mod tests;
-
 use std::borrow::Borrow;
 use std::cmp::Ordering;
 use std::ops::{Bound, Index, RangeBounds};
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
-
-pub use entry::{Entry, OccupiedEntry, VacantEntry};
-pub use iter::{IntoIter, Iter};
-pub use set::SortedSet;
 
 /// Bytes of a full bucket, unless its entries are large.
 const BUCKET_BYTES: usize = 4096;
@@ -360,3 +350,388 @@ impl<'de, K: Deserialize<'de> + Ord, V: Deserialize<'de>> Visitor<'de> for MapVi
         Ok(self.0)
     }
 }
+
+// The place of one key in a [`SortedMap`], found with one search.
+
+/// The place of one key, for [`SortedMap::entry`].
+pub enum Entry<'a, K, V> {
+    /// The map has no such key.
+    Vacant(VacantEntry<'a, K, V>),
+    /// The map has the key.
+    Occupied(OccupiedEntry<'a, K, V>),
+}
+
+/// A key that the map does not have.
+pub struct VacantEntry<'a, K, V> {
+    map: &'a mut SortedMap<K, V>,
+    place: Place,
+    key: K,
+}
+
+/// An entry of the map.
+pub struct OccupiedEntry<'a, K, V> {
+    map: &'a mut SortedMap<K, V>,
+    place: Place,
+}
+
+impl<'a, K, V> Entry<'a, K, V> {
+    /// The value, or `value` if there was none.
+    pub fn or_insert(self, value: V) -> &'a mut V {
+        self.or_insert_with(|| value)
+    }
+
+    /// The value, or that of `value` if there was none.
+    pub fn or_insert_with(self, value: impl FnOnce() -> V) -> &'a mut V {
+        match self {
+            Entry::Vacant(entry) => entry.insert(value()),
+            Entry::Occupied(entry) => entry.into_mut(),
+        }
+    }
+
+    /// The value, or the default if there was none.
+    pub fn or_default(self) -> &'a mut V
+    where
+        V: Default,
+    {
+        self.or_insert_with(V::default)
+    }
+
+    /// Changes the value if there is one.
+    #[must_use]
+    pub fn and_modify(mut self, change: impl FnOnce(&mut V)) -> Self {
+        if let Entry::Occupied(entry) = &mut self {
+            change(entry.get_mut());
+        }
+        self
+    }
+}
+
+impl<'a, K, V> VacantEntry<'a, K, V> {
+    /// Puts the key into the map.
+    pub fn insert(self, value: V) -> &'a mut V {
+        self.map.insert_at(self.place, self.key, value)
+    }
+}
+
+impl<'a, K, V> OccupiedEntry<'a, K, V> {
+    /// The key.
+    #[must_use]
+    pub fn key(&self) -> &K {
+        &self.map.buckets[self.place.bucket][self.place.row].0
+    }
+
+    /// The value.
+    #[must_use]
+    pub fn get(&self) -> &V {
+        &self.map.buckets[self.place.bucket][self.place.row].1
+    }
+
+    /// The value, to change it.
+    pub fn get_mut(&mut self) -> &mut V {
+        &mut self.map.buckets[self.place.bucket][self.place.row].1
+    }
+
+    /// The value, for as long as the map is borrowed.
+    #[must_use]
+    pub fn into_mut(self) -> &'a mut V {
+        &mut self.map.buckets[self.place.bucket][self.place.row].1
+    }
+
+    /// Removes the entry, and returns its value.
+    pub fn remove(self) -> V {
+        self.remove_entry().1
+    }
+
+    /// Removes the entry.
+    pub fn remove_entry(self) -> (K, V) {
+        self.map.remove_at(self.place)
+    }
+}
+
+// Iterators over a [`SortedMap`].
+
+/// The entries of a [`SortedMap`], by key.
+pub struct Iter<'a, K, V> {
+    front: std::slice::Iter<'a, (K, V)>,
+    /// The buckets between `front` and `back`.
+    buckets: std::slice::Iter<'a, Vec<(K, V)>>,
+    back: std::slice::Iter<'a, (K, V)>,
+    len: usize,
+}
+
+/// The entries of a [`SortedMap`], by key.
+pub struct IntoIter<K, V> {
+    front: std::vec::IntoIter<(K, V)>,
+    buckets: std::vec::IntoIter<Vec<(K, V)>>,
+    back: std::vec::IntoIter<(K, V)>,
+    len: usize,
+}
+
+impl<'a, K, V> Iter<'a, K, V> {
+    fn new(buckets: &'a [Vec<(K, V)>], len: usize) -> Self {
+        Iter { front: [].iter(), buckets: buckets.iter(), back: [].iter(), len }
+    }
+
+    /// The entries from one place to before another.
+    fn between(buckets: &'a [Vec<(K, V)>], first: Place, behind: Place) -> Self {
+        let rows_of = |bucket: usize| buckets.get(bucket).map_or(&[][..], Vec::as_slice);
+        if first.bucket >= behind.bucket {
+            let rows = rows_of(behind.bucket);
+            let first = if first.bucket == behind.bucket { first.row.min(behind.row) } else { behind.row };
+            let rows = &rows[first..behind.row];
+            return Iter { front: rows.iter(), buckets: [].iter(), back: [].iter(), len: rows.len() };
+        }
+        let (front, back) = (&rows_of(first.bucket)[first.row..], &rows_of(behind.bucket)[..behind.row]);
+        let between = &buckets[first.bucket + 1..behind.bucket];
+        let mut len = front.len() + back.len();
+        for bucket in between {
+            len += bucket.len();
+        }
+        Iter { front: front.iter(), buckets: between.iter(), back: back.iter(), len }
+    }
+}
+
+impl<K, V> Clone for Iter<'_, K, V> {
+    fn clone(&self) -> Self {
+        Iter { front: self.front.clone(), buckets: self.buckets.clone(), back: self.back.clone(), len: self.len }
+    }
+}
+
+/// `$entry` names the parts of an entry, `$given` is what the iterator gives of them.
+macro_rules! iterate {
+    ($iter:ty, ($($life:lifetime)?), $item:ty, $iter_of:ident, $entry:pat => $given:expr) => {
+        impl<$($life,)? K, V> Iterator for $iter {
+            type Item = $item;
+
+            fn next(&mut self) -> Option<Self::Item> {
+                loop {
+                    if let Some($entry) = self.front.next() {
+                        self.len -= 1;
+                        return Some($given);
+                    }
+                    match self.buckets.next() {
+                        Some(bucket) => self.front = bucket.$iter_of(),
+                        None => {
+                            let $entry = self.back.next()?;
+                            self.len -= 1;
+                            return Some($given);
+                        }
+                    }
+                }
+            }
+
+            fn size_hint(&self) -> (usize, Option<usize>) {
+                (self.len, Some(self.len))
+            }
+        }
+
+        impl<$($life,)? K, V> DoubleEndedIterator for $iter {
+            fn next_back(&mut self) -> Option<Self::Item> {
+                loop {
+                    if let Some($entry) = self.back.next_back() {
+                        self.len -= 1;
+                        return Some($given);
+                    }
+                    match self.buckets.next_back() {
+                        Some(bucket) => self.back = bucket.$iter_of(),
+                        None => {
+                            let $entry = self.front.next_back()?;
+                            self.len -= 1;
+                            return Some($given);
+                        }
+                    }
+                }
+            }
+        }
+
+        impl<$($life,)? K, V> ExactSizeIterator for $iter {}
+    };
+}
+
+iterate!(Iter<'a, K, V>, ('a), (&'a K, &'a V), iter, (key, value) => (key, value));
+iterate!(IntoIter<K, V>, (), (K, V), into_iter, entry => entry);
+
+impl<'a, K, V> IntoIterator for &'a SortedMap<K, V> {
+    type Item = (&'a K, &'a V);
+    type IntoIter = Iter<'a, K, V>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl<K, V> IntoIterator for SortedMap<K, V> {
+    type Item = (K, V);
+    type IntoIter = IntoIter<K, V>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        let (front, back) = (Vec::new().into_iter(), Vec::new().into_iter());
+        IntoIter { front, buckets: self.buckets.into_iter(), back, len: self.len }
+    }
+}
+
+// A set, as a [`SortedMap`] without values.
+
+/// A set in the order of its values.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SortedSet<T>(SortedMap<T, ()>);
+
+impl<T> SortedSet<T> {
+    /// A set without values. It allocates nothing.
+    #[must_use]
+    pub const fn new() -> Self {
+        SortedSet(SortedMap::new())
+    }
+
+    /// Number of values.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is no value.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The lowest value.
+    #[must_use]
+    pub fn first(&self) -> Option<&T> {
+        self.0.first_key_value().map(|(value, ())| value)
+    }
+
+    /// The highest value.
+    #[must_use]
+    pub fn last(&self) -> Option<&T> {
+        self.0.last_key_value().map(|(value, ())| value)
+    }
+
+    /// Removes the lowest value.
+    pub fn pop_first(&mut self) -> Option<T> {
+        self.0.pop_first().map(|(value, ())| value)
+    }
+
+    /// Removes the highest value.
+    pub fn pop_last(&mut self) -> Option<T> {
+        self.0.pop_last().map(|(value, ())| value)
+    }
+
+    /// The values, sorted.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> + ExactSizeIterator + Clone {
+        self.0.keys()
+    }
+
+    /// Keeps the values for which `keep` is true.
+    pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
+        self.0.retain(|value, ()| keep(value));
+    }
+}
+
+impl<T: Ord> SortedSet<T> {
+    /// Whether the set has the value.
+    #[must_use]
+    pub fn contains<Q: Ord + ?Sized>(&self, value: &Q) -> bool
+    where
+        T: Borrow<Q>,
+    {
+        self.0.contains_key(value)
+    }
+
+    /// The value of the set that equals `value`.
+    #[must_use]
+    pub fn get<Q: Ord + ?Sized>(&self, value: &Q) -> Option<&T>
+    where
+        T: Borrow<Q>,
+    {
+        let at = self.0.find(value).ok()?;
+        Some(&self.0.buckets[at.bucket][at.row].0)
+    }
+
+    /// Adds a value, and returns whether it is new.
+    pub fn insert(&mut self, value: T) -> bool {
+        self.0.insert(value, ()).is_none()
+    }
+
+    /// Removes a value, and returns whether the set had it.
+    pub fn remove<Q: Ord + ?Sized>(&mut self, value: &Q) -> bool
+    where
+        T: Borrow<Q>,
+    {
+        self.0.remove(value).is_some()
+    }
+
+    /// The values in `range`. A range that ends before it starts has none.
+    pub fn range(&self, range: impl RangeBounds<T>) -> impl DoubleEndedIterator<Item = &T> + ExactSizeIterator {
+        self.0.range(range).map(|(value, ())| value)
+    }
+}
+
+impl<T> Default for SortedSet<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T: std::fmt::Debug> std::fmt::Debug for SortedSet<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.iter()).finish()
+    }
+}
+
+impl<T: Ord> Extend<T> for SortedSet<T> {
+    fn extend<I: IntoIterator<Item = T>>(&mut self, values: I) {
+        for value in values {
+            self.insert(value);
+        }
+    }
+}
+
+impl<'a, T: Copy + Ord> Extend<&'a T> for SortedSet<T> {
+    fn extend<I: IntoIterator<Item = &'a T>>(&mut self, values: I) {
+        for value in values {
+            self.insert(*value);
+        }
+    }
+}
+
+impl<T: Ord> FromIterator<T> for SortedSet<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
+        let mut set = Self::new();
+        set.extend(values);
+        set
+    }
+}
+
+impl<T: Ord, const N: usize> From<[T; N]> for SortedSet<T> {
+    fn from(values: [T; N]) -> Self {
+        Self::from_iter(values)
+    }
+}
+
+impl<'a, T> IntoIterator for &'a SortedSet<T> {
+    type Item = &'a T;
+    type IntoIter = std::iter::Map<Iter<'a, T, ()>, fn((&'a T, &'a ())) -> &'a T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter().map(|(value, ())| value)
+    }
+}
+
+impl<T> IntoIterator for SortedSet<T> {
+    type Item = T;
+    type IntoIter = std::iter::Map<IntoIter<T, ()>, fn((T, ())) -> T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter().map(|(value, ())| value)
+    }
+}
+
+impl<T: Serialize> Serialize for SortedSet<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,5 @@
 //! Lists the packets between the server and its clients, from a log or a trace.
 
-mod snapshot_gaps;
-
 use std::collections::VecDeque;
 
 use crate::record::{ArrivalRecord, GapRecord, Origin, PlayerRecords, Session, SessionHeader, SessionStretch};
@@ -9,7 +7,6 @@ use crate::sorted::{SortedMap, SortedSet};
 use crate::trace::schema::{packets, snapshots};
 use crate::trace::{Column, ColumnData, Table, Trace, TraceSource, each_part, select_rows};
 use crate::units::{Micros, PlayerId};
-use snapshot_gaps::SnapshotGaps;
 
 /// One packet in either direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -347,5 +344,188 @@ fn rows_of_players(rows: &Table, players: &[u32]) -> Table {
     rows.select_where(rows.u32s("player").iter(), |player| players.contains(player))
 }
 
+// The lost snapshots of a receiver's recording.
+
+/// The limit on a player's lost snapshots beyond the number of received ones.
+const MOST_LOST_BESIDE: u32 = 1 << 12;
+/// A server reports an update that it held back at most this long ago.
+const REPORTED_AFTER_US: i64 = 10_000_000;
+
+/// Finds the lost snapshots among received ones: as many as each gap has numbers beyond the updates that were held back.
+/// Their send times are spread over the gap.
+#[derive(Debug, Default)]
+struct SnapshotGaps {
+    last: Option<(u32, i64)>,
+    held_back: u64,
+    /// The number of lost snapshots so far, less the received ones. A crafted file may claim any gap.
+    excess: i64,
+    /// The recent lost snapshots: number and time.
+    lost: VecDeque<(u32, i64)>,
+}
+
+impl SnapshotGaps {
+    /// Adds a received snapshot to `sent`, and before it the lost ones.
+    fn add(&mut self, row: SentRow, sent: &mut VecDeque<SentRow>) {
+        let (number, sent_us, _, choked) = row;
+        self.excess -= 1;
+        self.held_back += u64::from(choked);
+        if let Some((before, before_us)) = self.last {
+            let missing = u64::from(number.saturating_sub(before).saturating_sub(1));
+            let lost = missing.saturating_sub(self.held_back);
+            self.held_back -= missing - lost;
+            let most = u32::try_from(i64::from(MOST_LOST_BESIDE) - self.excess).unwrap_or(0);
+            let lost = u32::try_from(lost).unwrap_or(u32::MAX).min(most);
+            self.excess += i64::from(lost);
+            for n in 1..=lost {
+                let share = i64::from(n) * sent_us.saturating_sub(before_us) / i64::from(lost + 1);
+                let at_us = before_us.saturating_add(share);
+                self.lost.push_back((before + n, at_us));
+                put(sent, (before + n, at_us, 0, 0));
+            }
+        }
+        self.last = Some((number, sent_us));
+        put(sent, row);
+        self.remove_held_back(sent);
+    }
+
+    /// Removes the newest lost snapshots from `sent` if the last received one reports more updates held back than its own
+    /// gap has. During a change of level, a QuakeWorld server reports them late.
+    fn remove_held_back(&mut self, sent: &mut VecDeque<SentRow>) {
+        let Some((_, now_us)) = self.last else { return };
+        while self.lost.pop_front_if(|(_, at)| now_us.saturating_sub(*at) > REPORTED_AFTER_US).is_some() {}
+        while self.held_back > 0 {
+            let Some((number, _)) = self.lost.pop_back() else { return };
+            if let Ok(place) = sent.binary_search_by_key(&number, |row| row.0) {
+                sent.remove(place);
+                self.held_back -= 1;
+                self.excess -= 1;
+            }
+        }
+    }
+}
+
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use crate::record::{PacketRecord, PlayerInfo, SnapshotRecord};
+    use crate::trace::schema::packets::{Row, Writer};
+    use crate::units::{Micros, SnapshotSeq};
+
+    /// A reader gives the packets of the whole session, wherever the log is cut into stretches.
+    #[test]
+    fn packets_read_in_stretches_are_those_of_the_session() {
+        let players = ["p0", "p1"].map(|name| PlayerInfo { name: name.into(), recorded: true }).into();
+        let header = SessionHeader {
+            game: "disc".into(),
+            rules: Vec::new().into(),
+            map: String::new(),
+            seed: crate::units::Seed(0),
+            settings: Vec::new(),
+            preset: None,
+            players,
+            origin: Origin::Synthetic,
+            side: None,
+            classes: Vec::new(),
+            usercmd: Vec::new(),
+            unknown: Vec::new(),
+        };
+        for origin in [Origin::Synthetic, Origin::Imported { format: "demo".into() }] {
+            let mut session = Session::new(SessionHeader { origin, ..header.clone() });
+            let mut stretches = vec![SessionStretch { players: vec![Default::default(); 2], ..Default::default() }; 20];
+            for n in 0..400u32 {
+                let (player, at) = ((n % 2) as usize, i64::from(n) * 900_000);
+                let is_lost = n % 7 == 3 || n > 390;
+                let (seq, at) = (SnapshotSeq(n * 2), Micros(at));
+                let sent = SnapshotRecord { seq, at, bytes: 9, choked: u8::from(n % 11 == 0), ..Default::default() };
+                let later = (n as usize / 20 + usize::from(n % 3 == 0)).min(19);
+                let arrival = ArrivalRecord { number: seq.0, at: Micros(at.0 + 40_000) };
+                stretches[n as usize / 20].players[player].snapshots.push(sent);
+                if !is_lost {
+                    stretches[later].players[player].received.push(arrival);
+                }
+            }
+            let (mut reader, mut read) = (PacketReader::new(&session.header), Vec::new());
+            for stretch in &stretches {
+                reader.add(stretch, &mut |packet| read.push(packet));
+                session.append(stretch.clone());
+            }
+            reader.end(&mut |packet| read.push(packet));
+            read.sort_by_key(|packet| packet.player);
+            assert!(read.len() > 300 && read.iter().any(|packet| packet.took_us.is_none()));
+            assert_eq!(read, of_session(&session), "{:?}", session.header.origin);
+        }
+    }
+
+    /// Packet 2 is lost, packets 4 and 5 may have arrived in the gap, and packet 22 is in flight at the end.
+    #[test]
+    fn packets_in_flight_when_a_gap_begins_are_not_lost() {
+        let us = |ms: i64| Micros::from_ms(ms);
+        let sent = [(1, 0), (2, 10), (3, 20), (4, 30), (5, 40), (20, 900), (21, 910), (22, 920)];
+        let sent = sent.map(|(number, ms)| PacketRecord { number, at: us(ms), ..Default::default() });
+        let reached = [(1, 15), (3, 35), (21, 925)].map(|(number, ms)| ArrivalRecord { number, at: us(ms) });
+        let records = PlayerRecords { sent: sent.into(), reached: reached.into(), ..Default::default() };
+        let lost = |player: Option<u16>| -> Vec<i64> {
+            let player = player.map(crate::units::PlayerId);
+            let gaps = vec![GapRecord { from: us(40), to: us(900), player, ..Default::default() }];
+            let stretch = SessionStretch { players: vec![records.clone()], gaps, ..Default::default() };
+            let session = of_records(&stretch.players, &stretch.gaps, SnapshotNumbers::Sent);
+            let trace = Trace { tables: vec![packet_table(&session)], ..Trace::default() };
+            let stored: Result<Vec<Packet>, String> = of_packet_table(&trace).unwrap().collect();
+            assert_eq!(stored.as_ref(), Ok(&session));
+            let lost = session.iter().filter(|packet| packet.took_us.is_none());
+            lost.map(|packet| packet.sent_us / 1_000).collect()
+        };
+        assert_eq!([None, Some(0), Some(1)].map(lost), [vec![10, 900], vec![10, 900], vec![10, 30, 40, 900]]);
+    }
+
+    #[test]
+    fn packets_in_flight_at_the_end_are_not_lost() {
+        let mut writer = Writer::default();
+        for (packet, took_ms) in [(1, 20.0), (2, f32::NAN), (3, 21.5), (4, f32::NAN)] {
+            let at_us = i64::from(packet) * 1_000;
+            let arrived = u32::from(!f32::is_nan(took_ms));
+            writer.push(Row {
+                player: 7,
+                packet,
+                at_us,
+                arrived,
+                took_ms,
+                newest: packet,
+                usercmds: 1,
+                ack: 0,
+                bytes: None,
+            });
+        }
+        let found = of_trace(&Trace { tables: vec![writer.finish(Vec::new())], ..Trace::default() });
+        let took: Vec<_> = found.iter().map(|packet| packet.took_us).collect();
+        assert_eq!(took, [Some(20_000), None, Some(21_500)]);
+        assert!(found.iter().all(|packet| packet.player == 7 && packet.is_up && packet.bytes.is_none()));
+    }
+
+    #[test]
+    fn gaps_in_a_receivers_recording_are_lost_snapshots() {
+        let received =
+            [(10, 1_000, 50, 3), (11, 2_000, 50, 0), (14, 8_000, 50, 0), (18, 9_000, 50, 2), (19, 9_500, 50, 0)];
+        let with_lost = |rows: &[SentRow]| {
+            let (mut all, mut gaps) = (VecDeque::new(), SnapshotGaps::default());
+            rows.iter().for_each(|row| gaps.add(*row, &mut all));
+            all
+        };
+        let all = with_lost(&received);
+        let lost: Vec<_> = all.iter().filter(|(_, _, bytes, _)| *bytes == 0).map(|row| (row.0, row.1)).collect();
+        // The first row's three were held back before the recording began, and cover the first gap's two and one more.
+        assert_eq!(lost, []);
+        let lost: Vec<_> =
+            with_lost(&received[1..]).iter().filter(|row| row.2 == 0).map(|row| (row.0, row.1)).collect();
+        assert_eq!(lost, [(12, 4_000), (13, 6_000), (15, 8_500)]);
+    }
+
+    #[test]
+    fn updates_that_are_reported_late_as_held_back_are_not_lost() {
+        let (mut gaps, mut sent) = (SnapshotGaps::default(), VecDeque::new());
+        let rows = [(1, 0, 50, 0), (4, 20_000_000, 50, 0), (8, 21_000_000, 50, 0), (10, 22_000_000, 50, 3)];
+        rows.into_iter().for_each(|row| gaps.add(row, &mut sent));
+        let numbers: Vec<u32> = sent.iter().map(|row| row.0).collect();
+        assert_eq!(numbers, [1, 2, 3, 4, 5, 8, 10], "one of the last gap, two of the gap before");
+    }
+}

@@ -1,15 +1,11 @@
 //! Quantities that all modules share: times, rates, ticks, and the ids and sequence numbers of players, entities and
 //! messages.
 
-mod clock_time;
-mod named;
-
 use std::fmt;
 
-pub use crate::named;
-pub use clock_time::ClockTime;
-pub use named::UnknownName;
 use serde::{Deserialize, Serialize};
+
+pub use crate::named;
 
 /// A point in time, or a span, in whole microseconds. Session times count from the start of the recording. A field that
 /// uses another clock says so.
@@ -202,6 +198,82 @@ impl SnapshotSeq {
     }
 }
 
+// Session times as minutes and seconds.
+
+/// Displays a session time as minutes and seconds: `40:00`, `0:07.5`.
+#[derive(Clone, Copy, Debug)]
+pub struct ClockTime(pub Micros);
+
+impl fmt::Display for ClockTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (sign, us) = (if self.0.0 < 0 { "-" } else { "" }, self.0.0.unsigned_abs());
+        let (minutes, seconds, rest) = (us / 60_000_000, us / 1_000_000 % 60, us % 1_000_000);
+        write!(f, "{sign}{minutes}:{seconds:02}")?;
+        match rest {
+            0 => Ok(()),
+            _ => f.write_str(format!(".{rest:06}").trim_end_matches('0')),
+        }
+    }
+}
+
+// Enums whose variants have names in files and on command lines.
+
+/// The error for a name that no variant has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("nothing is called `{0}`")]
+pub struct UnknownName(pub String);
+
+/// Declares an enum with the name of each variant, and gives it `NAMES`, `ALL`, `name()` and `FromStr`. Files store a
+/// variant as its index in `NAMES`.
+///
+/// The short form, without `enum`, names the variants of an enum that another macro declares.
+#[macro_export]
+macro_rules! named {
+    (
+        $(#[$meta:meta])*
+        $vis:vis enum $type:ident { $( $(#[$variant_meta:meta])* $variant:ident = $name:literal ),+ $(,)? }
+    ) => {
+        $(#[$meta])*
+        $vis enum $type { $( $(#[$variant_meta])* $variant, )+ }
+
+        $crate::named!($type { $($variant = $name),+ });
+    };
+    ($type:ident { $($variant:ident = $name:literal),+ $(,)? }) => {
+        impl $type {
+            /// Names of the variants, in declaration order.
+            pub const NAMES: &[&str] = &[$($name),+];
+            /// All variants, in declaration order.
+            pub const ALL: [$type; [$($name),+].len()] = [$($type::$variant),+];
+
+            /// Returns the name in files, in reports and on command lines.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $($type::$variant => $name,)+
+                }
+            }
+        }
+
+        const _: () = {
+            let mut place = 0;
+            while place < $type::ALL.len() {
+                assert!($type::ALL[place] as usize == place, "names stand in the order of the variants");
+                place += 1;
+            }
+        };
+
+        impl std::str::FromStr for $type {
+            type Err = $crate::units::UnknownName;
+
+            fn from_str(name: &str) -> Result<$type, $crate::units::UnknownName> {
+                match name {
+                    $($name => Ok($type::$variant),)+
+                    _ => Err($crate::units::UnknownName(name.to_owned())),
+                }
+            }
+        }
+    };
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -229,5 +301,12 @@ mod tests {
         assert_eq!((tick.interval(), tick.turn(1000)), (Micros::from_ms(32), Micros::from_s(32)));
         assert_eq!((tick.turns_in(Micros(31_999)), tick.turns_in(Micros(32_000))), (0, 1));
         assert_eq!(Hz::parse("64").map(|hz| hz.turn(3)), Some(Micros(46_875)));
+    }
+
+    #[test]
+    fn times_are_written_as_options_accept_them() {
+        let written =
+            [0, 7_500_000, 2_400_000_000, 4_211_000_001, -1_000_000].map(|at| ClockTime(Micros(at)).to_string());
+        assert_eq!(written, ["0:00", "0:07.5", "40:00", "70:11.000001", "-0:01"]);
     }
 }
