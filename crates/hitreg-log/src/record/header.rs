@@ -1,10 +1,18 @@
 //! The header of a session: everything known before its first record.
 
-use serde::{Deserialize, Serialize};
+use std::any::Any;
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+
+use serde::de::DeserializeOwned;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_bytes::ByteBuf;
 
 use super::schema::is_usercmd_column;
-use super::{Class, FieldSchema, RecordedSide, StoredRules, UnknownKind};
-use crate::units::Seed;
+use super::{Class, FieldSchema, UnknownKind};
+use crate::serial::{ReadError, from_msgpack};
+use crate::units::{PlayerId, Seed};
 
 /// The header of a session. Logs store it as a map of its fields.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -86,4 +94,144 @@ pub enum Origin {
         /// The source format, such as `qwd`.
         format: String,
     },
+}
+
+// Logs that hold one side of a session: the server's or one client's, each with its own clock. `merge` combines all
+// sides into one log.
+
+/// The id that all logs of one session share, different for each session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SessionId(pub u64);
+
+impl std::fmt::Display for SessionId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+/// The side and the session of a log. Its times are on the clock of that side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedSide {
+    /// The session.
+    pub session: SessionId,
+    /// The client's player; `None` for the server.
+    pub player: Option<PlayerId>,
+}
+
+/// The part of a session that a log holds, which determines how it can be replayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogContents {
+    /// The server and all clients.
+    Whole,
+    /// One client or several. Each can be replayed open loop on the snapshots that it received.
+    Clients,
+    /// The server only.
+    Server,
+}
+
+impl SessionHeader {
+    /// Returns the part of its session that the log holds.
+    pub fn holds(&self) -> LogContents {
+        match (&self.origin, self.side) {
+            (_, Some(RecordedSide { player: None, .. })) => LogContents::Server,
+            (_, Some(RecordedSide { player: Some(_), .. })) | (Origin::Imported { .. }, None) => LogContents::Clients,
+            (Origin::Synthetic | Origin::Live, None) => LogContents::Whole,
+        }
+    }
+}
+
+// The names of settings of a single player, such as `p2.client.cmd_hz`.
+
+/// Splits a name such as `p2.client.cmd_hz` into player and key; `None` if no player is named.
+pub fn split_of_player(key: &str) -> Option<(PlayerId, &str)> {
+    let (player, key) = key.strip_prefix('p')?.split_once('.')?;
+    let is_number = player.bytes().all(|digit| digit.is_ascii_digit());
+    Some((PlayerId(player.parse().ok().filter(|_| is_number)?), key))
+}
+
+/// Returns the player whose own setting it is; `None` for a setting of all players.
+pub fn player_of(key: &str) -> Option<PlayerId> {
+    split_of_player(key).map(|(player, _)| player)
+}
+
+// A game's rules in a log's header: the bytes, and a cache of the parsed rules.
+
+/// A game's rules in MessagePack, maps included. All clones share one parsed copy, because preparing a map takes longer
+/// than replaying a second of a session.
+#[derive(Clone, Default)]
+pub struct StoredRules {
+    bytes: Vec<u8>,
+    read: Arc<OnceLock<Arc<dyn Any + Send + Sync>>>,
+}
+
+impl StoredRules {
+    /// Returns the parsed rules; parses them on the first call only.
+    ///
+    /// # Errors
+    /// When the bytes do not hold such rules.
+    pub fn read<R: DeserializeOwned + Send + Sync + 'static>(&self) -> Result<Arc<R>, ReadError> {
+        if let Some(Ok(known)) = self.read.get().map(|known| Arc::clone(known).downcast()) {
+            return Ok(known);
+        }
+        let rules: Arc<R> = Arc::new(from_msgpack(&self.bytes)?);
+        // Another thread may have parsed them in the meantime.
+        let known = self.read.get_or_init(|| Arc::clone(&rules) as _);
+        Ok(Arc::clone(known).downcast().unwrap_or(rules))
+    }
+}
+
+impl From<Vec<u8>> for StoredRules {
+    fn from(bytes: Vec<u8>) -> StoredRules {
+        StoredRules { bytes, read: Arc::default() }
+    }
+}
+
+impl Serialize for StoredRules {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_bytes(&self.bytes)
+    }
+}
+
+impl<'de> Deserialize<'de> for StoredRules {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<StoredRules, D::Error> {
+        ByteBuf::deserialize(from).map(|bytes| bytes.into_vec().into())
+    }
+}
+
+impl Deref for StoredRules {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl PartialEq for StoredRules {
+    fn eq(&self, other: &StoredRules) -> bool {
+        self.bytes == other.bytes
+    }
+}
+
+impl std::fmt::Debug for StoredRules {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} bytes", self.bytes.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_rules_are_parsed_once() {
+        let rules = StoredRules::from(rmp_serde::to_vec(&vec![3u32, 4]).expect("MessagePack"));
+        let copy = rules.clone();
+        let (one, other) = (rules.read::<Vec<u32>>().expect("numbers"), copy.read::<Vec<u32>>().expect("numbers"));
+        assert!(Arc::ptr_eq(&one, &other));
+        assert_eq!(*rules.read::<Vec<u64>>().expect("they are these, too"), [3, 4]);
+        assert!(rules.read::<String>().is_err());
+        let others = StoredRules::from(rmp_serde::to_vec(&vec![5u32]).expect("MessagePack"));
+        assert_eq!(*others.read::<Vec<u32>>().expect("a number"), [5]);
+    }
 }

@@ -1,12 +1,18 @@
 //! Destinations of a recorder's records: a file, any writer, memory, or a trace.
 
+use std::collections::VecDeque;
 use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::FinishError;
-use super::flight::FlightRecording;
-use crate::log::BackgroundLogWriter;
-use crate::record::{Record, Texts};
-use crate::store::Recording;
+use super::cut::{FlightCut, PartStart};
+use crate::log::{self, BackgroundLogWriter, QueuePolicy, WriteError, WriterOptions};
+use crate::record::{EventTime, GapCause, GapRecord, Record, SessionHeader, SessionStretch, Texts};
+use crate::recorded;
+use crate::store::{self, FileType, Recording, RecordingClaim, Target, Targets};
+use crate::trace::Digest;
+use crate::units::{Micros, Tick};
 
 /// A destination of records. They come in time order, except those that are older than the reorder window.
 pub(super) trait RecordOutput: Send {
@@ -65,3 +71,291 @@ macro_rules! output {
     )* };
 }
 output!(Recording, BackgroundLogWriter<Box<dyn Write + Send>>);
+
+// A recording as a series of files, each a complete log, for servers that run for weeks.
+
+/// Limits of one file. The recorder starts a new file after the first tick that reaches either limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rotation {
+    /// The longest session time in one file.
+    pub after: Micros,
+    /// The size at which a file is full, in bytes.
+    pub bytes: u64,
+}
+
+impl Default for Rotation {
+    /// One hour or 1 GiB.
+    fn default() -> Rotation {
+        Rotation { after: Micros::from_s(3600), bytes: 1 << 30 }
+    }
+}
+
+pub(super) struct RotatingFiles {
+    path: PathBuf,
+    header: SessionHeader,
+    how: (log::WriterOptions, QueuePolicy),
+    rotation: Rotation,
+    cut: FlightCut,
+    /// `None` only while the recorder replaces one file by the next.
+    file: Option<Recording>,
+    number: u32,
+    texts: Texts,
+    /// Time of the first record in this file.
+    begun: Option<Micros>,
+    is_full: bool,
+    /// Number of chunks dropped in the earlier files.
+    dropped: u64,
+}
+
+impl RotatingFiles {
+    /// Starts the first file, numbered after the existing ones.
+    pub(super) fn begin(
+        path: PathBuf,
+        header: SessionHeader,
+        cut: FlightCut,
+        rotation: Rotation,
+        how: (log::WriterOptions, QueuePolicy),
+    ) -> Result<RotatingFiles, FinishError> {
+        let number = Recording::last_number(&path)? + 1;
+        let file = Some(begin(&path, number, &PartStart::default(), &header, how)?);
+        let (texts, begun, is_full, dropped) = (Texts::default(), None, false, 0);
+        Ok(RotatingFiles { path, header, how, rotation, cut, file, number, texts, begun, is_full, dropped })
+    }
+
+    /// Finishes the current file and starts the next one.
+    fn start_next(&mut self) -> Result<(), FinishError> {
+        if let Some(file) = self.file.take() {
+            self.dropped += file.dropped_chunks();
+            file.finish()?;
+        }
+        self.number += 1;
+        let beginning = self.cut.beginning();
+        let mut file = begin(&self.path, self.number, &beginning, &self.header, self.how)?;
+        RecordOutput::texts(&mut file, &self.texts);
+        beginning.records.iter().try_for_each(|record| file.push(record))?;
+        (self.file, self.begun, self.is_full) = (Some(file), None, false);
+        Ok(())
+    }
+
+    fn file(&mut self) -> Result<&mut Recording, FinishError> {
+        Ok(self.file.as_mut().ok_or(WriteError::Abandoned)?)
+    }
+}
+
+fn begin(
+    path: &Path,
+    number: u32,
+    beginning: &PartStart,
+    header: &SessionHeader,
+    (chunks, when_full): (log::WriterOptions, QueuePolicy),
+) -> Result<Recording, FinishError> {
+    let target = Targets::new([], false).file(&Recording::numbered(path, number), FileType::Log)?;
+    Ok(RecordingClaim::new(&target)?.begin(&beginning.header(header, number), chunks, when_full)?)
+}
+
+impl RecordOutput for RotatingFiles {
+    fn push(&mut self, record: &Record) -> Result<(), FinishError> {
+        if self.is_full && self.cut.may_split_before(record) {
+            self.start_next()?;
+        }
+        if let EventTime::At(at) = record.when() {
+            let begun = *self.begun.get_or_insert(at);
+            self.is_full |= at - begun >= self.rotation.after;
+        }
+        self.cut.update(record);
+        Ok(self.file()?.push(record)?)
+    }
+
+    fn texts(&mut self, texts: &Texts) {
+        self.texts.clone_from(texts);
+        if let Some(file) = &mut self.file {
+            RecordOutput::texts(file, texts);
+        }
+    }
+
+    fn flush(&mut self) -> Result<(), FinishError> {
+        let most = self.rotation.bytes;
+        let file = self.file()?;
+        file.flush()?;
+        self.is_full |= file.written_bytes()? >= most;
+        Ok(())
+    }
+
+    fn dropped_chunks(&self) -> u64 {
+        self.dropped + self.file.as_ref().map_or(0, Recording::dropped_chunks)
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), FinishError> {
+        self.file.map_or(Ok(()), |file| Ok(file.finish()?))
+    }
+}
+
+// The flight recorder: it keeps the last part of a recording in memory and saves it on request.
+
+/// The number of parts in the kept span. The recorder keeps up to one part more than the span.
+const PARTS: i64 = 12;
+
+/// The shortest part.
+const SHORTEST: Micros = Micros::from_s(1);
+
+pub(super) struct FlightBuffer {
+    kept: FlightRecording,
+    cut: FlightCut,
+    /// First time in the current part.
+    begun: Option<Micros>,
+}
+
+/// A complete part, packed as a log.
+#[derive(Clone)]
+struct FlightPart {
+    beginning: Arc<PartStart>,
+    log: Arc<Vec<u8>>,
+    last: Micros,
+}
+
+/// The kept data. A save request gets a copy.
+#[derive(Clone)]
+pub(super) struct FlightRecording {
+    header: SessionHeader,
+    keep: Micros,
+    /// Complete parts, packed as logs.
+    parts: VecDeque<FlightPart>,
+    beginning: Arc<PartStart>,
+    current: SessionStretch,
+    /// Last time in `current`.
+    newest: Option<Micros>,
+    /// Time of the session's first record.
+    first: Option<Micros>,
+    /// Number of parts dropped because they were too old.
+    forgotten: u32,
+}
+
+impl FlightBuffer {
+    pub(super) fn new(header: SessionHeader, cut: FlightCut, keep: Micros) -> FlightBuffer {
+        let current = SessionStretch::of(&header);
+        let (parts, beginning, newest, first, forgotten) = (VecDeque::new(), Arc::default(), None, None, 0);
+        let kept = FlightRecording { header, keep, parts, beginning, current, newest, first, forgotten };
+        FlightBuffer { kept, cut, begun: None }
+    }
+
+    /// Packs the full part, starts the next, and drops parts older than the kept span.
+    fn start_next(&mut self) -> Result<(), FinishError> {
+        let kept = &mut self.kept;
+        let Some(last) = kept.newest.take() else { return Ok(()) };
+        self.begun = None;
+        let next = SessionStretch { texts: kept.current.texts.clone(), ..SessionStretch::of(&kept.header) };
+        let full = std::mem::replace(&mut kept.current, next);
+        let log = log::write_session(Vec::new(), &full.with_header(kept.header.clone()), WriterOptions::live())?;
+        let beginning = std::mem::replace(&mut kept.beginning, Arc::new(self.cut.beginning()));
+        kept.parts.push_back(FlightPart { beginning, log: Arc::new(log), last });
+        kept.forget(last);
+        Ok(())
+    }
+}
+
+impl RecordOutput for FlightBuffer {
+    fn push(&mut self, record: &Record) -> Result<(), FinishError> {
+        let part = Micros(self.kept.keep.0 / PARTS).max(SHORTEST);
+        let is_full = self.begun.zip(self.kept.newest).is_some_and(|(begun, newest)| newest - begun >= part);
+        if is_full && self.cut.may_split_before(record) {
+            self.start_next()?;
+        }
+        if let EventTime::At(at) = record.when() {
+            self.kept.first.get_or_insert(at);
+            self.begun.get_or_insert(at);
+        }
+        self.cut.update(record);
+        self.kept.add(record)
+    }
+
+    fn texts(&mut self, texts: &Texts) {
+        self.kept.current.texts.clone_from(texts);
+    }
+
+    fn kept(&self) -> Option<FlightRecording> {
+        Some(self.kept.clone())
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), FinishError> {
+        Ok(())
+    }
+}
+
+impl FlightRecording {
+    /// Drops the parts that end before the kept span. A part that extends into it stays.
+    fn forget(&mut self, newest: Micros) {
+        let old = self.parts.iter().take_while(|part| part.last <= newest - self.keep).count();
+        self.forgotten += self.parts.drain(..old).count() as u32;
+    }
+
+    /// Adds a record to the current part.
+    pub(super) fn add(&mut self, record: &Record) -> Result<(), FinishError> {
+        if let EventTime::At(at) = record.when() {
+            self.newest = self.newest.max(Some(at));
+        }
+        Ok(self.current.push(record, &self.header).map_err(WriteError::from)?)
+    }
+
+    /// Writes the kept data as a log.
+    pub(super) fn save(mut self, path: &Path) -> Result<(), FinishError> {
+        let target = Targets::new([], false).file(path, FileType::Log)?;
+        self.newest.into_iter().for_each(|newest| self.forget(newest));
+        let begins = self.parts.front().map_or(&self.beginning, |part| &part.beginning);
+        let header = begins.header(&self.header, self.forgotten + 1);
+        let mut session = begins.stretch(&self.header)?.with_header(header);
+        if begins.after.tick > Tick(0) {
+            let (from, to) = (self.first.unwrap_or(begins.after.at), begins.after.at);
+            session.gaps.push(GapRecord { from, to, player: None, why: GapCause::Paused });
+        }
+        for part in &self.parts {
+            let part = log::read_session(&part.log[..]).map_err(|source| FinishError::Kept { source })?;
+            session.append(part.without_header());
+        }
+        session.append(self.current);
+        session.put_in_order();
+        Ok(store::save_log(&target, &session, WriterOptions::live())?)
+    }
+}
+
+// An output that turns records into the tables of a trace, for a build that replays a log.
+
+/// Collects all records in memory and writes the trace at the end.
+pub(super) struct PendingTrace {
+    target: Target,
+    log: Digest,
+    capabilities: Vec<String>,
+    header: SessionHeader,
+    records: SessionStretch,
+}
+
+impl PendingTrace {
+    pub(super) fn new(target: Target, log: Digest, capabilities: Vec<String>, header: SessionHeader) -> PendingTrace {
+        PendingTrace { target, log, capabilities, records: SessionStretch::of(&header), header }
+    }
+}
+
+impl RecordOutput for PendingTrace {
+    // A replay is not live. `finish` sorts the records.
+    fn takes_late_records(&self) -> bool {
+        true
+    }
+
+    fn push(&mut self, record: &Record) -> Result<(), FinishError> {
+        Ok(self.records.push(record, &self.header).map_err(WriteError::from)?)
+    }
+
+    fn texts(&mut self, texts: &Texts) {
+        self.records.texts.clone_from(texts);
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), FinishError> {
+        let mut session = self.records.with_header(self.header);
+        session.sort_by_time();
+        session.put_in_order();
+        let mut trace = recorded::all_records(&session);
+        // The build ran its server.
+        trace.header.mode = "closed".to_owned();
+        (trace.header.log_digest, trace.header.capabilities) = (self.log.to_string(), self.capabilities);
+        Ok(store::save_trace(&self.target, &trace)?)
+    }
+}

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use rtrb::{Producer, PushError as RingFull};
 
+use super::collector::{Item, RecordTime, RecorderShared, RingEntry};
 use super::description::check_values;
-use super::shared::{Item, RecordTime, RecorderShared, RingEntry};
 use super::{CustomKind, PushError};
 use crate::log::{MAX_RECORD_BYTES, QueuePolicy};
 use crate::record::{
