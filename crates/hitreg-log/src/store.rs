@@ -6,42 +6,34 @@
 
 #![expect(clippy::disallowed_types, reason = "this module opens files")]
 
-mod destination;
 mod error;
 mod folder;
-mod identity;
 mod input;
 mod lines;
 mod recording;
 mod saving;
 pub mod shown;
-mod standard;
 mod target;
-mod trace_file;
-mod unique;
-mod unnamed;
+mod temporary;
 
 use std::io::{BufReader, Cursor, Read, Seek, SeekFrom};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 pub use error::{DISK_FULL, StoreError, reason};
-pub use folder::{FolderError, LockedFolder, OwnFolder};
-pub use folder::{create_folder, files_below, temporary_folder};
-pub use identity::{FileIdentity, WatchedInputs};
-pub use input::InputFile;
+pub use folder::{FolderError, LockedFolder, OwnFolder, create_folder, files_below, temporary_folder};
+pub use input::{FileIdentity, InputFile, WatchedInputs, is_standard_stream};
 pub use lines::{LineFile, LineSpan, read_line_span, read_lines};
 pub use recording::{Recording, RecordingClaim, UnfinishedRecording};
-pub use saving::{PreparedFile, remove, save, save_log, save_trace};
-pub use saving::{append_bytes, move_to, prepare, save_bytes};
-pub use standard::is_standard_stream;
+pub use saving::{PreparedFile, append_bytes, move_to, prepare, remove, save, save_bytes, save_log, save_trace};
 pub use target::{FileType, Target, Targets};
-pub use trace_file::TraceFile;
-pub use unnamed::{TemporaryFolder, remove_unnamed};
+pub use temporary::{TemporaryFolder, remove_unnamed};
 
-use crate::log::{self, Damage, FileKind, IndexedLog, LogReader, Lookalike, TraceReader};
+use crate::log::{self, Damage, FileKind, IndexedLog, IndexedTrace, LogReader, Lookalike, TraceReader};
 use crate::memory::MemoryLimit;
 use crate::record::Session;
-use crate::trace::Trace;
+use crate::trace::{ColumnSpan, NextRows, SharedTrace, Table, Trace, TraceHeader, TraceSource};
+use shown::naming_file;
 
 /// The size of a read, in bytes.
 const READ_AHEAD: usize = 256 << 10;
@@ -250,6 +242,100 @@ pub fn read_regular_trace(limit: MemoryLimit, path: &Path) -> Result<Trace, Stor
 /// When the file cannot be opened, or does not start like a trace.
 pub fn open_trace(path: &Path) -> Result<TraceReader<BufReader<InputFile>>, StoreError> {
     TraceReader::new(open(path)?).map_err(|source| StoreError::trace_content(path, source))
+}
+
+// A trace in a file, which keeps only the requested rows in memory.
+
+/// The most bytes of a table's rows that wait for matching rows. Rows of a replay are in order within seconds: for 64
+/// players that is a few MiB.
+const MOST_WAITING: usize = 64 << 20;
+
+/// A trace in a file that can be read repeatedly.
+#[derive(Clone, Debug)]
+pub struct TraceFile {
+    path: PathBuf,
+    trace: Arc<IndexedTrace>,
+}
+
+impl TraceFile {
+    /// Opens a trace in a file, and reads its index.
+    ///
+    /// # Errors
+    /// When the file cannot be opened, is not a trace, or what is read of it is damaged.
+    pub fn open(path: &Path) -> Result<TraceFile, StoreError> {
+        let trace = IndexedTrace::open(open(path)?).map_err(|source| StoreError::trace_content(path, source))?;
+        Ok(TraceFile { path: path.to_owned(), trace: Arc::new(trace) })
+    }
+
+    /// Reads the trace once to its end, as a check that nothing in it is damaged, and opens it.
+    ///
+    /// # Errors
+    /// When the file cannot be opened, is not a trace, or any part of it is damaged.
+    pub fn open_checked(path: &Path) -> Result<TraceFile, StoreError> {
+        let mut reader = open_trace(path)?;
+        while reader.next_rows().map_err(|source| StoreError::trace_content(path, source))?.is_some() {}
+        TraceFile::open(path)
+    }
+
+    /// Returns the path of the file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns whether a table has the same rows in another trace, by the packed bytes of their chunks. `false` does not
+    /// mean that the rows differ.
+    ///
+    /// # Errors
+    /// When a file cannot be read or is damaged.
+    pub fn has_same_rows(&self, other: &TraceFile, table: &str) -> Result<bool, StoreError> {
+        let (mut a, mut b) = (open_file(&self.path)?, open_file(&other.path)?);
+        let same = self.trace.has_same_chunks(&other.trace, table, [&mut a, &mut b]);
+        same.map_err(|source| StoreError::trace_content(&self.path, source))
+    }
+
+    /// Returns the next rows of a table, as [`TraceSource::rows_between`] does.
+    pub fn parts<'s>(
+        &'s self,
+        table: &str,
+        only: &'s [&'s str],
+        span: Option<ColumnSpan<'s>>,
+    ) -> impl Iterator<Item = Result<Table, StoreError>> + use<'s> {
+        let chunks: Vec<u32> = self.trace.chunks_of(table, span).collect();
+        chunks.into_iter().map(move |chunk| {
+            self.trace
+                .chunk(open_file(&self.path)?, chunk, only)
+                .map_err(|source| StoreError::trace_content(&self.path, source))
+        })
+    }
+}
+
+impl TraceSource for TraceFile {
+    fn header(&self) -> &TraceHeader {
+        self.trace.header()
+    }
+
+    fn tables(&self) -> Vec<(&Table, u64)> {
+        self.trace.tables().collect()
+    }
+
+    fn rows_between<'s>(&'s self, table: &'s str, only: &'s [&'s str], span: Option<ColumnSpan<'s>>) -> NextRows<'s> {
+        let mut parts = self.parts(table, only, span);
+        let named = |error: StoreError| naming_file(&error.to_string(), &self.path);
+        Box::new(move || parts.next().transpose().map_err(named))
+    }
+
+    fn in_file(&self) -> Option<&TraceFile> {
+        Some(self)
+    }
+
+    /// Valid as long as the file exists unchanged.
+    fn shared(&self) -> Option<SharedTrace> {
+        Some(Arc::new(self.clone()))
+    }
+
+    fn most_waiting(&self) -> usize {
+        MOST_WAITING
+    }
 }
 
 #[cfg(test)]

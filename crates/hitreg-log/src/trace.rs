@@ -26,27 +26,22 @@
 //! # }
 //! ```
 
-mod data;
 pub mod digest;
 pub mod schema;
-mod series;
-mod session_source;
 mod source;
-
-pub use data::ColumnData;
-use data::no_values;
-pub use digest::{Digest, TableDigest};
-pub use series::Series;
-pub use session_source::SessionSource;
-pub use source::{ColumnSpan, NextRows, SharedTrace, TraceSource};
-pub use source::{body_tables, each_part, select_rows};
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+pub use digest::{Digest, TableDigest};
+pub use source::{ColumnSpan, NextRows, Series, SharedTrace, TraceSource, body_tables, each_part, select_rows};
+
+use crate::record::{CellKind, Origin, SessionHeader, SessionId, TextCode, Texts};
 use crate::recorder::Y_AXIS;
-use crate::units::{ClockTime, Micros};
+use crate::sorted::SortedMap;
+use crate::units::{ClockTime, Micros, Seed};
+use schema::NONE;
 
 /// The tables of one replay of a log.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -391,6 +386,250 @@ impl Table {
             _ => NameColumn::default(),
         }
     }
+}
+
+// The values of a column.
+
+/// The values of a column.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ColumnData {
+    /// Counts, numbers, flags.
+    U32(Vec<u32>),
+    /// Ids and hashes ([`Column::is_hash`](super::Column::is_hash)).
+    U64(Vec<u64>),
+    /// Times in microseconds, and signed numbers.
+    I64(Vec<i64>),
+    /// Measurements; NaN for none.
+    F32(Vec<f32>),
+    /// Measurements in double precision; NaN for none.
+    F64(Vec<f64>),
+    /// Flags.
+    Bool(Vec<bool>),
+    /// Names, stored as indices into a list.
+    Name {
+        /// The distinct names.
+        names: Vec<String>,
+        /// Index of each row's name.
+        codes: Vec<u32>,
+    },
+}
+
+impl ColumnData {
+    /// Returns values of this type, given as [numbers](CellKind::number). `texts` are those of the session.
+    pub fn of_numbers(kind: CellKind, numbers: Vec<i64>, texts: &Texts) -> ColumnData {
+        fn all<V>(numbers: Vec<i64>, value: impl Fn(i64) -> V) -> Vec<V> {
+            numbers.into_iter().map(value).collect()
+        }
+        match kind {
+            CellKind::F32 => ColumnData::F32(all(numbers, |bits| f32::from_bits(bits as u32))),
+            CellKind::F64 => ColumnData::F64(all(numbers, |bits| f64::from_bits(bits as u64))),
+            CellKind::I32 | CellKind::I64 => ColumnData::I64(numbers),
+            CellKind::U32 => ColumnData::U32(all(numbers, |number| number as u32)),
+            CellKind::U64 => ColumnData::U64(all(numbers, |number| number as u64)),
+            CellKind::Bool => ColumnData::Bool(all(numbers, |number| number != 0)),
+            CellKind::Text => {
+                let (mut places, mut names) = (SortedMap::new(), Vec::new());
+                let mut code = |number: i64| {
+                    *places.entry(number).or_insert_with(|| {
+                        names.push(texts.get(TextCode(number as u64)).to_owned());
+                        (names.len() - 1) as u32
+                    })
+                };
+                let codes = numbers.into_iter().map(&mut code).collect();
+                ColumnData::Name { names, codes }
+            }
+        }
+    }
+
+    /// Returns whether a row has no value, or one whose bits are all 0; for names, the empty one.
+    pub fn is_zero(&self, row: usize) -> bool {
+        match self {
+            ColumnData::U32(v) => v.get(row).is_none_or(|v| *v == 0),
+            ColumnData::U64(v) => v.get(row).is_none_or(|v| *v == 0),
+            ColumnData::I64(v) => v.get(row).is_none_or(|v| *v == 0),
+            ColumnData::F32(v) => v.get(row).is_none_or(|v| v.to_bits() == 0),
+            ColumnData::F64(v) => v.get(row).is_none_or(|v| v.to_bits() == 0),
+            ColumnData::Bool(v) => !v.get(row).is_some_and(|v| *v),
+            ColumnData::Name { names, codes } => {
+                codes.get(row).and_then(|code| names.get(*code as usize)).is_none_or(String::is_empty)
+            }
+        }
+    }
+
+    /// Returns the value of a row in a column of floats of either precision.
+    pub fn real(&self, row: usize) -> Option<f64> {
+        match self {
+            ColumnData::F32(values) => values.get(row).copied().map(f64::from),
+            ColumnData::F64(values) => values.get(row).copied(),
+            _ => None,
+        }
+    }
+
+    /// Returns the number of values.
+    pub fn len(&self) -> usize {
+        match self {
+            ColumnData::U32(v) => v.len(),
+            ColumnData::U64(v) => v.len(),
+            ColumnData::I64(v) => v.len(),
+            ColumnData::F32(v) => v.len(),
+            ColumnData::F64(v) => v.len(),
+            ColumnData::Bool(v) => v.len(),
+            ColumnData::Name { codes, .. } => codes.len(),
+        }
+    }
+
+    /// Returns whether there are no values.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Appends values of the same type. Returns `false` for another type, or when one list of names is not a prefix of
+    /// the other.
+    fn append(&mut self, later: ColumnData) -> bool {
+        match (self, later) {
+            (ColumnData::U32(to), ColumnData::U32(from)) => to.extend(from),
+            (ColumnData::U64(to), ColumnData::U64(from)) => to.extend(from),
+            (ColumnData::I64(to), ColumnData::I64(from)) => to.extend(from),
+            (ColumnData::F32(to), ColumnData::F32(from)) => to.extend(from),
+            (ColumnData::F64(to), ColumnData::F64(from)) => to.extend(from),
+            (ColumnData::Bool(to), ColumnData::Bool(from)) => to.extend(from),
+            (ColumnData::Name { names, codes }, ColumnData::Name { names: others, codes: from }) => {
+                let common = names.len().min(others.len());
+                if names[..common] != others[..common] {
+                    return false;
+                }
+                if others.len() > names.len() {
+                    *names = others;
+                }
+                codes.extend(from);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Frees the room for more values.
+    fn shrink_to_fit(&mut self) {
+        match self {
+            ColumnData::U32(v) | ColumnData::Name { codes: v, .. } => v.shrink_to_fit(),
+            ColumnData::U64(v) => v.shrink_to_fit(),
+            ColumnData::I64(v) => v.shrink_to_fit(),
+            ColumnData::F32(v) => v.shrink_to_fit(),
+            ColumnData::F64(v) => v.shrink_to_fit(),
+            ColumnData::Bool(v) => v.shrink_to_fit(),
+        }
+    }
+
+    /// Returns the size of one value, in bytes.
+    pub(crate) fn width(&self) -> usize {
+        match self {
+            ColumnData::U32(_) | ColumnData::F32(_) | ColumnData::Name { .. } => 4,
+            ColumnData::U64(_) | ColumnData::I64(_) | ColumnData::F64(_) => 8,
+            ColumnData::Bool(_) => 1,
+        }
+    }
+
+    /// Removes and returns the values from a row on.
+    fn split_off(&mut self, row: usize) -> ColumnData {
+        match self {
+            ColumnData::U32(v) => ColumnData::U32(v.split_off(row)),
+            ColumnData::U64(v) => ColumnData::U64(v.split_off(row)),
+            ColumnData::I64(v) => ColumnData::I64(v.split_off(row)),
+            ColumnData::F32(v) => ColumnData::F32(v.split_off(row)),
+            ColumnData::F64(v) => ColumnData::F64(v.split_off(row)),
+            ColumnData::Bool(v) => ColumnData::Bool(v.split_off(row)),
+            ColumnData::Name { names, codes } => ColumnData::Name { names: names.clone(), codes: codes.split_off(row) },
+        }
+    }
+
+    /// Returns the values of some rows.
+    fn select(&self, rows: &[u32]) -> ColumnData {
+        fn of<V: Copy>(values: &[V], rows: &[u32]) -> Vec<V> {
+            rows.iter().map(|row| values[*row as usize]).collect()
+        }
+        match self {
+            ColumnData::U32(v) => ColumnData::U32(of(v, rows)),
+            ColumnData::U64(v) => ColumnData::U64(of(v, rows)),
+            ColumnData::I64(v) => ColumnData::I64(of(v, rows)),
+            ColumnData::F32(v) => ColumnData::F32(of(v, rows)),
+            ColumnData::F64(v) => ColumnData::F64(of(v, rows)),
+            ColumnData::Bool(v) => ColumnData::Bool(of(v, rows)),
+            ColumnData::Name { names, codes } => ColumnData::Name { names: names.clone(), codes: of(codes, rows) },
+        }
+    }
+
+    /// Returns the name of the type in files: `u32`, `u64`, `i64`, `f32`, `f64`, `bool`, `name`.
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            ColumnData::U32(_) => "u32",
+            ColumnData::U64(_) => "u64",
+            ColumnData::I64(_) => "i64",
+            ColumnData::F32(_) => "f32",
+            ColumnData::F64(_) => "f64",
+            ColumnData::Bool(_) => "bool",
+            ColumnData::Name { .. } => "name",
+        }
+    }
+}
+
+/// Returns rows with the value `none` for a column of names; an empty column for all other types.
+fn no_values(like: &ColumnData, rows: usize) -> ColumnData {
+    let ColumnData::Name { names, .. } = like else { return ColumnData::U32(Vec::new()) };
+    let mut names = names.clone();
+    if names.last().is_none_or(|name| name != NONE) {
+        names.push(NONE.to_owned());
+    }
+    let none = (names.len() - 1) as u32;
+    ColumnData::Name { names, codes: vec![none; rows] }
+}
+
+// The recorded session, as a trace's header has it.
+
+/// What a log and its traces say about the identity of the recorded session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionSource {
+    /// Name of the map; empty if unknown.
+    pub map: String,
+    /// Random seed of the session.
+    pub seed: Seed,
+    /// Whether the session was simulated in virtual time, so that seed and settings determine it.
+    pub synthetic: bool,
+    /// The session that both sides recorded; only if the log holds one side.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<SessionId>,
+    /// The name of each player; no names if all are the numbers of players.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub players: Vec<String>,
+}
+
+impl SessionSource {
+    /// Returns the identity of a log's session.
+    pub fn of(header: &SessionHeader) -> SessionSource {
+        let has_names = header.players.iter().zip(0..).any(|(of, player)| is_nickname(&of.name, player));
+        let names = header.players.iter().map(|of| of.name.clone());
+        SessionSource {
+            players: if has_names { names.collect() } else { Vec::new() },
+            map: header.map.clone(),
+            seed: header.seed,
+            synthetic: header.origin == Origin::Synthetic,
+            id: header.side.map(|side| side.session),
+        }
+    }
+
+    /// Returns the names of players that have one besides their number: `p2 is Ann, p3 is Bob`; `None` without any.
+    pub fn names_of(&self, players: impl IntoIterator<Item = u32>) -> Option<String> {
+        let named = |player: u32| {
+            let name = self.players.get(player as usize).filter(|name| is_nickname(name, player))?;
+            Some(format!("p{player} is {name}"))
+        };
+        let names: Vec<String> = players.into_iter().filter_map(named).collect();
+        (!names.is_empty()).then(|| names.join(", "))
+    }
+}
+
+/// Whether a player's name is more than its number.
+fn is_nickname(name: &str, player: u32) -> bool {
+    !name.is_empty() && name != format!("p{player}")
 }
 
 #[cfg(test)]

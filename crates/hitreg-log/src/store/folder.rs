@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::StoreError;
 use super::target::Target;
-use super::unnamed::TemporaryFolder;
+use super::temporary::TemporaryFolder;
 
 /// Creates a folder and those above it, unless it exists.
 ///

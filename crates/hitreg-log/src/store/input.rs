@@ -1,12 +1,15 @@
 //! An input file. Pipes, devices and standard input are copied to a temporary file while they are read, so that every
 //! input can be read more than once.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::UNIX_EPOCH;
 
-use super::{standard, unnamed};
+use super::temporary::anonymous_file;
+use super::{READ_AHEAD, StoreError, read_start};
+use crate::log::{self, FileKind};
 use crate::sorted::SortedMap;
 
 /// An open input.
@@ -42,8 +45,7 @@ static STREAMS: Mutex<SortedMap<PathBuf, Arc<Mutex<SpooledStream>>>> = Mutex::ne
 impl InputFile {
     /// Opens a file; `-` is standard input.
     pub(super) fn open(path: &Path) -> std::io::Result<InputFile> {
-        let is_stream =
-            standard::is_standard_stream(path) || path.metadata().is_ok_and(|meta| !meta.is_file() && !meta.is_dir());
+        let is_stream = is_standard_stream(path) || path.metadata().is_ok_and(|meta| !meta.is_file() && !meta.is_dir());
         if !is_stream {
             return Ok(InputFile(InputSource::Regular(File::open(path)?)));
         }
@@ -51,8 +53,8 @@ impl InputFile {
         let stream = match streams.get(path) {
             Some(known) => Arc::clone(known),
             None => {
-                let stream = if standard::is_standard_stream(path) { standard::input()? } else { File::open(path)? };
-                let spooled = SpooledStream { stream, copy: unnamed::anonymous_file()?, length: 0, has_ended: false };
+                let stream = if is_standard_stream(path) { standard_input()? } else { File::open(path)? };
+                let spooled = SpooledStream { stream, copy: anonymous_file()?, length: 0, has_ended: false };
                 let spooled = Arc::new(Mutex::new(spooled));
                 streams.insert(path.to_owned(), Arc::clone(&spooled));
                 spooled
@@ -135,6 +137,106 @@ impl Seek for InputFile {
     }
 }
 
+// What is known of a file without reading it, and the detection of inputs that change during a command.
+
+/// What is known of a file without reading it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileIdentity {
+    /// The size, in bytes.
+    pub bytes: u64,
+    /// The time of the last modification, in nanoseconds since 1970.
+    pub modified_ns: u64,
+    /// The device and the number of the file on it, if the system has such numbers.
+    pub number: Option<(u64, u64)>,
+}
+
+impl FileIdentity {
+    /// The identity of the file at a path; `None` for a pipe, or if there is no file.
+    pub fn of(path: &Path) -> Option<FileIdentity> {
+        let meta = std::fs::metadata(path).ok().filter(Metadata::is_file)?;
+        let since = meta.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+        let modified_ns = u64::try_from(since.as_nanos()).ok()?;
+        Some(FileIdentity { bytes: meta.len(), modified_ns, number: number_of(&meta) })
+    }
+}
+
+/// Returns whether an open file is still the one at a path. If the system has no file numbers, any file at the path counts.
+pub(super) fn is_at(file: &File, path: &Path) -> bool {
+    let number = |meta: std::io::Result<Metadata>| meta.ok().map(|meta| number_of(&meta));
+    let at_path = number(std::fs::metadata(path));
+    at_path.is_some() && at_path == number(file.metadata())
+}
+
+#[cfg(unix)]
+#[expect(clippy::unnecessary_wraps, reason = "other systems have no such numbers")]
+fn number_of(meta: &Metadata) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    Some((meta.dev(), meta.ino()))
+}
+
+#[cfg(not(unix))]
+fn number_of(_: &Metadata) -> Option<(u64, u64)> {
+    None
+}
+
+/// The logs and traces that a command reads, each as it was at the beginning. A command may open a file several times, so
+/// a file that changes between would give a result of two files.
+#[derive(Clone, Debug, Default)]
+pub struct WatchedInputs(Arc<[(PathBuf, FileIdentity)]>);
+
+impl WatchedInputs {
+    /// Watches the logs and traces among these paths. Unfinished recordings may grow.
+    pub fn of<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> WatchedInputs {
+        let watched = |path: &PathBuf| {
+            let identity = FileIdentity::of(path)?;
+            let head = read_start(path, READ_AHEAD as u64).ok()?;
+            let is_watched = log::kind_of(&head) != FileKind::Other && path.extension() != Some("part".as_ref());
+            is_watched.then(|| (path.clone(), identity))
+        };
+        WatchedInputs(paths.into_iter().filter_map(watched).collect())
+    }
+
+    /// Checks that the files are still the same. A file that was removed gave its content to those who had it open.
+    ///
+    /// # Errors
+    /// When a file changed, or another file replaced it.
+    pub fn check(&self) -> Result<(), StoreError> {
+        let changed =
+            |(path, before): &&(PathBuf, FileIdentity)| FileIdentity::of(path).is_some_and(|now| now != *before);
+        match self.0.iter().find(changed) {
+            Some((path, _)) => Err(StoreError::Changed { path: path.clone() }),
+            None => Ok(()),
+        }
+    }
+}
+
+// Standard input and output under the name `-`. A file of that name is `./-`.
+
+/// Returns whether a path is `-`.
+pub fn is_standard_stream(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// Returns standard input as a file.
+pub(super) fn standard_input() -> std::io::Result<File> {
+    duplicate(std::io::stdin())
+}
+
+/// Returns standard output as a file.
+pub(super) fn standard_output() -> std::io::Result<File> {
+    duplicate(std::io::stdout())
+}
+
+#[cfg(unix)]
+fn duplicate(stream: impl std::os::fd::AsFd) -> std::io::Result<File> {
+    Ok(stream.as_fd().try_clone_to_owned()?.into())
+}
+
+#[cfg(windows)]
+fn duplicate(stream: impl std::os::windows::io::AsHandle) -> std::io::Result<File> {
+    Ok(stream.as_handle().try_clone_to_owned()?.into())
+}
+
 #[cfg(test)]
 #[cfg(unix)]
 mod tests {
@@ -145,7 +247,7 @@ mod tests {
         let (read, mut write) = std::io::pipe().expect("a pipe");
         write.write_all(bytes).expect("room for a few bytes");
         let stream = File::from(std::os::fd::OwnedFd::from(read));
-        let copy = unnamed::anonymous_file().expect("a temporary file");
+        let copy = anonymous_file().expect("a temporary file");
         let stream = Arc::new(Mutex::new(SpooledStream { stream, copy, length: 0, has_ended: false }));
         InputFile(InputSource::Stream(StreamReader { stream, at: 0 }))
     }

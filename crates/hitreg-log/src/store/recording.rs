@@ -4,8 +4,8 @@ use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use super::StoreError;
-use super::destination::OutputDestination;
-use super::identity::is_at;
+use super::input::is_at;
+use super::target::OutputDestination;
 use super::target::Target;
 use crate::log::{BackgroundLogWriter, QueuePolicy, WriteError, WriterOptions};
 use crate::record::{Record, SessionHeader, Texts};

@@ -3,13 +3,12 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Seek, Write};
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::destination::OutputDestination;
-use super::target::Target;
-use super::unnamed::UnnamedFile;
-use super::{StoreError, standard, unnamed};
+use super::input::standard_output;
+use super::target::{OutputDestination, Target};
+use super::temporary::{UnnamedFile, anonymous_file};
+use super::{StoreError, is_standard_stream};
 use crate::log::{self, WriteError, WriterOptions};
 use crate::record::Session;
 use crate::trace::Trace;
@@ -69,8 +68,8 @@ fn write_stream(
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), WriteError>,
 ) -> Result<(), StoreError> {
     let io = |source: std::io::Error| StoreError::write(path, source.into());
-    let stream = match standard::is_standard_stream(path) {
-        true => standard::output(),
+    let stream = match is_standard_stream(path) {
+        true => standard_output(),
         false => File::options().append(true).open(path),
     };
     let mut out = BufWriter::new(stream.map_err(io)?);
@@ -108,7 +107,7 @@ pub fn prepare<'a>(
     };
     let file = match target.check()? {
         OutputDestination::Stream => {
-            let contents = unnamed::anonymous_file().map_err(io)?;
+            let contents = anonymous_file().map_err(io)?;
             fill(&contents)?;
             Prepared::Stream(contents)
         }

@@ -8,21 +8,23 @@
 //! A build may omit any of these tables and columns, and add custom ones. A reader finds missing ones empty. hitreg
 //! compares and prints custom ones by their names alone.
 
-mod declare;
-mod document;
 mod kinds;
-mod set;
 pub mod tables;
-mod usercmd;
 
-pub use document::document;
+use std::fmt::Write;
+
+use glam::Vec3;
+
 pub(crate) use kinds::NONE;
 pub use kinds::{
     CellType, Code, NameCells, OptionalBits, OptionalCode, OptionalMeasure, OptionalNumber, OptionalText, TextColumn,
 };
-pub use set::TableSet;
 pub use tables::*;
-pub use usercmd::own_input;
+
+use super::{Column, Table};
+use crate::record::{PacketRecord, is_frames_column};
+use crate::units::{Micros, PlayerId};
+use crate::usercmd::Usercmd;
 
 /// The declaration of a table.
 #[derive(Clone, Copy, Debug)]
@@ -206,5 +208,155 @@ impl ColumnSchema {
 
     fn is(&self, name: &str) -> bool {
         name.strip_prefix(self.name).is_some_and(|rest| rest.is_empty() || self.parts.contains(&rest))
+    }
+}
+
+// Usercmds in the `frames` table, and their packets in the table `packets`.
+
+/// Returns the columns of the usercmd fields that the game declares.
+pub fn own_input(frames: &Table) -> impl Iterator<Item = &Column> {
+    frames.columns.iter().filter(|column| !is_frames_column(&column.name))
+}
+
+impl frames::Row<'_> {
+    /// Returns the row of a client frame with its usercmd and without any results.
+    pub fn of_usercmd(player: PlayerId, at: Micros, command: &Usercmd) -> Self {
+        let input = &command.input;
+        frames::Row {
+            player: player.0.into(),
+            at_us: at.0,
+            command: command.seq.0,
+            lerp_msec: command.lerp_msec.into(),
+            msec: input.msec.into(),
+            server_time_us: command.server_time.0,
+            pitch: input.viewangles.x,
+            yaw: input.viewangles.y,
+            roll: input.viewangles.z,
+            forwardmove: input.forwardmove,
+            sidemove: input.sidemove,
+            upmove: input.upmove,
+            buttons: input.buttons.into(),
+            impulse: input.impulse.into(),
+            ran: 0,
+            first_effects: 0,
+            has_body: 0,
+            drawn: Vec3::ZERO,
+        }
+    }
+}
+
+impl packets::Row<'_> {
+    /// Returns the row of a sent packet that has not arrived, without its size.
+    pub fn of_packet(player: PlayerId, packet: &PacketRecord) -> Self {
+        packets::Row {
+            player: player.0.into(),
+            packet: packet.number,
+            at_us: packet.at.0,
+            arrived: 0,
+            took_ms: f32::NAN,
+            newest: packet.newest.0,
+            usercmds: packet.count.into(),
+            ack: packet.ack.0,
+            bytes: None,
+        }
+    }
+}
+
+// Sets of declared tables.
+
+/// A set of declared tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableSet(u16);
+
+const _: () = assert!(TABLES.len() <= u16::BITS as usize, "a bit for each table");
+
+impl TableSet {
+    /// All declared tables.
+    pub const ALL: TableSet = TableSet(u16::MAX >> (u16::BITS as usize - TABLES.len()));
+    /// No table.
+    pub const NONE: TableSet = TableSet(0);
+
+    /// Returns the set of the declared tables with these names; ignores custom tables.
+    pub fn named<'a>(names: impl IntoIterator<Item = &'a str>) -> TableSet {
+        let bits = names.into_iter().filter_map(|name| TABLES.iter().position(|table| table.name == name));
+        TableSet(bits.fold(0, |set, bit| set | 1 << bit))
+    }
+
+    /// Returns the set with a table added; ignores custom tables.
+    #[must_use]
+    pub fn with(self, table: &TableSchema) -> TableSet {
+        TableSet(self.0 | TableSet::named([table.name]).0)
+    }
+
+    /// Returns whether the set contains a table.
+    pub fn has(self, table: &TableSchema) -> bool {
+        TABLES.iter().position(|known| known.name == table.name).is_some_and(|bit| self.0 & 1 << bit != 0)
+    }
+}
+
+impl Default for TableSet {
+    fn default() -> TableSet {
+        TableSet::ALL
+    }
+}
+
+// Generates the documentation of the trace tables in docs/tables.md.
+
+/// Returns all tables with their columns in Markdown.
+pub fn document() -> String {
+    let mut text = String::new();
+    for table in TABLES {
+        let keys: Vec<String> = table.key.iter().map(|key| format!("`{key}`")).collect();
+        let _ = write!(text, "### `{}`\n\n{}\nKey: {}.", table.name, table.doc.trim(), keys.join(", "));
+        if table.repeats {
+            text.push_str(" Several rows may have one key.");
+        }
+        text.push_str(&fields(table));
+        if !table.in_digest {
+            text.push_str(" Not part of a trace's digest.");
+        }
+        text.push_str("\n\n| column | type | unit | |\n| --- | --- | --- | --- |\n");
+        for column in table.columns {
+            text.push_str(&row(column));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn fields(table: &TableSchema) -> String {
+    match table.fields {
+        Some("") => " The fields of the game's bodies follow, as columns of their own names.".to_owned(),
+        Some(prefix) => format!(" The fields of the game's bodies follow, each after `{prefix}`."),
+        None => String::new(),
+    }
+}
+
+fn row(column: &ColumnSchema) -> String {
+    let names: Vec<String> = column.parts.iter().map(|part| format!("`{}{part}`", column.name)).collect();
+    let mut known: Vec<String> = column.names.iter().map(|name| format!("`{name}`")).collect();
+    let none = format!("`{NONE}`");
+    if column.optional && !known.is_empty() && !known.contains(&none) {
+        // A missing value of an optional column.
+        known.push(none);
+    }
+    let doc = column.doc.trim().trim_end_matches('.');
+    let doc = if known.is_empty() { doc.to_owned() } else { format!("{doc}: {}", known.join(", ")) };
+    let optional = if column.optional { "; optional" } else { "" };
+    format!("| {} | {} | {} | {doc}{optional} |\n", names.join(", "), column.kind, column.unit.name())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_has_the_tables_that_it_names() {
+        let some = TableSet::named(["shots", "ticks", "a build's own"]);
+        let has: Vec<&str> = TABLES.iter().filter(|table| some.has(table)).map(|table| table.name).collect();
+        assert_eq!(has, ["ticks", "shots"]);
+        assert_eq!(TableSet::named(["ticks"]).with(&crate::trace::schema::shots::SCHEMA), some);
+        assert!(TABLES.iter().all(|table| TableSet::ALL.has(table) && !TableSet::NONE.has(table)));
+        assert_eq!(TableSet::named(TABLES.map(|table| table.name)), TableSet::ALL);
     }
 }

@@ -2,7 +2,7 @@
 
 use glam::Vec3;
 
-use super::declare::table;
+use super::kinds::table;
 use super::{
     CellType, Code, ColumnRole, ColumnSchema, JoinRule, OptionalBits, OptionalCode, OptionalMeasure, OptionalNumber,
     OptionalText, TableSchema, TableSubject, TextColumn, Unit,

@@ -1,21 +1,129 @@
-//! Files and folders under random names that no other file has.
+//! Temporary files and folders. All of them are registered, so that a program that has to end can remove them.
 
 use std::fs::{File, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::target::Target;
+use crate::sorted::SortedSet;
+
+/// A file without its final name, removed on drop.
+#[derive(Debug)]
+pub(super) struct UnnamedFile {
+    pub(super) file: File,
+    path: TemporaryPath,
+}
+
+impl UnnamedFile {
+    /// Creates a file with the default permissions (mode 0666 less the umask on Unix).
+    pub(super) fn in_folder(folder: &Path) -> std::io::Result<UnnamedFile> {
+        let mut paths = known_paths();
+        let created = create_file(folder, ".hitreg-", 0o666);
+        let (file, path) = created.map_err(|error| std::io::Error::from(error.kind()))?;
+        Ok(UnnamedFile { file, path: TemporaryPath::among(&mut paths, path, PathKind::File) })
+    }
+
+    /// Gives the file its final name and replaces any existing file.
+    pub(super) fn put(mut self, path: &Path) -> std::io::Result<()> {
+        let paths = known_paths();
+        let renamed = std::fs::rename(&self.path.path, path);
+        drop(paths);
+        renamed?;
+        self.path.kind = PathKind::Renamed;
+        Ok(())
+    }
+}
+
+/// A temporary folder, removed with its contents on drop.
+#[derive(Debug)]
+pub struct TemporaryFolder(TemporaryPath);
+
+impl TemporaryFolder {
+    pub(super) fn new() -> std::io::Result<TemporaryFolder> {
+        let mut paths = known_paths();
+        let path = create_temporary_folder()?;
+        Ok(TemporaryFolder(TemporaryPath::among(&mut paths, path, PathKind::Folder)))
+    }
+
+    /// Returns a target for a file in the folder.
+    pub fn file(&self, name: &str) -> Target {
+        Target::temporary(self.0.path.join(name))
+    }
+}
+
+/// Creates a file without a name in the system's temporary folder, readable only by this user. The system removes the
+/// file when it is closed.
+pub(super) fn anonymous_file() -> std::io::Result<File> {
+    // The file may have a name for a moment.
+    let _paths = known_paths();
+    anonymous_file_in(&std::env::temp_dir())
+}
+
+/// Removes all temporary files and folders before the program ends. After that, none can be created or renamed.
+pub fn remove_unnamed() {
+    let paths = known_paths();
+    for path in &*paths {
+        // A missing file is fine, and a file that cannot be removed cannot be helped.
+        let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
+    }
+    std::mem::forget(paths);
+}
+
+/// A registered path. On drop, what is there is removed, and then the registration.
+#[derive(Debug)]
+struct TemporaryPath {
+    path: PathBuf,
+    kind: PathKind,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum PathKind {
+    File,
+    Folder,
+    /// The file has its final name, and nothing is left at the path.
+    Renamed,
+}
+
+impl TemporaryPath {
+    fn among(paths: &mut SortedSet<PathBuf>, path: PathBuf, kind: PathKind) -> TemporaryPath {
+        paths.insert(path.clone());
+        TemporaryPath { path, kind }
+    }
+}
+
+impl Drop for TemporaryPath {
+    fn drop(&mut self) {
+        // A drop cannot report an error.
+        let _ = match self.kind {
+            PathKind::File => std::fs::remove_file(&self.path),
+            PathKind::Folder => std::fs::remove_dir_all(&self.path),
+            PathKind::Renamed => Ok(()),
+        };
+        known_paths().remove(&self.path);
+    }
+}
+
+/// Returns the registered paths. The lock is held while a file is created or renamed.
+fn known_paths() -> MutexGuard<'static, SortedSet<PathBuf>> {
+    static PATHS: Mutex<SortedSet<PathBuf>> = Mutex::new(SortedSet::new());
+    PATHS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+// Files and folders under random names that no other file has.
 
 /// How many names are tried before creation fails.
 const ATTEMPTS: u32 = 1 << 16;
 
 /// Creates a file in `folder` whose name starts with `prefix`, open for reading and writing. Also returns its absolute
 /// path. On Unix its mode is `mode` less the umask.
-pub(super) fn create_file(folder: &Path, prefix: &str, mode: u32) -> std::io::Result<(File, PathBuf)> {
+fn create_file(folder: &Path, prefix: &str, mode: u32) -> std::io::Result<(File, PathBuf)> {
     create(folder, prefix, random_number, |path| file_options(mode).open(path))
 }
 
 /// Creates a folder in the system's temporary folder. The error names its path.
-pub(super) fn create_folder() -> std::io::Result<PathBuf> {
+fn create_temporary_folder() -> std::io::Result<PathBuf> {
     let create_dir = |path: &Path| {
         std::fs::create_dir(path).map_err(|error| {
             let text = format!("{error} at path {path:?}");
@@ -23,12 +131,6 @@ pub(super) fn create_folder() -> std::io::Result<PathBuf> {
         })
     };
     Ok(create(&std::env::temp_dir(), ".tmp", random_number, create_dir)?.1)
-}
-
-/// Creates a file without a name in the system's temporary folder, readable only by this user. The system removes the
-/// file when it is closed.
-pub(super) fn anonymous_file() -> std::io::Result<File> {
-    anonymous_file_in(&std::env::temp_dir())
 }
 
 #[cfg(unix)]
@@ -96,6 +198,41 @@ mod tests {
     use std::io::{Read, Seek, Write};
 
     use super::*;
+
+    #[test]
+    fn a_dropped_file_is_removed_and_a_put_file_stays() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let files = || std::fs::read_dir(folder.path()).expect("a folder").count();
+        let file = UnnamedFile::in_folder(folder.path()).expect("a file");
+        let path = file.path.path.clone();
+        assert!(path.exists() && known_paths().contains(&path));
+        drop(file);
+        assert!(files() == 0 && !known_paths().contains(&path));
+        let file = UnnamedFile::in_folder(folder.path()).expect("a file");
+        let path = file.path.path.clone();
+        file.put(&folder.path().join("a")).expect("renamed");
+        assert!(files() == 1 && folder.path().join("a").exists() && !known_paths().contains(&path));
+        let file = UnnamedFile::in_folder(folder.path()).expect("a file");
+        file.put(&folder.path().join("missing/a")).expect_err("no folder");
+        assert_eq!(files(), 1);
+    }
+
+    #[test]
+    fn a_dropped_folder_is_removed_with_its_contents() {
+        let folder = TemporaryFolder::new().expect("a folder");
+        let path = folder.0.path.clone();
+        std::fs::create_dir(path.join("inner")).expect("created");
+        std::fs::write(path.join("inner/a"), "text").expect("written");
+        assert!(path.is_absolute() && known_paths().contains(&path));
+        drop(folder);
+        assert!(!path.exists() && !known_paths().contains(&path));
+    }
+
+    #[test]
+    fn an_error_does_not_show_the_temporary_name() {
+        let error = UnnamedFile::in_folder(Path::new("/missing/folder")).expect_err("no folder").to_string();
+        assert!(!error.contains(".hitreg-"), "{error}");
+    }
 
     fn names(folder: &Path) -> Vec<String> {
         let entries = std::fs::read_dir(folder).expect("a folder");
