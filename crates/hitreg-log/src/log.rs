@@ -30,39 +30,33 @@ mod chunks;
 mod column;
 mod container;
 mod error;
-mod frames;
 mod header;
 mod index;
-mod indexed_log;
 mod keyframes;
 mod kinds;
-mod limits;
-mod looks_like;
 mod reader;
 mod recover;
-mod schema;
+mod table;
 mod timeline;
 mod trace_file;
-mod version;
 mod writer;
 
 pub(crate) use chunk::CHUNK_KEYS;
-pub(crate) use error::no_thread;
-pub use error::{LogError, Truncation, WriteError};
+pub(crate) use chunks::START_BYTES;
+pub use chunks::{Lookalike, looks_like};
+pub use error::{LogError, MAX_PLAYERS, Truncation, WriteError};
+pub(crate) use error::{MAX_RECORD_BYTES, no_thread};
 pub(crate) use header::check_players;
-pub use header::{FileKind, kind_of, version_of};
+pub use header::{FORMAT, FileKind, FormatVersion, UnreadableFormat, check_readable_by, kind_of, version_of};
 pub use index::{FileIndex, IndexedRows, IndexedTable};
-pub use indexed_log::{IndexedLog, KeyframeQuery, SeekResult};
 pub use keyframes::{RewriteError, keyframes_of, write_keyframes};
-pub use limits::MAX_PLAYERS;
-pub(crate) use limits::MAX_RECORD_BYTES;
-pub(crate) use looks_like::START_BYTES;
-pub use looks_like::{Lookalike, looks_like};
-pub use reader::{LogReader, read_header, read_prefix, read_prefix_within, read_session, read_session_within};
+pub use reader::{
+    IndexedLog, KeyframeQuery, LogReader, SeekResult, read_header, read_prefix, read_prefix_within, read_session,
+    read_session_within,
+};
 pub use recover::{Damage, DamagedPart, recover};
 pub use trace_file::{
     IndexedTrace, TraceLayout, TraceReader, TraceWriter, read_trace, read_trace_within, write_trace,
     write_trace_meanwhile,
 };
-pub use version::{FORMAT, FormatVersion, UnreadableFormat, check_readable_by};
 pub use writer::{BackgroundLogWriter, LogWriter, QueuePolicy, StretchWriter, WriterOptions, write_session};

@@ -1,49 +1,34 @@
 //! One chunk of a log: a stretch of a session in columns, which decodes without any other chunk.
 
-mod bucket;
-mod context;
-mod heard;
-mod map;
+mod declared;
 mod outline;
-mod own;
-mod part;
-mod snapshots;
-mod states;
-mod table;
-mod texts;
-mod unknown;
 
-pub(crate) use bucket::Bucket;
-use context::ChunkContext;
-pub(super) use context::{ReadContext, WriteContext};
-pub(super) use heard::NESTED as HEARD_USERCMD;
-pub(super) use map::is_declared;
-pub(crate) use map::{ChunkPosition, put_messagepack, to_messagepack};
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::ops::Range;
+
+use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_bytes::{ByteBuf, Bytes};
+
 pub(crate) use outline::outline;
-use part::RecordRange;
-pub(crate) use part::SessionSlice;
-pub(super) use table::{ColumnReader, TableWriter};
-
-use serde_bytes::ByteBuf;
-
-use map::{ChunkMap, ChunkTables};
-pub(super) use table::PackedTable;
-use table::RecordLookup;
-use texts::TEXTS;
-use texts::{ChunkTexts, TextPlaces};
 
 use super::container::Chain;
-use super::error::WriteError;
+use super::error::{Budget, MAX_CHUNK_MEMORY, WriteError};
+use super::header::Schema;
 use super::index::{ChunkRows, PartRows};
 use super::keyframes::KEYFRAME;
 use super::kinds::{ListReader, RecordLayout};
-use super::limits::{Budget, MAX_CHUNK_MEMORY};
-use super::schema::Schema;
+use super::table::{ColumnReader, PackedTable, RecordLookup, TableWriter};
 use crate::record::{
-    ArrivalRecord, DamageRecord, ExecutionRecord, FrameRecord, GapRecord, HeardRecord, OF_PLAYERS, OF_SESSION,
-    PacketRecord, PresenceRecord, SessionHeader, SessionStretch, ShotRecord, SnapshotRecord, TickRecord, each_stream,
-    widest,
+    ArrivalRecord, DamageRecord, ExecutionRecord, FieldSchema, FrameRecord, GapRecord, HeardRecord, OF_PLAYERS,
+    OF_SESSION, PacketRecord, PlayerRecords, PresenceRecord, RecordStream, Session, SessionHeader, SessionStretch,
+    ShotRecord, SnapshotRecord, StateKey, States, TextCode, Texts, TickRecord, UnknownRecords, each_stream, widest,
 };
+use crate::serial::MessagePackReader;
+use crate::sorted::SortedMap;
+use crate::units::{EntityId, PlayerId, Tick};
 
 /// What a chunk of a log holds, as an error calls it.
 pub(super) const CONTENT: &str = "a stretch of records";
@@ -92,8 +77,8 @@ macro_rules! code {
                 let parts: RecordSeries<'_, $own_type> = vec![(0, &part.session.$own_field[range])];
                 tables.add(stringify!($own_field), encode_kind(stringify!($own_field), parts, part, &context, header));
             } )*
-            states::encode(part, header, &texts, &mut tables);
-            unknown::encode(part, header, &texts, &mut tables);
+            declared::encode_states(part, header, &texts, &mut tables);
+            declared::encode_kinds(part, header, &texts, &mut tables);
             to_messagepack(&ChunkMap(index, before, &tables, &texts.list()))
         }
 
@@ -104,25 +89,25 @@ macro_rules! code {
             (header, kinds): (&SessionHeader, Kinds),
             schema: &Schema,
         ) -> Result<SessionStretch, String> {
-            let tables = map::decode(content, schema, header.classes.len())?;
+            let tables = decode_map(content, schema, header.classes.len())?;
             let mut budget = Budget::new(memory);
             let mut stretch = SessionStretch::of(header);
             let texts = TextPlaces::read(&tables.texts, &mut stretch, &mut budget)?;
-            states::decode(&tables, header, &texts, &mut stretch, &mut budget)?;
+            declared::decode_states(&tables, header, &texts, &mut stretch, &mut budget)?;
             let own_fields = header.own_usercmd_fields();
             let context = ChunkContext::new(stretch.states.keys(), &own_fields, &texts);
             $( if let Some(columns) = tables.columns(stringify!($field), schema).filter(|columns| kinds.has(columns.name)) {
                 let records = decode_kind::<$type>(&columns, &context, &mut budget, &stretch)?;
-                unknown::decode_columns::<$type>(&columns, &records, (header, &texts), &mut stretch.unknown, &mut budget)?;
+                declared::decode_columns::<$type>(&columns, &records, (header, &texts), &mut stretch.unknown, &mut budget)?;
                 columns.distribute(records, &mut stretch.players, |player| &mut player.$field)?;
             } )*
             $( if let Some(columns) = tables.columns(stringify!($own_field), schema).filter(|columns| kinds.has(columns.name)) {
                 let records = decode_kind::<$own_type>(&columns, &context, &mut budget, &stretch)?;
-                unknown::decode_columns::<$own_type>(&columns, &records, (header, &texts), &mut stretch.unknown, &mut budget)?;
+                declared::decode_columns::<$own_type>(&columns, &records, (header, &texts), &mut stretch.unknown, &mut budget)?;
                 stretch.$own_field = records;
             } )*
             if kinds == Kinds::All {
-                unknown::decode_kinds(&tables, schema, (header, &texts), &mut stretch.unknown, &mut budget)?;
+                declared::decode_kinds(&tables, schema, (header, &texts), &mut stretch.unknown, &mut budget)?;
             }
             Ok(stretch)
         }
@@ -138,8 +123,8 @@ pub(crate) fn rows_by_table(part: &SessionSlice<'_>, header: &SessionHeader) -> 
     let session = OF_SESSION.iter().zip(part.own());
     let session = session.filter_map(|(name, list)| rows_of(name, std::iter::once(list.clone()), false));
     let mut tables: ChunkRows = players.chain(session).collect();
-    tables.extend(states::rows_by_table(part, header));
-    tables.extend(unknown::rows_by_table(part, header));
+    tables.extend(declared::state_rows(part, header));
+    tables.extend(declared::unknown_rows(part, header));
     tables
 }
 
@@ -173,8 +158,8 @@ fn encode_kind<T: RecordLayout>(
     }
     rows.put(&|keys, row_counts| named_times(part, name, keys, row_counts));
     T::put_lists(&mut rows, context);
-    if let Some(kind) = unknown::kind_of(header, name) {
-        unknown::encode_columns(kind, (&rows.keys(), &mut rows.columns), part, context.texts);
+    if let Some(kind) = declared::kind_of(header, name) {
+        declared::encode_columns(kind, (&rows.keys(), &mut rows.columns), part, context.texts);
     }
     Some(rows.columns.finish())
 }
@@ -212,4 +197,343 @@ fn named_times(part: &SessionSlice<'_>, kind: &str, keys: &[i64], row_counts: &[
         times.extend(keys.by_ref().take(count).map(|key| named.next(*key)));
     }
     times
+}
+
+// The part of a session that becomes a chunk: ranges of records in a stretch or in a whole session.
+
+/// A range of records of one kind.
+type RecordRange<'a> = (&'a dyn RecordStream, Range<usize>);
+
+/// The records of a session, with or without a header. Code that encodes them is compiled once.
+#[derive(Clone, Copy)]
+struct SessionRecords<'a> {
+    players: &'a [PlayerRecords],
+    states: &'a States,
+    ticks: &'a [TickRecord],
+    damage: &'a [DamageRecord],
+    gaps: &'a [GapRecord],
+    unknown: &'a [UnknownRecords],
+    texts: &'a Texts,
+}
+
+/// The ranges of a session's records in a chunk.
+pub(crate) struct SessionSlice<'a> {
+    session: SessionRecords<'a>,
+    /// Each list of the session with its range, in the order of [`Session::lists`].
+    lists: Vec<RecordRange<'a>>,
+}
+
+impl<'a> SessionSlice<'a> {
+    /// Returns the part with all records of a session.
+    pub(crate) fn whole<H>(session: &'a Session<H>) -> SessionSlice<'a> {
+        SessionSlice::new(session, session.lists().map(|list| 0..list.len()))
+    }
+
+    /// Returns the part with these ranges of the session's lists.
+    pub(crate) fn new<H>(session: &'a Session<H>, ranges: impl Iterator<Item = Range<usize>>) -> SessionSlice<'a> {
+        let lists = session.lists().zip(ranges).collect();
+        let Session { header: _, players, states, ticks, damage, gaps, unknown, texts } = session;
+        SessionSlice { session: SessionRecords { players, states, ticks, damage, gaps, unknown, texts }, lists }
+    }
+
+    /// Returns the lists of one kind, by player.
+    fn of_kind(&self, kind: usize) -> impl Iterator<Item = RecordRange<'a>> {
+        let of_players = &self.lists[..self.session.players.len() * OF_PLAYERS.len()];
+        of_players.iter().skip(kind).step_by(OF_PLAYERS.len()).cloned()
+    }
+
+    /// Returns the session's own lists, in the order of [`OF_SESSION`], then the states, then unknown kinds.
+    fn of_session(&self) -> &[RecordRange<'a>] {
+        &self.lists[self.session.players.len() * OF_PLAYERS.len()..]
+    }
+
+    /// Returns the session's own lists, in the order of [`OF_SESSION`].
+    fn own(&self) -> &[RecordRange<'a>] {
+        &self.of_session()[..OF_SESSION.len()]
+    }
+
+    fn states(&self) -> Range<usize> {
+        self.of_session()[OF_SESSION.len()].1.clone()
+    }
+
+    fn state_keys(&self) -> &'a [StateKey] {
+        &self.session.states.keys()[self.states()]
+    }
+
+    /// Returns the records of unknown kinds, each with its range.
+    fn unknown(&self) -> impl Iterator<Item = (&'a UnknownRecords, Range<usize>)> {
+        let ranges = self.of_session()[OF_SESSION.len() + 1..].iter().map(|(_, range)| range.clone());
+        self.session.unknown.iter().zip(ranges)
+    }
+
+    /// Returns the records of one player and kind.
+    fn of_player<T>(&self, player: usize, kind: &str, of: fn(&PlayerRecords) -> &Vec<T>) -> &'a [T] {
+        let list = place_of(kind).and_then(|kind| self.of_kind(kind).nth(player));
+        self.session.players.get(player).zip(list).map_or(&[], |(records, (_, range))| &of(records)[range])
+    }
+
+    /// Returns the records of all players who have some of a kind.
+    fn of_players<T>(&self, kind: &str, of: fn(&PlayerRecords) -> &Vec<T>) -> RecordSeries<'a, T> {
+        let lists = place_of(kind).into_iter().flat_map(|kind| self.of_kind(kind));
+        let series = (0..).zip(self.session.players.iter().zip(lists));
+        series.map(|(player, (records, (_, range)))| (player, &of(records)[range])).collect()
+    }
+}
+
+/// Returns the index of a kind in [`OF_PLAYERS`].
+fn place_of(kind: &str) -> Option<usize> {
+    OF_PLAYERS.iter().position(|(name, _)| *name == kind)
+}
+
+// The entities with states at each tick of a chunk. Most snapshots show exactly these, so they need no list of their
+// own.
+
+/// What columns of lists need besides their records: what derives from the chunk's states, and the usercmd fields that
+/// the header declares.
+pub(super) struct ChunkContext<'a, T> {
+    /// The tick and viewer of each state, ascending.
+    of: Vec<(Tick, Option<PlayerId>)>,
+    /// The entity of each state, ascending within a tick and viewer.
+    entities: Vec<EntityId>,
+    /// The usercmd fields that the game declares.
+    pub(super) own_fields: &'a [FieldSchema],
+    pub(super) texts: &'a T,
+}
+
+/// The context of a chunk to write.
+pub(super) type WriteContext<'a> = ChunkContext<'a, ChunkTexts<'a>>;
+
+/// The context of a chunk to read.
+pub(super) type ReadContext<'a> = ChunkContext<'a, TextPlaces>;
+
+impl<'a, T> ChunkContext<'a, T> {
+    fn new(keys: &[StateKey], own_fields: &'a [FieldSchema], texts: &'a T) -> ChunkContext<'a, T> {
+        let mut keys: Vec<_> = keys.iter().map(|key| (key.tick, key.viewer, key.entity)).collect();
+        if !keys.is_sorted() {
+            keys.sort_unstable();
+        }
+        keys.dedup();
+        let (of, entities) = keys.into_iter().map(|(tick, viewer, entity)| ((tick, viewer), entity)).unzip();
+        ChunkContext { of, entities, own_fields, texts }
+    }
+
+    /// Returns the entities whose states a viewer may have received for a tick.
+    pub(super) fn shown(&self, tick: Tick, viewer: PlayerId) -> Cow<'_, [EntityId]> {
+        let (shared, own) = (self.entities_of((tick, None)), self.entities_of((tick, Some(viewer))));
+        if own.is_empty() {
+            return Cow::Borrowed(shared);
+        }
+        let mut both = [shared, own].concat();
+        both.sort_unstable();
+        both.dedup();
+        Cow::Owned(both)
+    }
+
+    fn entities_of(&self, which: (Tick, Option<PlayerId>)) -> &[EntityId] {
+        let begin = self.of.partition_point(|of| *of < which);
+        let end = begin + self.of[begin..].partition_point(|of| *of == which);
+        &self.entities[begin..end]
+    }
+}
+
+// The texts of a chunk. Its columns of texts hold 0 for the empty text, and other texts by their place in a list.
+
+/// The name of the list in a chunk's map.
+pub(crate) const TEXTS: &str = "texts";
+
+/// Collects the texts of a chunk to write.
+pub(super) struct ChunkTexts<'a> {
+    texts: &'a Texts,
+    used: RefCell<(SortedMap<i64, i64>, Vec<&'a str>)>,
+}
+
+impl<'a> ChunkTexts<'a> {
+    fn new(texts: &'a Texts) -> ChunkTexts<'a> {
+        ChunkTexts { texts, used: RefCell::default() }
+    }
+
+    /// Replaces codes by places in the chunk's list.
+    pub(super) fn place(&self, numbers: &mut [i64]) {
+        let (places, list) = &mut *self.used.borrow_mut();
+        for number in numbers.iter_mut().filter(|number| **number != 0) {
+            *number = *places.entry(*number).or_insert_with(|| {
+                list.push(self.texts.get(TextCode(*number as u64)));
+                list.len() as i64
+            });
+        }
+    }
+
+    /// Returns the list.
+    fn list(&self) -> Vec<&'a str> {
+        self.used.borrow().1.clone()
+    }
+}
+
+/// The codes of a decoded chunk's texts.
+#[derive(Default)]
+pub(super) struct TextPlaces(Vec<i64>);
+
+impl TextPlaces {
+    /// Adds the texts of a chunk to its stretch.
+    fn read(list: &[&str], stretch: &mut SessionStretch, budget: &mut Budget) -> Result<TextPlaces, String> {
+        let mut codes = vec![0];
+        for text in list {
+            budget.take(1, text.len() + 64)?;
+            let code = stretch.texts.add(text).map_err(|error| format!("its texts: {error}"))?;
+            codes.push(code.0 as i64);
+        }
+        Ok(TextPlaces(codes))
+    }
+
+    /// Replaces places by codes.
+    pub(super) fn codes(&self, numbers: &mut [i64]) -> Result<(), String> {
+        for number in numbers {
+            let code = usize::try_from(*number).ok().and_then(|place| self.0.get(place));
+            *number = *code.ok_or_else(|| format!("{number} is not the place of any text"))?;
+        }
+        Ok(())
+    }
+}
+
+// A chunk's MessagePack map: its place in the file, and its tables by name.
+
+/// The entries that begin every chunk after the first, in logs and traces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub(crate) struct ChunkPosition {
+    /// The chunk's number; the header is chunk 0.
+    pub(crate) index: u32,
+    /// The digest of all chunks before it; foreign writers may leave it out.
+    #[serde(default)]
+    pub(crate) before: Option<u64>,
+    /// Whether this is the last chunk, which holds no records.
+    #[serde(default)]
+    pub(crate) end: bool,
+}
+
+pub(crate) fn to_messagepack(map: &impl Serialize) -> Result<Vec<u8>, WriteError> {
+    let mut bytes = Vec::new();
+    put_messagepack(map, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// Appends a map to bytes.
+pub(crate) fn put_messagepack(map: &impl Serialize, to: &mut Vec<u8>) -> Result<(), WriteError> {
+    rmp_serde::encode::write_named(to, map).map_err(|error| WriteError::Io(std::io::Error::other(error)))
+}
+
+/// The tables of a chunk to write, without empty ones.
+#[derive(Default)]
+struct ChunkTables(Vec<(String, PackedTable<ByteBuf>)>);
+
+impl ChunkTables {
+    fn add(&mut self, name: impl Into<String>, table: Option<PackedTable<ByteBuf>>) {
+        self.0.extend(table.map(|table| (name.into(), table)));
+    }
+}
+
+/// The map of a chunk to write: its number, the digest of all chunks before it, its tables and its texts.
+struct ChunkMap<'a>(u32, Chain, &'a ChunkTables, &'a [&'a str]);
+
+impl Serialize for ChunkMap<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let ChunkMap(index, before, ChunkTables(tables), texts) = self;
+        let has_texts = usize::from(!texts.is_empty());
+        let mut map = serializer.serialize_map(Some(2 + has_texts + tables.len()))?;
+        map.serialize_entry("index", index)?;
+        map.serialize_entry("before", &before.0)?;
+        if has_texts > 0 {
+            map.serialize_entry(TEXTS, texts)?;
+        }
+        for (name, table) in tables {
+            map.serialize_entry(name, table)?;
+        }
+        map.end()
+    }
+}
+
+/// The tables of a decoded chunk, and its texts.
+struct DecodedTables<'a> {
+    tables: SortedMap<&'a str, PackedTable<&'a Bytes>>,
+    texts: Vec<&'a str>,
+}
+
+impl<'a> DecodedTables<'a> {
+    fn of(&self, name: &str) -> Option<&PackedTable<&'a Bytes>> {
+        self.tables.get(name)
+    }
+
+    /// Returns the columns of a table.
+    fn columns<'t>(&'t self, name: &'t str, schema: &'t Schema) -> Option<ColumnReader<'t>> {
+        let table = self.tables.get(name)?;
+        Some(ColumnReader::new(name, schema.columns(name).unwrap_or_default(), table))
+    }
+
+    /// Returns the number of rows of each table.
+    fn rows(&self) -> impl Iterator<Item = (&'a str, usize)> + '_ {
+        let sum = |PackedTable(_, rows, _): &PackedTable<&Bytes>| {
+            rows.iter().fold(0usize, |sum, rows| sum.saturating_add(*rows as usize))
+        };
+        self.tables.iter().map(move |(name, table)| (*name, sum(table)))
+    }
+}
+
+/// The most MessagePack values in a chunk of a log: tables, columns, and two for each series of each table.
+const MOST_VALUES: u64 = 1 << 20;
+
+/// Decodes a chunk's map. It ignores tables that the log does not declare.
+fn decode_map<'a>(content: &'a [u8], schema: &Schema, classes: usize) -> Result<DecodedTables<'a>, String> {
+    crate::serial::count_values(MOST_VALUES, content).map_err(|error| format!("it is too large ({error})"))?;
+    let read = Seed { schema, classes }.deserialize(&mut MessagePackReader::new(content));
+    let read = read.map_err(|error| format!("it is not a chunk's map ({error})"))?;
+    for (name, PackedTable(ids, rows, _)) in &read.tables {
+        if ids.len() != rows.len() {
+            return Err(format!("table {name} has {} series but rows for {}", ids.len(), rows.len()));
+        }
+        if let Some(pair) = ids.windows(2).find(|pair| pair[0] >= pair[1]) {
+            return Err(format!("table {name}: series {} comes after {}", pair[1], pair[0]));
+        }
+    }
+    Ok(read)
+}
+
+/// Returns whether the log declares a table.
+pub(super) fn is_declared(table: &str, schema: &Schema, classes: usize) -> bool {
+    declared::class_of_table(table).is_some_and(|class| class < classes) || schema.columns(table).is_some()
+}
+
+struct Seed<'s> {
+    schema: &'s Schema,
+    classes: usize,
+}
+
+impl<'de> DeserializeSeed<'de> for Seed<'_> {
+    type Value = DecodedTables<'de>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<DecodedTables<'de>, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Seed<'_> {
+    type Value = DecodedTables<'de>;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a map of tables")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<DecodedTables<'de>, A::Error> {
+        let (mut tables, mut texts) = (SortedMap::new(), Vec::new());
+        while let Some(name) = map.next_key::<&str>()? {
+            if name == TEXTS {
+                texts = map.next_value()?;
+                continue;
+            }
+            if !is_declared(name, self.schema, self.classes) {
+                map.next_value::<IgnoredAny>()?;
+            } else if tables.insert(name, map.next_value::<PackedTable<&Bytes>>()?).is_some() {
+                return Err(A::Error::custom(format_args!("table {name} appears twice")));
+            }
+        }
+        Ok(DecodedTables { tables, texts })
+    }
 }

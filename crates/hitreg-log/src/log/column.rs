@@ -5,14 +5,12 @@
 //! packings and takes the cheapest; the column's first byte names it. `docs/format.md` describes the layout under
 //! "Packed columns".
 
-mod cost;
 mod float;
-mod packing;
-mod predict;
+mod residuals;
 
 use float::{ColumnForm, FloatWidth};
-use packing::Packing;
-use predict::{Predictor, Residuals};
+
+use residuals::{Packing, Predictor, Residuals, read_firsts, undo};
 
 use crate::record::NumberForm;
 pub(crate) use crate::varint::Cursor;
@@ -153,7 +151,7 @@ impl Candidate {
         let order = if packing == Packing::Constant { Predictor::Delta } else { order };
         let values = forms.iter().find(|(of, _)| *of == form).map_or(*values, |(_, values)| values);
         let residuals = Residuals::new(values, series, order);
-        let packing = packing::fitting(packing, &residuals.rest);
+        let packing = packing.fitting(&residuals.rest);
         Candidate { form, residuals, packing, cost: 0 }.write()
     }
 
@@ -184,7 +182,7 @@ impl Candidate {
         let candidates = forms.iter().flat_map(|&(form, values)| {
             Predictor::ALL.map(|order| {
                 let residuals = Residuals::new(values, series, order);
-                let (packing, cost) = packing::choose(&residuals.rest);
+                let (packing, cost) = Packing::choose(&residuals.rest);
                 let cost = order.weigh(cost + residuals.first_cost() + form.cost());
                 Candidate { form, residuals, packing, cost }
             })
@@ -197,7 +195,7 @@ impl Candidate {
         self.form.write_parameter(&mut out);
         put_varint(&mut out, self.residuals.unit);
         self.residuals.write_firsts(&mut out);
-        packing::write(self.packing, &self.residuals.rest, &mut out);
+        self.packing.write(&self.residuals.rest, &mut out);
         out
     }
 }
@@ -217,12 +215,12 @@ fn unpack(packed: &[u8], series: &[usize]) -> Result<(ColumnForm, Vec<i64>), Str
     let packing = Packing::from_code((code >> 2) & 3);
     let form = ColumnForm::read(code >> 4, &mut from)?;
     let unit = from.varint()?;
-    let firsts = predict::read_firsts(&mut from, order, series)?;
+    let firsts = read_firsts(&mut from, order, series)?;
     // The residuals come after room for the first values, so that the values take their place.
     let mut values = vec![0; rows];
-    packing::read(packing, &mut values[firsts.len()..], &mut from)?;
+    packing.read(&mut values[firsts.len()..], &mut from)?;
     from.end()?;
-    predict::undo(order, unit, &firsts, &mut values, series);
+    undo(order, unit, &firsts, &mut values, series);
     Ok((form, values))
 }
 

@@ -1,7 +1,6 @@
 //! Errors of log and trace files. Their messages say where a file is wrong and what to do.
 
-use super::header::FileKind;
-use super::version::UnreadableFormat;
+use super::header::{FileKind, UnreadableFormat};
 use crate::memory::NeedsMemory;
 use crate::record::MisplacedRecord;
 
@@ -129,7 +128,7 @@ pub enum WriteError {
     #[error(transparent)]
     Misfit(#[from] MisplacedRecord),
     /// One record, or the header, does not fit into a chunk.
-    #[error("{what} takes {bytes} bytes, and a chunk holds at most {}", super::limits::MAX_CHUNK_BYTES)]
+    #[error("{what} takes {bytes} bytes, and a chunk holds at most {}", MAX_CHUNK_BYTES)]
     TooLarge {
         /// The kind of content.
         what: &'static str,
@@ -140,7 +139,7 @@ pub enum WriteError {
     #[error("the header: {0}")]
     Header(String),
     /// One record exceeds the limit of readers.
-    #[error("a record takes {bytes} bytes, and one may take at most {}", super::limits::MAX_RECORD_BYTES)]
+    #[error("a record takes {bytes} bytes, and one may take at most {}", MAX_RECORD_BYTES)]
     RecordTooLarge {
         /// Its size in memory, in bytes.
         bytes: usize,
@@ -167,4 +166,47 @@ pub enum WriteError {
 /// The error of a thread that cannot be started.
 pub(crate) fn no_thread(error: std::io::Error) -> std::io::Error {
     std::io::Error::new(error.kind(), format!("no thread can be started: {error}"))
+}
+
+// Limits on what a part of a file may make its reader allocate. Readers check every limit before the allocation.
+
+/// The most bytes of one chunk, compressed or not. Writers make far smaller chunks.
+pub(crate) const MAX_CHUNK_BYTES: usize = 12 << 20;
+
+/// The most bytes of records in memory that a writer puts into one chunk. Writers refuse larger records.
+pub(crate) const MAX_RECORD_BYTES: usize = 4 << 20;
+
+/// The most memory for decoding one chunk. Decoding takes at most 14 times the record size for any kind of record, so
+/// a reader can decode every chunk that a writer makes.
+pub(crate) const MAX_CHUNK_MEMORY: usize = 64 << 20;
+
+/// The most players that a session may have. Games of today have up to 150. The work of a server grows with the square.
+pub const MAX_PLAYERS: usize = 200;
+
+/// The most values in MessagePack that a file's header may hold. A hundred classes of thirty fields and all players
+/// come to less than half of that.
+pub(crate) const MAX_HEADER_VALUES: u64 = 1 << 17;
+
+/// The most columns of a trace table in a file.
+pub(crate) const MAX_COLUMNS: usize = 4096;
+
+/// The memory that a decoder may still allocate.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Budget {
+    limit: usize,
+    left: usize,
+}
+
+impl Budget {
+    pub(crate) fn new(limit: usize) -> Budget {
+        Budget { limit, left: limit }
+    }
+
+    /// Reserves memory for `count` items of `size` bytes.
+    pub(crate) fn take(&mut self, count: usize, size: usize) -> Result<(), String> {
+        let left = self.left.checked_sub(count.saturating_mul(size));
+        let over = || format!("its records would take more than {} MiB of memory", self.limit >> 20);
+        self.left = left.ok_or_else(over)?;
+        Ok(())
+    }
 }

@@ -6,13 +6,15 @@ use std::io::Read;
 use serde::{Deserialize, Serialize};
 
 use super::chunk::to_messagepack;
-use super::container::ZSTD_MAGIC;
-use super::error::{LogError, WriteError};
-use super::frames::{FileFrames, unpack};
-use super::limits::{MAX_HEADER_VALUES, MAX_PLAYERS};
-use super::schema::Schema;
-use super::version::{FORMAT, FormatVersion, check_readable_by};
-use crate::record::{FieldSchema, PlayerInfo, SessionHeader};
+use super::container::{FileFrames, ZSTD_MAGIC, unpack};
+use super::error::{LogError, MAX_HEADER_VALUES, MAX_PLAYERS, WriteError};
+use super::kinds::HEARD_USERCMD;
+use super::kinds::RecordLayout;
+use crate::record::{
+    ArrivalRecord, DamageRecord, ExecutionRecord, FieldSchema, FrameRecord, GapRecord, HeardRecord, PacketRecord,
+    PlayerInfo, PlayerRecords, PresenceRecord, SessionHeader, ShotRecord, SnapshotRecord, TickRecord, UnknownKind,
+    each_stream,
+};
 
 /// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -201,5 +203,189 @@ impl StoredHeader<'_> {
             kinds: Schema::new(header).kinds,
             columns: declared.map(|kind| (kind.name.clone(), kind.fields.clone())).collect(),
         }
+    }
+}
+
+// Format versions, and the compatibility of readers and files.
+
+/// A format version. Files store it as `[major, minor]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(from = "(u16, u16)", into = "(u16, u16)")]
+pub struct FormatVersion {
+    /// Increases when an older reader would misread the file.
+    pub major: u16,
+    /// Increases when a file has additions that an older reader may ignore.
+    pub minor: u16,
+}
+
+/// The format of logs and traces that this build writes. It reads all minor versions of it.
+pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 0 };
+
+impl From<(u16, u16)> for FormatVersion {
+    fn from((major, minor): (u16, u16)) -> FormatVersion {
+        FormatVersion { major, minor }
+    }
+}
+
+impl From<FormatVersion> for (u16, u16) {
+    fn from(version: FormatVersion) -> (u16, u16) {
+        (version.major, version.minor)
+    }
+}
+
+impl std::fmt::Display for FormatVersion {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
+/// Why a reader must not read a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UnreadableFormat {
+    /// The file's major version is newer.
+    #[error("the file has format {file}, and this build reads formats up to {reader}: use a newer hitreg")]
+    Newer {
+        /// The file's version.
+        file: FormatVersion,
+        /// The reader's version.
+        reader: FormatVersion,
+    },
+    /// The version does not exist.
+    #[error("the file claims format {file}, which does not exist: it is damaged, or from another program")]
+    Never {
+        /// The file's version.
+        file: FormatVersion,
+    },
+}
+
+/// Checks whether a reader of version `reader` can read a file of version `file`.
+///
+/// A reader reads all files of its own major version and of older ones. It ignores additions of a newer minor version,
+/// and refuses newer major versions.
+///
+/// # Errors
+/// When the reader cannot read the file.
+pub fn check_readable_by(file: FormatVersion, reader: FormatVersion) -> Result<(), UnreadableFormat> {
+    if file.major == 0 {
+        Err(UnreadableFormat::Never { file })
+    } else if file.major > reader.major {
+        Err(UnreadableFormat::Newer { file, reader })
+    } else {
+        Ok(())
+    }
+}
+
+// The columns of a log's tables, as the header declares them.
+
+/// The columns of each record kind, by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Schema {
+    /// The kinds and columns as the header declares them. Missing tables and columns are empty.
+    pub(crate) kinds: Vec<(String, Vec<String>)>,
+    /// The format version of the log.
+    pub(crate) version: FormatVersion,
+}
+
+macro_rules! own_kinds {
+    (
+        players { $( $(#[$doc:meta])* $by:ident $variant:ident $field:ident $type:ident; )* }
+        session { $( $(#[$own_doc:meta])* $own:ident $own_field:ident $own_type:ident; )* }
+    ) => {
+        fn own_kinds() -> Vec<(&'static str, Vec<String>)> {
+            vec![
+                $( (stringify!($field), columns_of::<$type>()), )*
+                $( (stringify!($own_field), columns_of::<$own_type>()), )*
+            ]
+        }
+    };
+}
+each_stream!(own_kinds);
+
+fn columns_of<T: RecordLayout>() -> Vec<String> {
+    let mut names = T::column_names();
+    T::LISTS.iter().for_each(|name| names.push((*name).to_owned()));
+    names
+}
+
+/// Returns the columns of a kind that hold usercmd fields of the game.
+fn own_columns(kind: &str, own: &[FieldSchema]) -> impl Iterator<Item = String> {
+    let prefix = match kind {
+        "frames" => Some(""),
+        "heard" => Some(HEARD_USERCMD),
+        _ => None,
+    };
+    prefix.into_iter().flat_map(|prefix| own.iter().map(move |field| format!("{prefix}{}", field.name)))
+}
+
+impl Schema {
+    /// Returns the schema in which this build writes a log: with the usercmd fields that the game declares, and with
+    /// unknown kinds that it copies.
+    pub(crate) fn new(header: &SessionHeader) -> Schema {
+        let mut kinds: Vec<(String, Vec<String>)> =
+            own_kinds().into_iter().map(|(kind, columns)| (kind.to_owned(), columns)).collect();
+        let own = header.own_usercmd_fields();
+        for (kind, columns) in &mut kinds {
+            columns.extend(own_columns(kind, &own));
+        }
+        for UnknownKind { name, columns, .. } in &header.unknown {
+            match kinds.iter_mut().find(|(kind, _)| kind == name) {
+                Some((_, known)) => known.extend(columns.iter().cloned()),
+                None => kinds.push((name.clone(), columns.clone())),
+            }
+        }
+        Schema { kinds, version: FORMAT }
+    }
+
+    /// Returns the memory that reading any chunk of this log takes, even an empty one, in bytes. The reader visits
+    /// everything that the header declares.
+    pub(crate) fn empty_chunk_bytes(&self, header: &SessionHeader) -> usize {
+        let declared = header.classes.len() + header.unknown.len() + self.kinds.len();
+        header.players.len() * size_of::<PlayerRecords>() + declared * size_of::<UnknownKind>()
+    }
+
+    /// Returns the columns of a kind; `None` if the log does not declare it.
+    pub(crate) fn columns(&self, kind: &str) -> Option<&[String]> {
+        self.kinds.iter().find(|(name, _)| name == kind).map(|(_, columns)| &columns[..])
+    }
+
+    /// Returns the declared kinds and columns that this build does not know. `own` holds the usercmd fields that the
+    /// game declares.
+    pub(crate) fn unknown(&self, own: &[FieldSchema]) -> Vec<UnknownKind> {
+        let kinds = own_kinds();
+        let unknown = |(name, columns): &(String, Vec<String>)| {
+            let known = kinds.iter().find(|(kind, _)| kind == name).map_or(&[][..], |(_, columns)| &columns[..]);
+            let own: Vec<String> = own_columns(name, own).collect();
+            let is_unknown = |column: &&String| !known.contains(column) && !own.contains(column);
+            let columns: Vec<String> = columns.iter().filter(is_unknown).cloned().collect();
+            let is_known = !known.is_empty() && columns.is_empty();
+            (!is_known).then(|| UnknownKind { name: name.clone(), columns, fields: Vec::new() })
+        };
+        self.kinds.iter().filter_map(unknown).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_compatibility_table_of_the_format_page() {
+        let v = |major, minor| FormatVersion { major, minor };
+        let cases = [
+            (v(1, 0), v(1, 0), Ok(())),
+            (v(1, 0), v(1, 3), Ok(())),
+            (v(1, 3), v(1, 0), Ok(())),
+            (v(1, 9), v(2, 0), Ok(())),
+            (v(2, 0), v(1, 9), Err(UnreadableFormat::Newer { file: v(2, 0), reader: v(1, 9) })),
+            (v(0, 1), v(1, 0), Err(UnreadableFormat::Never { file: v(0, 1) })),
+        ];
+        for (file, reader, answer) in cases {
+            assert_eq!(check_readable_by(file, reader), answer, "file {file}, reader {reader}");
+        }
+    }
+
+    #[test]
+    fn a_version_is_stored_as_a_pair() {
+        assert_eq!(rmp_serde::to_vec_named(&FORMAT).unwrap(), [0x92, 1, 0]);
     }
 }

@@ -1,15 +1,22 @@
 //! The columns of record kinds, in file order. A new kind is a line in
-//! [`each_stream!`](crate::record::each_stream) and its columns here; kinds with long lists are in `chunk`.
+//! [`each_stream!`](crate::record::each_stream) and its columns here.
+
+use std::vec::IntoIter;
 
 use glam::Vec3;
 
-use super::chunk::{ColumnReader, ReadContext, TableWriter, WriteContext};
-use crate::log::limits::Budget;
+use super::chunk::{ReadContext, WriteContext};
+use super::column::{self, Effort};
+use super::error::Budget;
+use super::table::{ColumnReader, TableWriter};
 use crate::record::{
-    ArrivalRecord, DamageRecord, Execution, ExecutionRecord, GapCause, GapRecord, NumberForm, PacketRecord, Presence,
-    PresenceRecord, Reason, RecordType, ShotRecord, TickRecord,
+    ArrivalRecord, CellKind, DamageRecord, Effect, Execution, ExecutionRecord, FrameRecord, GapCause, GapRecord,
+    HEARD_COMMANDS_MAX, HeardRecord, NumberForm, OutOfSequence, PacketRecord, Presence, PresenceRecord, Reason,
+    RecordType, ShotRecord, SnapshotRecord, TickRecord, Timing, cells_of,
 };
+use crate::sorted::SortedMap;
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
+use crate::usercmd::{OwnCells, Usercmd};
 
 /// A column: its name, its packing, and access to its value in a record.
 pub(super) struct RecordColumn<T> {
@@ -79,7 +86,6 @@ macro_rules! columns {
         ),*];
     };
 }
-pub(super) use columns;
 
 impl RecordLayout for PacketRecord {
     columns! {
@@ -291,5 +297,351 @@ impl<T: PackedNumber> PackedNumber for Option<T> {
             Some(value) => T::of(value).map(Some),
             None => None,
         }
+    }
+}
+
+// The columns of frames. The usercmd fields that the game declares follow, each as a column of its own.
+
+impl RecordLayout for FrameRecord {
+    columns! {
+        "seq" Whole command.seq,
+        "at_us" Whole at,
+        "server_time_us" To("at_us") command.server_time,
+        "lerp_ms" Whole command.lerp_msec,
+        "msec" Whole command.input.msec,
+        "pitch" Float command.input.viewangles.x,
+        "yaw" Float command.input.viewangles.y,
+        "roll" Float command.input.viewangles.z,
+        "forwardmove" Float command.input.forwardmove,
+        "sidemove" Float command.input.sidemove,
+        "upmove" Float command.input.upmove,
+        "buttons" Whole command.input.buttons,
+        "impulse" Whole command.input.impulse,
+    }
+
+    /// Writes the declared fields, one column each.
+    fn put_lists(rows: &mut TableWriter<'_, FrameRecord>, context: &WriteContext<'_>) {
+        for (field, place) in cells_of(context.own_fields) {
+            let number = |frame: &FrameRecord| frame.command.input.own.number(field.kind, place.clone());
+            let texts = (field.kind == CellKind::Text).then_some(context.texts);
+            rows.columns.numbers_as(field.kind.form(), rows.iter().map(number).collect(), texts);
+        }
+    }
+
+    fn take_lists(frames: &mut [FrameRecord], lists: ListReader<'_>, budget: &mut Budget) -> Result<(), String> {
+        take_named(frames, ("", &lists.columns.series), lists, budget)
+    }
+}
+
+/// Reads columns in series of their own, whose names begin with a prefix.
+pub(super) fn take_named(
+    frames: &mut [FrameRecord],
+    (prefix, series): (&str, &[usize]),
+    ListReader { columns, context }: ListReader<'_>,
+    budget: &mut Budget,
+) -> Result<(), String> {
+    let fields = context.own_fields;
+    let count = fields.iter().map(|field| field.kind.cells()).sum::<usize>();
+    if count == 0 {
+        return Ok(());
+    }
+    budget.take(frames.len(), 2 * count * size_of::<u32>() + 32)?;
+    let mut cells: Vec<Vec<u32>> = frames.iter().map(|_| Vec::with_capacity(count)).collect();
+    for field in fields {
+        let name = format!("{prefix}{}", field.name);
+        let bad = |what: String| columns.bad(&name, what);
+        let (form, mut values) = column::decode_any(columns.raw(&name), series).map_err(bad)?;
+        // A column of zeros does not show its form.
+        if form != NumberForm::Integer && form != field.kind.form() {
+            return Err(columns.bad(&name, format_args!("its values are no {}", field.kind.name())));
+        }
+        if field.kind == CellKind::Text {
+            context.texts.codes(&mut values).map_err(bad)?;
+        }
+        for (cells, value) in cells.iter_mut().zip(values) {
+            if !field.kind.put(value, cells) {
+                return Err(columns.bad(&name, format_args!("{value} is out of range")));
+            }
+        }
+    }
+    for (frame, cells) in frames.iter_mut().zip(cells) {
+        frame.command.input.own = OwnCells::new(&cells);
+    }
+    Ok(())
+}
+
+// The columns of snapshots, and their lists: shown entities, effects, warnings, and bytes of the game's own.
+
+/// The offset of a known helper value, which makes every value of `i16` positive.
+const HELPER_KNOWN: i64 = 32_769;
+
+impl RecordLayout for SnapshotRecord {
+    columns! {
+        "seq" Whole seq,
+        "tick" To("seq") tick,
+        "at_us" Whole at,
+        "server_time_us" To("at_us") server_time,
+        "ack" Whole ack,
+        "bytes" Whole bytes,
+        "choked" Whole choked,
+    }
+    const LISTS: &'static [&'static str] = &[
+        "entities",
+        "effects",
+        "extra_bytes",
+        "entity",
+        "effect_kind",
+        "effect_entity",
+        "effect_predictable",
+        "effect_x",
+        "effect_y",
+        "effect_z",
+        "extra",
+        "helper",
+        "warnings",
+        "warning_command",
+        "warning_difference",
+    ];
+
+    fn put_lists(rows: &mut TableWriter<'_, SnapshotRecord>, context: &WriteContext<'_>) {
+        let is_shown = |(id, r): (u32, &SnapshotRecord)| *context.shown(r.tick, PlayerId(id as u16)) == r.entities[..];
+        let shown: Vec<bool> = rows.with_ids().map(is_shown).collect();
+        let counts = rows.iter().zip(&shown).map(|(r, shown)| if *shown { 0 } else { r.entities.len() as i64 + 1 });
+        let counts: Vec<i64> = counts.collect();
+        rows.columns.numbers(&counts);
+        rows.whole(|r| r.effects.len() as i64);
+        rows.whole(|r| r.extra.len() as i64);
+        let listed = rows.iter().zip(&shown).filter(|(_, shown)| !**shown).flat_map(|(r, _)| r.entities.iter());
+        let listed = flat(listed.map(|e| i64::from(e.0)));
+        let effects: Vec<&Effect> = rows.iter().flat_map(|r| r.effects.iter()).collect();
+        rows.columns.raw(listed);
+        rows.columns.raw(flat(effects.iter().map(|e| i64::from(e.kind))));
+        rows.columns.raw(flat(effects.iter().map(|e| i64::from(e.entity.0))));
+        rows.columns.raw(flat(effects.iter().map(|e| i64::from(e.predictable))));
+        for axis in 0..3 {
+            let bits: Vec<i64> = effects.iter().map(|e| e.at[axis].to_bits().into()).collect();
+            rows.columns.raw(column::encode_as(NumberForm::F32, &bits, &[bits.len()], Effort::Full));
+        }
+        let extra = rows.iter().flat_map(|r| r.extra.iter().copied()).collect();
+        rows.columns.raw(extra);
+        rows.whole(|r| r.timing.as_ref().and_then(|t| t.helper_ms).map_or(0, |ms| HELPER_KNOWN + i64::from(ms)));
+        rows.whole(|r| warnings_of(r).len() as i64);
+        let warnings: Vec<&OutOfSequence> = rows.iter().flat_map(warnings_of).collect();
+        rows.columns.raw(flat(warnings.iter().map(|w| i64::from(w.command.0))));
+        rows.columns.raw(flat(warnings.iter().map(|w| i64::from(w.difference))));
+    }
+
+    fn take_lists(records: &mut [SnapshotRecord], lists: ListReader<'_>, budget: &mut Budget) -> Result<(), String> {
+        let ListReader { columns, context } = lists;
+        let listed: Vec<u32> = columns.narrow("entities")?;
+        let effect_counts: Vec<u32> = columns.narrow("effects")?;
+        let extra_bytes: Vec<u32> = columns.narrow("extra_bytes")?;
+        let helpers: Vec<i64> = columns.narrow("helper")?;
+        let warning_counts: Vec<u32> = columns.narrow("warnings")?;
+        let mut entities = entities(columns, total(listed.iter().map(|n| n.saturating_sub(1))), budget)?;
+        let mut effects = effects(columns, total(effect_counts.iter().copied()), budget)?;
+        let mut warnings = warnings(columns, total(warning_counts.iter().copied()), budget)?;
+        let mut extra = column::Cursor::new(columns.raw("extra"));
+        let counts = columns.row_counts();
+        let viewers = counts.iter().flat_map(|&(id, rows)| std::iter::repeat_n(PlayerId(id as u16), rows));
+        for (row, (record, viewer)) in records.iter_mut().zip(viewers).enumerate() {
+            record.entities = match listed[row].checked_sub(1) {
+                None => context.shown(record.tick, viewer).into_owned(),
+                Some(n) => entities.by_ref().take(n as usize).collect(),
+            };
+            budget.take(record.entities.len(), size_of::<EntityId>())?;
+            record.effects = effects.by_ref().take(effect_counts[row] as usize).collect();
+            let bytes = extra.take(extra_bytes[row] as usize).map_err(|what| columns.bad("extra", what))?;
+            record.extra = bytes.to_vec();
+            let narrow =
+                |ms: i64| i16::try_from(ms).map_err(|_| columns.bad("helper", format_args!("{ms} is out of range")));
+            let helper_ms = match helpers[row] {
+                0 => None,
+                known => Some(narrow(known.wrapping_sub(HELPER_KNOWN))?),
+            };
+            record.timing = Timing::new(helper_ms, warnings.by_ref().take(warning_counts[row] as usize).collect());
+        }
+        extra.end().map_err(|what| columns.bad("extra", what))
+    }
+}
+
+fn warnings_of(record: &SnapshotRecord) -> &[OutOfSequence] {
+    record.timing.as_ref().map_or(&[], |timing| &timing.warnings)
+}
+
+/// Encodes a column of its own length, as one series.
+fn flat(values: impl Iterator<Item = i64>) -> Vec<u8> {
+    let values: Vec<i64> = values.collect();
+    column::encode(&values, &[values.len()])
+}
+
+fn total(counts: impl Iterator<Item = u32>) -> usize {
+    counts.fold(0usize, |sum, n| sum.saturating_add(n as usize))
+}
+
+fn entities(columns: &ColumnReader<'_>, count: usize, budget: &mut Budget) -> Result<IntoIter<EntityId>, String> {
+    budget.take(count, 3 * size_of::<i64>())?;
+    let entities: Vec<u16> = columns.narrow_list("entity", &[count])?;
+    Ok(entities.into_iter().map(EntityId).collect::<Vec<_>>().into_iter())
+}
+
+fn warnings(columns: &ColumnReader<'_>, count: usize, budget: &mut Budget) -> Result<IntoIter<OutOfSequence>, String> {
+    budget.take(count, 3 * size_of::<OutOfSequence>())?;
+    let command: Vec<u32> = columns.narrow_list("warning_command", &[count])?;
+    let difference: Vec<i16> = columns.narrow_list("warning_difference", &[count])?;
+    let warning = |(command, difference)| OutOfSequence { command: CommandSeq(command), difference };
+    Ok(command.into_iter().zip(difference).map(warning).collect::<Vec<_>>().into_iter())
+}
+
+fn effects(columns: &ColumnReader<'_>, count: usize, budget: &mut Budget) -> Result<IntoIter<Effect>, String> {
+    budget.take(count, 4 * size_of::<Effect>())?;
+    let kind: Vec<u8> = columns.narrow_list("effect_kind", &[count])?;
+    let entity: Vec<u16> = columns.narrow_list("effect_entity", &[count])?;
+    let predictable: Vec<u8> = columns.narrow_list("effect_predictable", &[count])?;
+    let axis = |name: &str| columns.numbers(NumberForm::F32, name, &[count]);
+    let at = [axis("effect_x")?, axis("effect_y")?, axis("effect_z")?];
+    let effect = |i: usize| {
+        let predictable = match predictable[i] {
+            0 => false,
+            1 => true,
+            other => return Err(columns.bad("effect_predictable", format_args!("{other} is out of range"))),
+        };
+        let at = Vec3::from_array(std::array::from_fn(|axis| f32::from_bits(at[axis][i] as u32)));
+        Ok(Effect { kind: kind[i], entity: EntityId(entity[i]), at, predictable })
+    };
+    Ok((0..count).map(effect).collect::<Result<Vec<_>, String>>()?.into_iter())
+}
+
+// The usercmds of heard packets. Most repeat a usercmd of an earlier packet and take one bit. A chunk does not depend
+// on other chunks, so its first packets hold all their usercmds.
+
+/// The heard usercmds of one player so far.
+type HeardUsercmds = SortedMap<CommandSeq, Usercmd>;
+
+pub(super) const HEARD_USERCMD: &str = "usercmd_";
+
+impl RecordLayout for HeardRecord {
+    columns! {
+        "number" Whole number,
+        "at_us" ToNamed("number") at,
+        "ack" Whole ack,
+        "received_before" Whole received_before,
+    }
+    /// From the fourth column on: the frame columns of the usercmds that are not repeats. Declared fields follow.
+    const LISTS: &'static [&'static str] = &[
+        "newest",
+        "usercmds",
+        "fresh",
+        "usercmd_seq",
+        "usercmd_at_us",
+        "usercmd_server_time_us",
+        "usercmd_lerp_ms",
+        "usercmd_msec",
+        "usercmd_pitch",
+        "usercmd_yaw",
+        "usercmd_roll",
+        "usercmd_forwardmove",
+        "usercmd_sidemove",
+        "usercmd_upmove",
+        "usercmd_buttons",
+        "usercmd_impulse",
+    ];
+
+    fn put_lists(rows: &mut TableWriter<'_, HeardRecord>, context: &WriteContext<'_>) {
+        rows.whole(|r| r.newest().0.into());
+        rows.whole(|r| r.commands.len() as i64);
+        let mut masks = Vec::new();
+        let mut fresh: Vec<(u32, Vec<FrameRecord>)> = Vec::new();
+        let mut known = HeardUsercmds::new();
+        for (id, record) in rows.with_ids() {
+            if fresh.last().is_none_or(|(of, _)| *of != id) {
+                known.clear();
+                fresh.push((id, Vec::new()));
+            }
+            let Some((_, fresh)) = fresh.last_mut() else { continue };
+            let mut mask = 0_i64;
+            for (bit, command) in record.commands.iter().enumerate() {
+                if !known.get(&command.seq).is_some_and(|before| is_same(before, command)) {
+                    known.insert(command.seq, command.clone());
+                    mask |= 1 << bit;
+                    // The packet determines the numbers and times.
+                    fresh.push(FrameRecord {
+                        command: Usercmd { seq: CommandSeq(0), ..command.clone() },
+                        ..FrameRecord::default()
+                    });
+                }
+            }
+            masks.push(mask);
+        }
+        rows.columns.numbers(&masks);
+        rows.nest(fresh.iter().map(|(id, fresh)| (*id, &fresh[..])).collect(), |nested| {
+            FrameRecord::put_lists(nested, context)
+        });
+    }
+
+    fn take_lists(records: &mut [HeardRecord], lists: ListReader<'_>, budget: &mut Budget) -> Result<(), String> {
+        let columns = lists.columns;
+        let newest: Vec<u32> = columns.narrow("newest")?;
+        let counts: Vec<u32> = columns.narrow("usercmds")?;
+        let masks: Vec<u32> = columns.narrow("fresh")?;
+        for (count, mask) in counts.iter().zip(&masks) {
+            if *count as usize > HEARD_COMMANDS_MAX || mask.checked_shr(*count).unwrap_or(0) != 0 {
+                return Err(columns.bad("fresh", format_args!("{mask:#x} of {count} usercmds")));
+            }
+        }
+        let all = counts.iter().map(|count| *count as usize).sum::<usize>();
+        let fresh = masks.iter().map(|mask| mask.count_ones() as usize).sum::<usize>();
+        budget.take(all, size_of::<Usercmd>())?;
+        budget.take(fresh, 2 * size_of::<FrameRecord>())?;
+        let row_counts = columns.row_counts();
+        let mut rows = masks.iter();
+        let series =
+            row_counts.iter().map(|&(_, count)| rows.by_ref().take(count).map(|mask| mask.count_ones()).sum::<u32>());
+        let series: Vec<usize> = series.map(|count| count as usize).filter(|count| *count > 0).collect();
+        let mut fresh = columns.nested::<FrameRecord>(HEARD_USERCMD, series.clone())?;
+        take_named(&mut fresh, (HEARD_USERCMD, &series), lists, budget)?;
+        let mut fresh = fresh.into_iter();
+        let starts = row_counts.iter().flat_map(|&(_, count)| (0..count).map(|row| row == 0));
+        let mut known = HeardUsercmds::new();
+        for (row, (record, is_first)) in records.iter_mut().zip(starts).enumerate() {
+            if is_first {
+                known.clear();
+            }
+            // A client's first usercmd is 1, but a malicious client may count from 0.
+            let Ok(first) = u32::try_from(i64::from(newest[row]) + 1 - i64::from(counts[row])) else {
+                return Err(columns.bad("newest", format_args!("{} of {} usercmds", newest[row], counts[row])));
+            };
+            for bit in 0..counts[row] {
+                let seq = CommandSeq(first + bit);
+                if masks[row] & 1 << bit != 0 {
+                    let Some(frame) = fresh.next() else { return Err(columns.bad("fresh", "it ends too early")) };
+                    known.insert(seq, Usercmd { seq, ..frame.command });
+                }
+                let command = known.get(&seq);
+                let command =
+                    command.ok_or_else(|| columns.bad("fresh", format_args!("usercmd {} is missing", seq.0)))?;
+                record.commands.push(command.clone());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether two usercmds are equal bit for bit.
+fn is_same(a: &Usercmd, b: &Usercmd) -> bool {
+    let [a, b] = [a, b].map(|command| FrameRecord { command: command.clone(), ..FrameRecord::default() });
+    let is_same = |column: &RecordColumn<FrameRecord>| (column.get)(&a) == (column.get)(&b);
+    FrameRecord::COLUMNS.iter().all(is_same) && a.command.input.own == b.command.input.own
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_of_usercmds_equal_those_of_frames() {
+        let nested: Vec<String> =
+            FrameRecord::COLUMNS.iter().map(|column| format!("{HEARD_USERCMD}{}", column.name)).collect();
+        assert_eq!(HeardRecord::LISTS[3..], nested);
     }
 }

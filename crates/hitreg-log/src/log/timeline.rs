@@ -5,8 +5,8 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::ops::Range;
 
 use super::chunk::SessionSlice;
+use super::error::MAX_RECORD_BYTES;
 use super::error::WriteError;
-use super::limits::MAX_RECORD_BYTES;
 use super::writer::WriterOptions;
 use crate::record::{EventTime, OF_PLAYERS, OF_SESSION, RecordStream, Session, UnknownKind};
 use crate::units::{Micros, Tick};

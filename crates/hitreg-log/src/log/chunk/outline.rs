@@ -1,11 +1,13 @@
 //! The outline of a chunk: the columns about connections, and the row counts of all tables.
 
-use super::table::RecordLookup;
-use super::texts::TextPlaces;
-use super::{ChunkContext, ColumnReader, decode_kind, map, states};
+use super::TextPlaces;
+use super::declared::class_of_table;
+use super::{ChunkContext, decode_kind, decode_map};
 use crate::log::column;
-use crate::log::limits::{Budget, MAX_CHUNK_MEMORY};
-use crate::log::schema::Schema;
+use crate::log::error::{Budget, MAX_CHUNK_MEMORY};
+use crate::log::header::Schema;
+use crate::log::table::ColumnReader;
+use crate::log::table::RecordLookup;
 use crate::record::{
     GapRecord, HeardRecord, Outline, PlayerOutline, PresenceRecord, SessionHeader, SessionStretch, consecutive_runs,
     leave_times,
@@ -15,7 +17,7 @@ use crate::usercmd::buttons;
 
 /// Decodes the outline of a chunk.
 pub(crate) fn outline(content: &[u8], header: &SessionHeader, schema: &Schema) -> Result<Outline, String> {
-    let tables = map::decode(content, schema, header.classes.len())?;
+    let tables = decode_map(content, schema, header.classes.len())?;
     let mut budget = Budget::new(MAX_CHUNK_MEMORY);
     let players = header.players.len();
     let mut outline = Outline { players: vec![PlayerOutline::default(); players], ..Outline::default() };
@@ -113,5 +115,5 @@ pub(crate) fn outline(content: &[u8], header: &SessionHeader, schema: &Schema) -
 
 /// Returns the record kind of a table.
 fn kind_of(table: &str) -> &str {
-    if states::class_of_table(table).is_some() { "states" } else { table }
+    if class_of_table(table).is_some() { "states" } else { table }
 }

@@ -5,25 +5,20 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use serde_bytes::{ByteBuf, Bytes};
 
-use super::RecordSeries;
-use super::texts::{ChunkTexts, TextPlaces};
-use crate::log::column::{self, Effort};
-use crate::log::kinds::{NumberPacking, RecordLayout};
+use super::chunk::{ChunkTexts, RecordSeries, TextPlaces};
+use super::column::{self, Effort};
+use super::kinds::{NumberPacking, RecordLayout};
 use crate::record::{EventTime, NumberForm, PlayerRecords, TextCode};
 use crate::sorted::SortedMap;
 
 /// `[ids, rows, columns]`: the ids of the series (players or entities), their row counts, and the columns in the order
 /// of the header. Trailing columns of zeros may be left out.
 #[derive(Serialize, Deserialize)]
-pub(in crate::log) struct PackedTable<C>(
-    pub(in crate::log) Vec<u32>,
-    pub(in crate::log) Vec<u32>,
-    pub(in crate::log) Vec<C>,
-);
+pub(super) struct PackedTable<C>(pub(super) Vec<u32>, pub(super) Vec<u32>, pub(super) Vec<C>);
 
 impl PackedTable<ByteBuf> {
     /// Returns the table without empty columns at the end.
-    pub(in crate::log) fn trimmed(ids: Vec<u32>, series: &[usize], mut columns: Vec<ByteBuf>) -> PackedTable<ByteBuf> {
+    pub(super) fn trimmed(ids: Vec<u32>, series: &[usize], mut columns: Vec<ByteBuf>) -> PackedTable<ByteBuf> {
         while columns.last().is_some_and(|last| last.is_empty()) {
             columns.pop();
         }
@@ -35,7 +30,7 @@ impl PackedTable<ByteBuf> {
 pub(super) type NamedTimes<'a> = dyn Fn(&[i64], &[(u32, usize)]) -> Vec<i64> + 'a;
 
 /// Columns being encoded, with the ids of their series and the row count of each.
-pub(in crate::log) struct ColumnWriter {
+pub(super) struct ColumnWriter {
     ids: Vec<u32>,
     series: Vec<usize>,
     columns: Vec<ByteBuf>,
@@ -48,23 +43,18 @@ impl ColumnWriter {
         ColumnWriter { ids, series, columns: Vec::new() }
     }
 
-    pub(in crate::log) fn numbers(&mut self, values: &[i64]) {
+    pub(super) fn numbers(&mut self, values: &[i64]) {
         self.raw(column::encode(values, &self.series));
     }
 
     /// Adds a column of numbers in a form. With `texts`, the numbers are codes of texts.
-    pub(in crate::log) fn numbers_as(
-        &mut self,
-        form: NumberForm,
-        mut values: Vec<i64>,
-        texts: Option<&ChunkTexts<'_>>,
-    ) {
+    pub(super) fn numbers_as(&mut self, form: NumberForm, mut values: Vec<i64>, texts: Option<&ChunkTexts<'_>>) {
         texts.into_iter().for_each(|texts| texts.place(&mut values));
         self.raw(column::encode_as(form, &values, &self.series, Effort::Full));
     }
 
     /// Adds a column that is not packed by rows.
-    pub(in crate::log) fn raw(&mut self, bytes: Vec<u8>) {
+    pub(super) fn raw(&mut self, bytes: Vec<u8>) {
         self.columns.push(ByteBuf::from(bytes));
     }
 
@@ -91,10 +81,10 @@ fn row_counts(ids: &[u32], series: &[usize]) -> Vec<(u32, usize)> {
 }
 
 /// A table being encoded from records, one series after the other.
-pub(in crate::log) struct TableWriter<'a, T> {
+pub(super) struct TableWriter<'a, T> {
     records: RecordSeries<'a, T>,
     /// The encoded columns. Code that does not depend on the type of the records is compiled once.
-    pub(in crate::log) columns: ColumnWriter,
+    pub(super) columns: ColumnWriter,
 }
 
 impl<'a, T> TableWriter<'a, T> {
@@ -109,7 +99,7 @@ impl<'a, T> TableWriter<'a, T> {
         self.records.is_empty()
     }
 
-    pub(in crate::log) fn iter(&self) -> impl Iterator<Item = &'a T> + '_ {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &'a T> + '_ {
         self.records.iter().flat_map(|(_, rows)| rows.iter())
     }
 
@@ -128,12 +118,12 @@ impl<'a, T> TableWriter<'a, T> {
         values
     }
 
-    pub(in crate::log) fn whole(&mut self, value: impl Fn(&T) -> i64) {
+    pub(super) fn whole(&mut self, value: impl Fn(&T) -> i64) {
         self.columns.numbers(&self.values(value));
     }
 
     /// Adds a column of texts.
-    pub(in crate::log) fn texts(&mut self, code: impl Fn(&T) -> TextCode, texts: &ChunkTexts<'_>) {
+    pub(super) fn texts(&mut self, code: impl Fn(&T) -> TextCode, texts: &ChunkTexts<'_>) {
         let values = self.values(|row| code(row).0 as i64);
         self.columns.numbers_as(NumberForm::Integer, values, Some(texts));
     }
@@ -171,7 +161,7 @@ impl<T: RecordLayout> TableWriter<'_, T> {
 }
 
 /// A table being decoded, column by column.
-pub(in crate::log) struct ColumnReader<'a> {
+pub(super) struct ColumnReader<'a> {
     pub(super) name: &'a str,
     pub(super) declared: &'a [String],
     pub(super) ids: &'a [u32],
@@ -193,7 +183,7 @@ impl<'a> ColumnReader<'a> {
     }
 
     /// Returns a column's bytes; empty if the table leaves it out.
-    pub(in crate::log) fn raw(&self, name: &str) -> &'a [u8] {
+    pub(super) fn raw(&self, name: &str) -> &'a [u8] {
         let place = self.declared.iter().position(|declared| declared == name);
         place.map_or(&[], |place| self.at(place))
     }
@@ -263,14 +253,14 @@ impl<'a> ColumnReader<'a> {
     }
 
     /// Decodes texts, one for each row.
-    pub(in crate::log) fn texts(&self, name: &str, texts: &TextPlaces) -> Result<Vec<TextCode>, String> {
+    pub(super) fn texts(&self, name: &str, texts: &TextPlaces) -> Result<Vec<TextCode>, String> {
         let mut values: Vec<i64> = self.narrow(name)?;
         texts.codes(&mut values).map_err(|what| self.bad(name, what))?;
         Ok(values.into_iter().map(|code| TextCode(code as u64)).collect())
     }
 
     /// Decodes floats, one for each row.
-    pub(in crate::log) fn singles(&self, name: &str) -> Result<Vec<f32>, String> {
+    pub(super) fn singles(&self, name: &str) -> Result<Vec<f32>, String> {
         let bits = self.numbers(NumberForm::F32, name, &self.series)?;
         Ok(bits.into_iter().map(|bits| f32::from_bits(bits as u32)).collect())
     }
@@ -281,7 +271,7 @@ impl<'a> ColumnReader<'a> {
     }
 
     /// Decodes integers, one for each row, into a narrower type.
-    pub(in crate::log) fn narrow<V: TryFrom<i64>>(&self, name: &str) -> Result<Vec<V>, String> {
+    pub(super) fn narrow<V: TryFrom<i64>>(&self, name: &str) -> Result<Vec<V>, String> {
         self.narrow_list(name, &self.series)
     }
 
