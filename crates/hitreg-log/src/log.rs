@@ -37,7 +37,6 @@ mod kinds;
 mod reader;
 mod recover;
 mod table;
-mod timeline;
 mod trace_file;
 mod writer;
 

@@ -20,7 +20,6 @@ use crate::record::{
 use crate::recorder::usercmds_as_received_of;
 use crate::sorted::SortedSet;
 use crate::units::{CommandSeq, Micros, PlayerId, Tick};
-use offset::OffsetError;
 
 /// A merged session.
 #[derive(Clone, Debug, PartialEq)]
@@ -236,11 +235,12 @@ fn align(
     (server, ticks): (&PlayerRecords, &[TickRecord]),
     player: PlayerId,
 ) -> Result<Option<Offset>, MergeError> {
+    let whose = (side.log, player);
     let found = match side.has_no_packets() {
         true => offset::by_ticks(&side.ticks, ticks),
-        false => offset::offset(&side.records, server),
+        false => offset::offset(&side.records, server, whose)?,
     };
-    let found = judged(found, !server.reached.is_empty(), (side.log, player))?;
+    let found = check_offset(found, !server.reached.is_empty(), whose)?;
     match found {
         Some(found) => side.move_by(found.offset),
         None => (side.records, side.unknown) = (PlayerRecords::default(), Vec::new()),
@@ -248,21 +248,14 @@ fn align(
     Ok(found)
 }
 
-/// Turns a missing offset into an error, unless the server never heard the client. Then the result is `None`, because
-/// the client does not affect the session.
-fn judged(
-    found: Result<Offset, OffsetError>,
+/// Turns a missing offset into an error, unless the server never heard the client. Then the client does not affect the
+/// session.
+fn check_offset(
+    found: Option<Offset>,
     is_heard: bool,
     (log, player): (usize, PlayerId),
 ) -> Result<Option<Offset>, MergeError> {
-    match found {
-        Ok(found) => Ok(Some(found)),
-        Err(OffsetError::Unbounded) if !is_heard => Ok(None),
-        Err(OffsetError::Unbounded) => Err(MergeError::Unbounded { log, player }),
-        Err(OffsetError::Drift { apart, rate_us_per_s, is_steady }) => {
-            Err(MergeError::Drift { log, player, apart, rate_us_per_s, is_steady })
-        }
-    }
+    if found.is_none() && is_heard { Err(MergeError::Unbounded { log, player }) } else { Ok(found) }
 }
 
 /// Returns the end of the longest client's log on the server's clock. `ends` are those of all logs on their own clocks.
@@ -283,8 +276,6 @@ fn unknown_packets(session: &Session, sides: &[Option<ClientSide>]) -> impl Iter
     };
     (0..).zip(session.players.iter().zip(sides)).filter_map(unknown)
 }
-
-// Where a merged session ends.
 
 /// How much longer than the server's log a client's log may be. With a longer one, the server's log ends early.
 ///

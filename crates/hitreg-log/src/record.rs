@@ -36,8 +36,6 @@ pub use unknown::{CustomRow, NumberForm, OwnValue, USERCMD_BYTES, UnknownColumn,
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick, named};
 use crate::usercmd::Usercmd;
 
-// Client frames, packets and their arrivals.
-
 /// One client frame.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FrameRecord {
@@ -73,12 +71,11 @@ pub struct ArrivalRecord {
     pub at: Micros,
 }
 
-// Packets as the server received them. They let a server's log replay without the clients' logs.
-
 /// The most usercmds in a recorded packet. The wire format has room for half as many.
 pub const HEARD_COMMANDS_MAX: usize = 32;
 
-/// One packet from a client as the server received it, with its claims unchecked.
+/// One packet from a client as the server received it, with its claims unchecked. Such packets let a server's log replay
+/// without the clients' logs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HeardRecord {
     /// Packet number, as in its [`ArrivalRecord`](super::ArrivalRecord).
@@ -105,8 +102,6 @@ impl HeardRecord {
         self.commands.last().map(|command| command.seq).unwrap_or_default()
     }
 }
-
-// The server's records: ticks, executed usercmds and snapshots.
 
 /// How the server handled one usercmd.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -208,9 +203,6 @@ impl RecordType for ExecutionRecord {
         EventTime::In(self.tick)
     }
 }
-
-// Events of a session besides input and snapshots: players who join and leave, shots, damage, effects, and gaps in the
-// recording.
 
 /// A player joined or left the session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -371,8 +363,6 @@ impl RecordType for GapRecord {
     }
 }
 
-// A saved state from which a replay can continue.
-
 /// The state of a replay just after a tick. Only the replay interprets the content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keyframe {
@@ -386,8 +376,6 @@ pub struct Keyframe {
     /// The state, in the replay's own encoding.
     pub content: Vec<u8>,
 }
-
-// Arrivals of packets by packet number.
 
 /// The arrivals of all packets in one direction, by packet number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -411,8 +399,6 @@ impl ArrivalTable {
     }
 }
 
-// The outline of a map, for a view from above.
-
 /// A straight piece of a wall. All lengths are in units.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wall {
@@ -427,8 +413,6 @@ pub struct Wall {
     /// The entity that the wall moves with, such as a door. The wall is displaced by that entity's origin.
     pub of: Option<EntityId>,
 }
-
-// Why a prediction went wrong, as tables name it.
 
 named! {
     /// Why a prediction was wrong.

@@ -375,8 +375,6 @@ fn data(session: &Session, field: Option<&FieldSchema>, column: &UnknownColumn, 
     ColumnData::of_numbers(declared.unwrap_or(shown), values, &session.texts)
 }
 
-// Tables of shots, predicted and judged, and of damage.
-
 /// The key of a shot: shooter, usercmd, and index within the usercmd.
 type RecordedShotKey = (u32, u32, u32);
 

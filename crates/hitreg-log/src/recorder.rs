@@ -267,8 +267,6 @@ impl Drop for Recorder {
     }
 }
 
-// Errors of a recorder.
-
 /// Why a push was refused. Earlier records are not affected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

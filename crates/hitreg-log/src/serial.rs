@@ -78,8 +78,6 @@ fn value(bytes: &[u8]) -> Option<(u64, usize)> {
     }
 }
 
-// A deserializer of MessagePack.
-//
 // Each type needs only the calls of its own kind. A deserializer that tries all calls for each type compiles to three
 // times as much code.
 

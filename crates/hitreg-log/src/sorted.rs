@@ -351,8 +351,6 @@ impl<'de, K: Deserialize<'de> + Ord, V: Deserialize<'de>> Visitor<'de> for MapVi
     }
 }
 
-// The place of one key in a [`SortedMap`], found with one search.
-
 /// The place of one key, for [`SortedMap::entry`].
 pub enum Entry<'a, K, V> {
     /// The map has no such key.
@@ -447,8 +445,6 @@ impl<'a, K, V> OccupiedEntry<'a, K, V> {
         self.map.remove_at(self.place)
     }
 }
-
-// Iterators over a [`SortedMap`].
 
 /// The entries of a [`SortedMap`], by key.
 pub struct Iter<'a, K, V> {
@@ -569,8 +565,6 @@ impl<K, V> IntoIterator for SortedMap<K, V> {
         IntoIter { front, buckets: self.buckets.into_iter(), back, len: self.len }
     }
 }
-
-// A set, as a [`SortedMap`] without values.
 
 /// A set in the order of its values.
 #[derive(Clone, PartialEq, Eq)]

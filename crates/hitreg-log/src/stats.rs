@@ -87,8 +87,6 @@ impl Delivery {
     }
 }
 
-// Percentiles of any number of values in bounded memory.
-
 /// A histogram of `f32` values that stores each distinct value once with its count.
 ///
 /// Above [`CountedValues::MOST`] distinct values it drops low bits of all values, as few as necessary. Percentiles are then

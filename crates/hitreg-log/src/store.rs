@@ -10,11 +10,9 @@ mod error;
 mod folder;
 mod input;
 mod lines;
+mod output;
 mod recording;
-mod saving;
 pub mod shown;
-mod target;
-mod temporary;
 
 use std::io::{BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -22,12 +20,12 @@ use std::sync::Arc;
 
 pub use error::{DISK_FULL, StoreError, reason};
 pub use folder::{FolderError, LockedFolder, OwnFolder, create_folder, files_below, temporary_folder};
+pub use folder::{TemporaryFolder, remove_unnamed};
 pub use input::{FileIdentity, InputFile, WatchedInputs, is_standard_stream};
 pub use lines::{LineFile, LineSpan, read_line_span, read_lines};
+pub use output::{FileType, Target, Targets};
+pub use output::{PreparedFile, append_bytes, move_to, prepare, remove, save, save_bytes, save_log, save_trace};
 pub use recording::{Recording, RecordingClaim, UnfinishedRecording};
-pub use saving::{PreparedFile, append_bytes, move_to, prepare, remove, save, save_bytes, save_log, save_trace};
-pub use target::{FileType, Target, Targets};
-pub use temporary::{TemporaryFolder, remove_unnamed};
 
 use crate::log::{self, Damage, FileKind, IndexedLog, IndexedTrace, LogReader, Lookalike, TraceReader};
 use crate::memory::MemoryLimit;
@@ -243,8 +241,6 @@ pub fn read_regular_trace(limit: MemoryLimit, path: &Path) -> Result<Trace, Stor
 pub fn open_trace(path: &Path) -> Result<TraceReader<BufReader<InputFile>>, StoreError> {
     TraceReader::new(open(path)?).map_err(|source| StoreError::trace_content(path, source))
 }
-
-// A trace in a file, which keeps only the requested rows in memory.
 
 /// The most bytes of a table's rows that wait for matching rows. Rows of a replay are in order within seconds: for 64
 /// players that is a few MiB.

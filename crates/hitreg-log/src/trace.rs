@@ -388,8 +388,6 @@ impl Table {
     }
 }
 
-// The values of a column.
-
 /// The values of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ColumnData {
@@ -582,8 +580,6 @@ fn no_values(like: &ColumnData, rows: usize) -> ColumnData {
     let none = (names.len() - 1) as u32;
     ColumnData::Name { names, codes: vec![none; rows] }
 }
-
-// The recorded session, as a trace's header has it.
 
 /// What a log and its traces say about the identity of the recorded session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -344,8 +344,6 @@ fn rows_of_players(rows: &Table, players: &[u32]) -> Table {
     rows.select_where(rows.u32s("player").iter(), |player| players.contains(player))
 }
 
-// The lost snapshots of a receiver's recording.
-
 /// The limit on a player's lost snapshots beyond the number of received ones.
 const MOST_LOST_BESIDE: u32 = 1 << 12;
 /// A server reports an update that it held back at most this long ago.

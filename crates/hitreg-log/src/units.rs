@@ -198,8 +198,6 @@ impl SnapshotSeq {
     }
 }
 
-// Session times as minutes and seconds.
-
 /// Displays a session time as minutes and seconds: `40:00`, `0:07.5`.
 #[derive(Clone, Copy, Debug)]
 pub struct ClockTime(pub Micros);

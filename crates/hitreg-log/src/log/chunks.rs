@@ -1,4 +1,5 @@
-//! Reads a file chunk by chunk, and checks numbers, digests and sizes against each other.
+//! Reads a file chunk by chunk, and checks numbers, digests and sizes against each other. Of other files it says what
+//! they seem to be.
 
 use std::io::Read;
 

@@ -1,4 +1,4 @@
-//! Errors of log and trace files. Their messages say where a file is wrong and what to do.
+//! Errors of log and trace files, and the limits of readers. The messages say where a file is wrong and what to do.
 
 use super::header::{FileKind, UnreadableFormat};
 use crate::memory::NeedsMemory;

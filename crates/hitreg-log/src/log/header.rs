@@ -1,4 +1,4 @@
-//! The first chunk of a file: its kind, its format version, and its header.
+//! The first chunk of a file: its kind, its format version, its header, and the columns that a log declares in it.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -274,8 +274,6 @@ pub fn check_readable_by(file: FormatVersion, reader: FormatVersion) -> Result<(
         Ok(())
     }
 }
-
-// The columns of a log's tables, as the header declares them.
 
 /// The columns of each record kind, by name.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -233,7 +233,7 @@ impl PartRows {
 pub(super) type ChunkRows = Vec<PartRows>;
 
 /// Returns the digest of what a chunk has. It does not depend on the order of the tables.
-pub(super) fn digest_of(rows: &ChunkRows) -> u64 {
+fn digest_of(rows: &ChunkRows) -> u64 {
     let parts = rows.iter().map(|part| digest(&part.table.name, part.rows, part.times, &part.players));
     parts.fold(0, u64::wrapping_add)
 }

@@ -54,8 +54,6 @@ pub(super) fn keyframe_rows(keyframe: &Keyframe) -> PartRows {
     PartRows::of_log(KEYFRAME, 1, Some((at, at)))
 }
 
-// Copies a log and adds keyframes.
-
 /// The least zstd level of a keyframe. Keyframes are few, and at this level 7 % smaller than at level 9.
 const KEYFRAME_LEVEL: i32 = 15;
 

@@ -220,7 +220,7 @@ impl RecordLayout for TickRecord {
 }
 
 /// A value that a column stores as a number.
-pub(super) trait PackedNumber: Sized {
+trait PackedNumber: Sized {
     fn to(&self) -> i64;
     fn of(number: i64) -> Option<Self>;
 }
@@ -334,7 +334,7 @@ impl RecordLayout for FrameRecord {
 }
 
 /// Reads columns in series of their own, whose names begin with a prefix.
-pub(super) fn take_named(
+fn take_named(
     frames: &mut [FrameRecord],
     (prefix, series): (&str, &[usize]),
     ListReader { columns, context }: ListReader<'_>,
@@ -512,14 +512,13 @@ fn effects(columns: &ColumnReader<'_>, count: usize, budget: &mut Budget) -> Res
     Ok((0..count).map(effect).collect::<Result<Vec<_>, String>>()?.into_iter())
 }
 
-// The usercmds of heard packets. Most repeat a usercmd of an earlier packet and take one bit. A chunk does not depend
-// on other chunks, so its first packets hold all their usercmds.
-
 /// The heard usercmds of one player so far.
 type HeardUsercmds = SortedMap<CommandSeq, Usercmd>;
 
 pub(super) const HEARD_USERCMD: &str = "usercmd_";
 
+/// Most usercmds of heard packets repeat one of an earlier packet and take one bit. A chunk does not depend on other
+/// chunks, so its first packets hold all their usercmds.
 impl RecordLayout for HeardRecord {
     columns! {
         "number" Whole number,

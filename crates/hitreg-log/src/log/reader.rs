@@ -1,4 +1,4 @@
-//! Reads logs: chunk by chunk in bounded memory, or a whole session at once.
+//! Reads logs: chunk by chunk in bounded memory, a whole session at once, or in any order by the index.
 
 use std::io::{Read, Seek, SeekFrom};
 
@@ -273,8 +273,6 @@ pub fn read_prefix(from: impl Read) -> Result<(Session, Option<Truncation>), Log
 pub fn read_prefix_within(limit: MemoryLimit, from: impl Read) -> Result<(Session, Option<Truncation>), LogError> {
     LogReader::new(from)?.read_all(limit)
 }
-
-// A log with its index, whose chunks are read in any order.
 
 /// A log with its index.
 pub struct IndexedLog<R> {

@@ -27,7 +27,7 @@ impl PackedTable<ByteBuf> {
 }
 
 /// Returns the times of the records that keys name, series by series.
-pub(super) type NamedTimes<'a> = dyn Fn(&[i64], &[(u32, usize)]) -> Vec<i64> + 'a;
+type NamedTimes<'a> = dyn Fn(&[i64], &[(u32, usize)]) -> Vec<i64> + 'a;
 
 /// Columns being encoded, with the ids of their series and the row count of each.
 pub(super) struct ColumnWriter {

@@ -254,8 +254,6 @@ pub fn read_trace_within(limit: MemoryLimit, from: impl Read) -> Result<Trace, L
     }
 }
 
-// A trace with its index, whose chunks are read in any order.
-
 /// The header and the index of a trace.
 #[derive(Debug)]
 pub struct IndexedTrace {

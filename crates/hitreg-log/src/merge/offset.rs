@@ -4,8 +4,9 @@
 //! from the server bounds it from below. The fastest packets of both directions leave an interval as wide as the
 //! shortest round trip. Any offset in it is consistent with the recording.
 
+use super::MergeError;
 use crate::record::{ArrivalRecord, PlayerRecords, TickRecord, lowest_and_highest};
-use crate::units::Micros;
+use crate::units::{Micros, PlayerId};
 
 /// The offset to add to a client's time to get the server's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,26 +26,10 @@ impl Offset {
     }
 }
 
-/// Why there is no offset.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum OffsetError {
-    /// One of the directions has no packet that is in both logs.
-    Unbounded,
-    /// No single offset fits all packets.
-    Drift {
-        /// The least time by which some packets would arrive before they were sent.
-        apart: Micros,
-        /// The steady drift rate that fits best, in µs per second.
-        rate_us_per_s: f64,
-        /// Whether all packets fit at that rate.
-        is_steady: bool,
-    },
-}
-
 /// A bound on the offset, with the time on the client's clock at which it was observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct OffsetBound {
-    pub(super) seen_at: Micros,
+    seen_at: Micros,
     pub(super) offset: Micros,
 }
 
@@ -60,29 +45,38 @@ impl OffsetBound {
     }
 }
 
-/// Returns the offset between a client's records and the server's records of that client.
-pub(super) fn offset(client: &PlayerRecords, server: &PlayerRecords) -> Result<Offset, OffsetError> {
-    between(&above(client, server), &below(client, server))
+/// Returns the offset between a client's records and the server's records of that client, as [`between`] does.
+pub(super) fn offset(
+    client: &PlayerRecords,
+    server: &PlayerRecords,
+    whose: (usize, PlayerId),
+) -> Result<Option<Offset>, MergeError> {
+    between(&above(client, server), &below(client, server), whose)
 }
 
-/// Returns the offset of a client whose log has no packets, by the ticks that both logs have.
-pub(super) fn by_ticks(client: &[TickRecord], server: &[TickRecord]) -> Result<Offset, OffsetError> {
+/// Returns the offset of a client whose log has no packets, by the ticks that both logs have; `None` without any.
+pub(super) fn by_ticks(client: &[TickRecord], server: &[TickRecord]) -> Option<Offset> {
     let offset = |own: &TickRecord| {
         let place = server.binary_search_by_key(&own.tick, |tick| tick.tick).ok()?;
         Some(server[place].at - own.at)
     };
-    let (least, most) = lowest_and_highest(client.iter().filter_map(offset)).ok_or(OffsetError::Unbounded)?;
-    Ok(Offset { error: None, ..Offset::in_middle(least, most) })
+    let (least, most) = lowest_and_highest(client.iter().filter_map(offset))?;
+    Some(Offset { error: None, ..Offset::in_middle(least, most) })
 }
 
-/// Returns the offset between upper and lower bounds.
-pub(super) fn between(above: &[OffsetBound], below: &[OffsetBound]) -> Result<Offset, OffsetError> {
-    let most = above.iter().map(|bound| bound.offset).min().ok_or(OffsetError::Unbounded)?;
-    let least = below.iter().map(|bound| bound.offset).max().ok_or(OffsetError::Unbounded)?;
-    if least > most {
-        return Err(drift(above, below, least - most));
+/// Returns the offset between upper and lower bounds; `None` without bounds in one of the directions. `whose` is the
+/// client's log and player.
+pub(super) fn between(
+    above: &[OffsetBound],
+    below: &[OffsetBound],
+    whose: (usize, PlayerId),
+) -> Result<Option<Offset>, MergeError> {
+    let most = above.iter().map(|bound| bound.offset).min();
+    let least = below.iter().map(|bound| bound.offset).max();
+    match least.zip(most) {
+        Some((least, most)) if least > most => Err(drift(above, below, least - most, whose)),
+        bounds => Ok(bounds.map(|(least, most)| Offset::in_middle(least, most))),
     }
-    Ok(Offset::in_middle(least, most))
 }
 
 fn above(client: &PlayerRecords, server: &PlayerRecords) -> Vec<OffsetBound> {
@@ -103,7 +97,7 @@ fn below(client: &PlayerRecords, server: &PlayerRecords) -> Vec<OffsetBound> {
 
 /// Finds the steady rate at which the bounds leave the widest interval. The width is concave in the rate, so a ternary
 /// search finds the maximum.
-fn drift(above: &[OffsetBound], below: &[OffsetBound], apart: Micros) -> OffsetError {
+fn drift(above: &[OffsetBound], below: &[OffsetBound], apart: Micros, (log, player): (usize, PlayerId)) -> MergeError {
     const RATE_MAX: f64 = 0.05;
     let width = |rate: f64| {
         let level = |bound: &OffsetBound| bound.offset.0 as f64 - rate * bound.seen_at.0 as f64;
@@ -121,7 +115,7 @@ fn drift(above: &[OffsetBound], below: &[OffsetBound], apart: Micros) -> OffsetE
         }
     }
     let rate = (low + high) / 2.0;
-    OffsetError::Drift { apart, rate_us_per_s: rate * 1e6, is_steady: width(rate) >= 0.0 }
+    MergeError::Drift { log, player, apart, rate_us_per_s: rate * 1e6, is_steady: width(rate) >= 0.0 }
 }
 
 // Bounds on a clock offset. It accepts any number of bounds and keeps only the ones that can matter.
@@ -188,6 +182,8 @@ mod tests {
     use crate::record::{PacketRecord, SnapshotRecord};
     use crate::units::{CommandSeq, Micros, SnapshotSeq, Tick};
 
+    const CLIENT: (usize, PlayerId) = (1, PlayerId(0));
+
     /// Records of one packet each way every 10 ms. They take 2 to 5 ms up and 3 to 7 ms down. The client's clock is
     /// `apart` behind the server's and loses `drift_ppm`.
     fn traffic(apart: Micros, drift_ppm: i64) -> (PlayerRecords, PlayerRecords) {
@@ -229,7 +225,7 @@ mod tests {
     fn the_true_offset_lies_within_the_error() {
         for apart in [0, 1_234_567, -99_000_001] {
             let (client, server) = traffic(Micros(apart), 0);
-            let found = offset(&client, &server).expect("one fits");
+            let found = offset(&client, &server, CLIENT).expect("one fits").expect("packets of both directions");
             let error = found.error.expect("packets of both directions").0;
             assert!((found.offset.0 - apart).abs() <= error, "{apart}: {found:?}");
             // Half of the fastest round trip, of 5 ms.
@@ -240,7 +236,8 @@ mod tests {
     #[test]
     fn every_packet_arrives_after_it_was_sent() {
         let (client, server) = traffic(Micros(77), 20);
-        let found = offset(&client, &server).expect("drift within the round trip is not to be seen").offset;
+        let found = offset(&client, &server, CLIENT).expect("drift within the round trip is not to be seen");
+        let found = found.expect("packets of both directions").offset;
         for (packet, arrival) in client.sent.iter().zip(&server.reached) {
             assert!(packet.at + found < arrival.at);
         }
@@ -252,7 +249,7 @@ mod tests {
     #[test]
     fn drifting_clocks_are_reported_with_their_rate() {
         let (client, server) = traffic(Micros(5_000), 800);
-        let Err(OffsetError::Drift { apart, rate_us_per_s, is_steady }) = offset(&client, &server) else {
+        let Err(MergeError::Drift { apart, rate_us_per_s, is_steady, .. }) = offset(&client, &server, CLIENT) else {
             panic!("20 s at 800 ppm are more than a round trip of 5 ms");
         };
         assert!(apart > Micros(10_000) && is_steady);
@@ -263,7 +260,7 @@ mod tests {
     fn one_direction_alone_bounds_nothing() {
         let (mut client, server) = traffic(Micros(5), 0);
         client.received.clear();
-        assert_eq!(offset(&client, &server), Err(OffsetError::Unbounded));
+        assert_eq!(offset(&client, &server, CLIENT), Ok(None));
     }
 
     /// Returns the bounds of a round trip every 10 ms between clocks that drift apart.
@@ -287,11 +284,13 @@ mod tests {
             above.iter().for_each(|bound| kept_above.add(*bound).expect("few corners"));
             below.iter().for_each(|bound| kept_below.add(*bound).expect("few corners"));
             assert!(kept_above.kept.len() < KEPT_MOST && kept_below.kept.len() < KEPT_MOST);
-            let (all, kept) = (between(&above, &below), between(&kept_above.kept, &kept_below.kept));
+            let (all, kept) = (between(&above, &below, CLIENT), between(&kept_above.kept, &kept_below.kept, CLIENT));
             match (all, kept) {
                 (
-                    Err(OffsetError::Drift { apart, rate_us_per_s, is_steady }),
-                    Err(OffsetError::Drift { apart: kept_apart, rate_us_per_s: kept_rate, is_steady: kept_steady }),
+                    Err(MergeError::Drift { apart, rate_us_per_s, is_steady, .. }),
+                    Err(MergeError::Drift {
+                        apart: kept_apart, rate_us_per_s: kept_rate, is_steady: kept_steady, ..
+                    }),
                 ) => {
                     assert_eq!((apart, is_steady), (kept_apart, kept_steady));
                     assert!((rate_us_per_s - kept_rate).abs() < 0.01, "{rate_us_per_s} {kept_rate}");

@@ -1,11 +1,13 @@
-//! The second pass of a streaming merge. It produces the session that [`merge`](super::merge) would return, as
-//! stretches that overlap in time. The memory use of both passes does not depend on the logs' length.
+//! The streaming merge, in two passes over the logs. The second pass produces the session that
+//! [`merge`](super::merge) would return, as stretches that overlap in time. The memory use of both passes does not
+//! depend on the logs' length.
 
 use std::collections::VecDeque;
 
 use super::offset::{self, OffsetBound, OffsetBounds};
 use super::{
-    AlignedClient, MergeError, Offset, SessionCut, SessionEnd, SideIndex, UnknownPacket, is_in_time, judged, longest,
+    AlignedClient, MergeError, Offset, SessionCut, SessionEnd, SideIndex, UnknownPacket, check_offset, is_in_time,
+    longest,
 };
 use crate::record::{
     ArrivalRecord, ClockOwner, RecordStream, SessionHeader, SessionStretch, TickRecord, UnknownColumn, UnknownRecords,
@@ -227,7 +229,7 @@ const SNAPSHOTS_AHEAD: usize = 1024;
 
 /// What the pass has read of a log.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct LogProgress {
+struct LogProgress {
     /// Number of chunks.
     pub(super) chunks: usize,
     /// The newest time.
@@ -261,7 +263,7 @@ struct PlayerMerge {
 }
 
 /// The state of the first pass.
-pub(super) struct MergeSurvey {
+struct MergeSurvey {
     pub(super) sides: SideIndex,
     pub(super) logs: Vec<LogProgress>,
     /// The newest time of each log, on its own clock.
@@ -272,7 +274,7 @@ pub(super) struct MergeSurvey {
     /// The lowest tick that a record refers to.
     first_named: Option<Tick>,
     /// The most ticks that a chunk reaches back behind the last tick of earlier chunks.
-    pub(super) ticks_back: u32,
+    ticks_back: u32,
     /// Kinds and columns of unknown records, without rows.
     pub(super) unknown: Vec<UnknownRecords>,
 }
@@ -399,7 +401,7 @@ impl MergeSurvey {
     }
 
     /// Returns the offset of each client's clock from the server's.
-    pub(super) fn offsets(&self) -> Result<Vec<Option<Offset>>, MergeError> {
+    fn offsets(&self) -> Result<Vec<Option<Offset>>, MergeError> {
         let has_input = |player: usize| {
             let of = &self.players[player];
             of.has_frames || of.is_heard || !of.is_known
@@ -407,8 +409,8 @@ impl MergeSurvey {
         self.sides.check_missing(has_input)?;
         let of = |((player, log), of): ((u16, &Option<usize>), &PlayerMerge)| match log {
             Some(log) => {
-                let found = offset::between(&of.above.kept, &of.below.kept);
-                judged(found, of.is_reached, (*log, PlayerId(player)))
+                let whose = (*log, PlayerId(player));
+                check_offset(offset::between(&of.above.kept, &of.below.kept, whose)?, of.is_reached, whose)
             }
             None => Ok(None),
         };
@@ -511,7 +513,7 @@ impl LogProgress {
 
 /// Sent packets and arrivals that are not matched yet, in bounded queues.
 #[derive(Clone, Debug, Default)]
-pub(super) struct PacketMatcher {
+struct PacketMatcher {
     /// Sent packets that may still arrive, by ascending number.
     sent: VecDeque<(u32, Micros)>,
     /// The first sent number.
@@ -557,12 +559,12 @@ impl PacketMatcher {
     }
 
     /// Notes the end of the sender's log.
-    pub(super) fn end_sending(&mut self) {
+    fn end_sending(&mut self) {
         self.sends_no_more = true;
     }
 
     /// Notes the end of the receiver's log.
-    pub(super) fn end_receiving(&mut self) {
+    fn end_receiving(&mut self) {
         self.receives_no_more = true;
         if self.waiting.is_empty() {
             self.sent.clear();
@@ -570,17 +572,17 @@ impl PacketMatcher {
     }
 
     /// Returns whether an arrival waits for more of the sender's log.
-    pub(super) fn waits_for_sender(&self) -> bool {
+    fn waits_for_sender(&self) -> bool {
         !self.sends_no_more && !self.waiting.is_empty()
     }
 
     /// Returns whether the sender's log begins after a packet.
-    pub(super) fn begins_after(&self, number: u32) -> bool {
+    fn begins_after(&self, number: u32) -> bool {
         self.first.is_some_and(|first| number < first)
     }
 
     /// Returns how many packets were sent after the newest that arrived.
-    pub(super) fn packets_in_flight(&self) -> usize {
+    fn packets_in_flight(&self) -> usize {
         let passed = self.arrived.map_or(0, |arrived| self.sent.partition_point(|(number, _)| *number <= arrived));
         self.sent.len() - passed
     }

@@ -96,9 +96,6 @@ pub enum Origin {
     },
 }
 
-// Logs that hold one side of a session: the server's or one client's, each with its own clock. `merge` combines all
-// sides into one log.
-
 /// The id that all logs of one session share, different for each session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -110,7 +107,7 @@ impl std::fmt::Display for SessionId {
     }
 }
 
-/// The side and the session of a log. Its times are on the clock of that side.
+/// The side and the session of a log. Its times are on the clock of that side. `merge` combines all sides into one log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedSide {
     /// The session.

@@ -60,8 +60,7 @@ impl Session {
 
     /// Returns the session as one stretch.
     pub fn without_header(self) -> SessionStretch {
-        let Session { header: _, players, states, ticks, damage, gaps, unknown, texts } = self;
-        SessionStretch { header: (), players, states, ticks, damage, gaps, unknown, texts }
+        self.with_header(())
     }
 
     /// Returns the time between the first and the last client frame, snapshot arrival or tick. A part of a session begins
@@ -94,6 +93,12 @@ impl Session {
 }
 
 impl<H> Session<H> {
+    /// Returns the same records with another header.
+    pub(crate) fn with_header<G>(self, header: G) -> Session<G> {
+        let Session { header: _, players, states, ticks, damage, gaps, unknown, texts } = self;
+        Session { header, players, states, ticks, damage, gaps, unknown, texts }
+    }
+
     /// Returns all lists of records: those of each player, then those of the session by kind, the states, and each
     /// entry of `unknown`.
     pub(crate) fn lists(&self) -> impl Iterator<Item = &dyn RecordStream> {
@@ -207,12 +212,6 @@ impl SessionStretch {
             players: header.players.iter().map(|_| PlayerRecords::default()).collect(),
             ..SessionStretch::default()
         }
-    }
-
-    /// Returns the session that consists of this stretch.
-    pub(crate) fn with_header(self, header: SessionHeader) -> Session {
-        let SessionStretch { header: (), players, states, ticks, damage, gaps, unknown, texts } = self;
-        Session { header, players, states, ticks, damage, gaps, unknown, texts }
     }
 
     /// Adds a record of a session with this header.

@@ -222,8 +222,6 @@ pub fn viewer_specific_fields<'c>(classes: &'c [Class], states: &States) -> Sort
     apart
 }
 
-// The states of the most recent chunks, for replays that read a log as a stream.
-
 /// A source of the states of a session or of part of one.
 pub trait StateSource {
     /// Returns the states of one entity that a viewer was sent for a tick, as [`States::sent`].

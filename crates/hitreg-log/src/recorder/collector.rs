@@ -1,4 +1,5 @@
-//! The recorder's thread: it empties the streams, sorts their records by time, and passes them to the output.
+//! The recorder's thread, and the state that it shares with the recorder and its streams. The thread empties the
+//! streams, sorts their records by time, and passes them to the output.
 
 use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -214,8 +215,6 @@ fn records_of(
     }
 }
 
-// State that a recorder, its streams and its thread share.
-
 /// One item in a stream's ring.
 #[derive(Clone, Debug)]
 pub(super) struct RingEntry {
@@ -338,7 +337,7 @@ impl RecorderShared {
         self.added.lock().unwrap_or_else(PoisonError::into_inner).push(stream);
     }
 
-    pub(super) fn take_added(&self) -> Vec<Consumer<RingEntry>> {
+    fn take_added(&self) -> Vec<Consumer<RingEntry>> {
         std::mem::take(&mut *self.added.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -359,7 +358,7 @@ impl RecorderShared {
     }
 
     /// Takes the pending save requests. With `is_last`, later requests fail at once.
-    pub(super) fn take_save_requests(&self, is_last: bool) -> Vec<Sender<FlightRecording>> {
+    fn take_save_requests(&self, is_last: bool) -> Vec<Sender<FlightRecording>> {
         let mut save_requests = self.save_requests.lock().unwrap_or_else(PoisonError::into_inner);
         let all = save_requests.take().unwrap_or_default();
         if !is_last {
@@ -389,7 +388,7 @@ impl RecorderShared {
         self.state.store(RecorderState::Failed as u8, Ordering::Release);
     }
 
-    pub(super) fn release(&self, before: Micros) {
+    fn release(&self, before: Micros) {
         self.released.store(before.0, Ordering::Relaxed);
     }
 
@@ -411,7 +410,7 @@ impl RecorderShared {
     }
 
     /// Counts a record that is too late.
-    pub(super) fn lose_late(&self, at: Micros) {
+    fn lose_late(&self, at: Micros) {
         self.late.fetch_add(1, Ordering::Relaxed);
         self.miss(at);
     }
@@ -434,7 +433,7 @@ impl RecorderShared {
 
     /// Takes the gap of the lost and late records since the last call; `None` without such records. Its ends are beyond
     /// the times of the missing records.
-    pub(super) fn take_gap(&self) -> Option<GapRecord> {
+    fn take_gap(&self) -> Option<GapRecord> {
         let first = self.missing_from.swap(i64::MAX, Ordering::AcqRel);
         let last = self.missing_to.swap(i64::MIN, Ordering::AcqRel).max(first);
         let [from, to] = [first.saturating_sub(1), last.saturating_add(1)].map(Micros);

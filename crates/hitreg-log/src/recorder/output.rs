@@ -190,8 +190,6 @@ impl RecordOutput for RotatingFiles {
     }
 }
 
-// The flight recorder: it keeps the last part of a recording in memory and saves it on request.
-
 /// The number of parts in the kept span. The recorder keeps up to one part more than the span.
 const PARTS: i64 = 12;
 
@@ -316,8 +314,6 @@ impl FlightRecording {
         Ok(store::save_log(&target, &session, WriterOptions::live())?)
     }
 }
-
-// An output that turns records into the tables of a trace, for a build that replays a log.
 
 /// Collects all records in memory and writes the trace at the end.
 pub(super) struct PendingTrace {

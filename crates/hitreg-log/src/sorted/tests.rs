@@ -1,3 +1,5 @@
+//! The maps and sets are compared with those of the standard library.
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 

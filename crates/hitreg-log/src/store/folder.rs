@@ -1,13 +1,15 @@
-//! Folders that only one process at a time may use.
-#![expect(clippy::disallowed_types, reason = "a lock needs an open file")]
+//! Folders, and temporary files and folders. All temporary ones are registered, so that a program that has to end can
+//! remove them.
 
-use std::fs::{File, TryLockError};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::hash::{BuildHasher, RandomState};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::StoreError;
-use super::target::Target;
-use super::temporary::TemporaryFolder;
+use super::output::Target;
+use crate::sorted::SortedSet;
 
 /// Creates a folder and those above it, unless it exists.
 ///
@@ -152,4 +154,302 @@ pub fn files_below(folder: &Path, ending: &str) -> Result<Vec<PathBuf>, StoreErr
         }
     }
     Ok(files)
+}
+
+/// A file without its final name, removed on drop.
+#[derive(Debug)]
+pub(super) struct UnnamedFile {
+    pub(super) file: File,
+    path: TemporaryPath,
+}
+
+impl UnnamedFile {
+    /// Creates a file with the default permissions (mode 0666 less the umask on Unix).
+    pub(super) fn in_folder(folder: &Path) -> std::io::Result<UnnamedFile> {
+        let mut paths = known_paths();
+        let created = create_file(folder, ".hitreg-", 0o666);
+        let (file, path) = created.map_err(|error| std::io::Error::from(error.kind()))?;
+        Ok(UnnamedFile { file, path: TemporaryPath::among(&mut paths, path, PathKind::File) })
+    }
+
+    /// Gives the file its final name and replaces any existing file.
+    pub(super) fn put(mut self, path: &Path) -> std::io::Result<()> {
+        let paths = known_paths();
+        let renamed = std::fs::rename(&self.path.path, path);
+        drop(paths);
+        renamed?;
+        self.path.kind = PathKind::Renamed;
+        Ok(())
+    }
+}
+
+/// A temporary folder, removed with its contents on drop.
+#[derive(Debug)]
+pub struct TemporaryFolder(TemporaryPath);
+
+impl TemporaryFolder {
+    pub(super) fn new() -> std::io::Result<TemporaryFolder> {
+        let mut paths = known_paths();
+        let path = create_temporary_folder()?;
+        Ok(TemporaryFolder(TemporaryPath::among(&mut paths, path, PathKind::Folder)))
+    }
+
+    /// Returns a target for a file in the folder.
+    pub fn file(&self, name: &str) -> Target {
+        Target::temporary(self.0.path.join(name))
+    }
+}
+
+/// Creates a file without a name in the system's temporary folder, readable only by this user. The system removes the
+/// file when it is closed.
+pub(super) fn anonymous_file() -> std::io::Result<File> {
+    // The file may have a name for a moment.
+    let _paths = known_paths();
+    anonymous_file_in(&std::env::temp_dir())
+}
+
+/// Removes all temporary files and folders before the program ends. After that, none can be created or renamed.
+pub fn remove_unnamed() {
+    let paths = known_paths();
+    for path in &*paths {
+        // A missing file is fine, and a file that cannot be removed cannot be helped.
+        let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
+    }
+    std::mem::forget(paths);
+}
+
+/// A registered path. On drop, what is there is removed, and then the registration.
+#[derive(Debug)]
+struct TemporaryPath {
+    path: PathBuf,
+    kind: PathKind,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum PathKind {
+    File,
+    Folder,
+    /// The file has its final name, and nothing is left at the path.
+    Renamed,
+}
+
+impl TemporaryPath {
+    fn among(paths: &mut SortedSet<PathBuf>, path: PathBuf, kind: PathKind) -> TemporaryPath {
+        paths.insert(path.clone());
+        TemporaryPath { path, kind }
+    }
+}
+
+impl Drop for TemporaryPath {
+    fn drop(&mut self) {
+        // A drop cannot report an error.
+        let _ = match self.kind {
+            PathKind::File => std::fs::remove_file(&self.path),
+            PathKind::Folder => std::fs::remove_dir_all(&self.path),
+            PathKind::Renamed => Ok(()),
+        };
+        known_paths().remove(&self.path);
+    }
+}
+
+/// Returns the registered paths. The lock is held while a file is created or renamed.
+fn known_paths() -> MutexGuard<'static, SortedSet<PathBuf>> {
+    static PATHS: Mutex<SortedSet<PathBuf>> = Mutex::new(SortedSet::new());
+    PATHS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How many names are tried before creation fails.
+const ATTEMPTS: u32 = 1 << 16;
+
+/// Creates a file in `folder` whose name starts with `prefix`, open for reading and writing. Also returns its absolute
+/// path. On Unix its mode is `mode` less the umask.
+fn create_file(folder: &Path, prefix: &str, mode: u32) -> std::io::Result<(File, PathBuf)> {
+    create(folder, prefix, random_number, |path| file_options(mode).open(path))
+}
+
+/// Creates a folder in the system's temporary folder. The error names its path.
+fn create_temporary_folder() -> std::io::Result<PathBuf> {
+    let create_dir = |path: &Path| {
+        std::fs::create_dir(path).map_err(|error| {
+            let text = format!("{error} at path {path:?}");
+            std::io::Error::new(error.kind(), text)
+        })
+    };
+    Ok(create(&std::env::temp_dir(), ".tmp", random_number, create_dir)?.1)
+}
+
+#[cfg(unix)]
+fn anonymous_file_in(folder: &Path) -> std::io::Result<File> {
+    let (file, path) = create_file(folder, ".tmp", 0o600)?;
+    // If the file cannot be removed, it is as usable as one without a name.
+    let _ = std::fs::remove_file(path);
+    Ok(file)
+}
+
+#[cfg(windows)]
+fn anonymous_file_in(folder: &Path) -> std::io::Result<File> {
+    use std::os::windows::fs::OpenOptionsExt;
+    const FILE_ATTRIBUTE_TEMPORARY: u32 = 0x100;
+    const FILE_FLAG_DELETE_ON_CLOSE: u32 = 0x0400_0000;
+    let mut options = file_options(0o600);
+    options.share_mode(0).custom_flags(FILE_ATTRIBUTE_TEMPORARY | FILE_FLAG_DELETE_ON_CLOSE);
+    Ok(create(folder, ".tmp", random_number, |path| options.open(path))?.0)
+}
+
+/// Returns the options that create a new file, never open an existing one.
+fn file_options(mode: u32) -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
+    #[cfg(not(unix))]
+    let _ = mode;
+    options
+}
+
+/// Calls `make` with new names until one is free. The path is absolute, so that a change of the current folder does not
+/// invalidate it.
+fn create<T>(
+    folder: &Path,
+    prefix: &str,
+    mut number: impl FnMut() -> u64,
+    make: impl Fn(&Path) -> std::io::Result<T>,
+) -> std::io::Result<(T, PathBuf)> {
+    let folder = std::path::absolute(folder)?;
+    for _ in 0..ATTEMPTS {
+        let path = folder.join(name(prefix, number()));
+        match make(&path) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            made => return Ok((made?, path)),
+        }
+    }
+    Err(std::io::Error::new(ErrorKind::AlreadyExists, "too many temporary files exist"))
+}
+
+/// Returns a name of the prefix and ten characters. It has no capitals, because some file systems ignore case.
+fn name(prefix: &str, number: u64) -> String {
+    const CHARACTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+    let characters = (0..10).map(|index| char::from(CHARACTERS[(number >> (5 * index)) as usize & 31]));
+    prefix.chars().chain(characters).collect()
+}
+
+/// Returns a number from the system's random source.
+fn random_number() -> u64 {
+    RandomState::new().hash_one(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Seek, Write};
+
+    use super::*;
+
+    #[test]
+    fn a_dropped_file_is_removed_and_a_put_file_stays() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let files = || std::fs::read_dir(folder.path()).expect("a folder").count();
+        let file = UnnamedFile::in_folder(folder.path()).expect("a file");
+        let path = file.path.path.clone();
+        assert!(path.exists() && known_paths().contains(&path));
+        drop(file);
+        assert!(files() == 0 && !known_paths().contains(&path));
+        let file = UnnamedFile::in_folder(folder.path()).expect("a file");
+        let path = file.path.path.clone();
+        file.put(&folder.path().join("a")).expect("renamed");
+        assert!(files() == 1 && folder.path().join("a").exists() && !known_paths().contains(&path));
+        let file = UnnamedFile::in_folder(folder.path()).expect("a file");
+        file.put(&folder.path().join("missing/a")).expect_err("no folder");
+        assert_eq!(files(), 1);
+    }
+
+    #[test]
+    fn a_dropped_folder_is_removed_with_its_contents() {
+        let folder = TemporaryFolder::new().expect("a folder");
+        let path = folder.0.path.clone();
+        std::fs::create_dir(path.join("inner")).expect("created");
+        std::fs::write(path.join("inner/a"), "text").expect("written");
+        assert!(path.is_absolute() && known_paths().contains(&path));
+        drop(folder);
+        assert!(!path.exists() && !known_paths().contains(&path));
+    }
+
+    #[test]
+    fn an_error_does_not_show_the_temporary_name() {
+        let error = UnnamedFile::in_folder(Path::new("/missing/folder")).expect_err("no folder").to_string();
+        assert!(!error.contains(".hitreg-"), "{error}");
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = std::fs::read_dir(folder).expect("a folder");
+        entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("ASCII")).collect()
+    }
+
+    #[test]
+    fn a_name_in_use_is_skipped() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let taken = folder.path().join(name(".a-", 1));
+        std::fs::write(&taken, "before").expect("written");
+        let mut numbers = [1, 1, 2].into_iter();
+        let make = |path: &Path| file_options(0o666).open(path);
+        let number = || numbers.next().expect("three names suffice");
+        let (mut file, path) = create(folder.path(), ".a-", number, make).expect("a file");
+        file.write_all(b"after").expect("written");
+        assert_eq!(path, folder.path().join(name(".a-", 2)));
+        assert_eq!(std::fs::read_to_string(&taken).expect("readable"), "before");
+        assert_eq!(std::fs::read_to_string(&path).expect("readable"), "after");
+        let error = create(folder.path(), ".a-", || 1, make).expect_err("all names are in use");
+        assert_eq!(error.kind(), ErrorKind::AlreadyExists);
+    }
+
+    #[test]
+    fn names_are_hidden_and_differ() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for _ in 0..100 {
+            create_file(folder.path(), ".hitreg-", 0o666).expect("a file");
+        }
+        let names = names(folder.path());
+        assert_eq!(names.len(), 100);
+        assert!(names.iter().all(|name| name.starts_with(".hitreg-") && name.len() == 18), "{names:?}");
+    }
+
+    #[test]
+    fn a_missing_folder_is_an_error() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let missing = folder.path().join("missing");
+        let error = create_file(&missing, ".a-", 0o666).expect_err("no folder");
+        assert_eq!(error.kind(), ErrorKind::NotFound);
+        let error = anonymous_file_in(&missing).expect_err("no folder");
+        assert_eq!(error.kind(), ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn an_anonymous_file_leaves_nothing_behind() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut file = anonymous_file_in(folder.path()).expect("a file");
+        file.write_all(b"text").expect("written");
+        file.rewind().expect("a position");
+        let mut text = String::new();
+        file.read_to_string(&mut text).expect("readable");
+        assert_eq!(text, "text");
+        #[cfg(unix)]
+        assert_eq!(names(folder.path()), [""; 0]);
+        drop(file);
+        assert_eq!(names(folder.path()), [""; 0]);
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn only_the_user_can_read_a_private_file() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().expect("a folder");
+        let mode = |mode| {
+            let (file, _) = create_file(folder.path(), ".a-", mode).expect("a file");
+            file.metadata().expect("metadata").permissions().mode() & 0o777
+        };
+        assert_eq!(mode(0o600), 0o600);
+        let ordinary = File::create(folder.path().join("ordinary")).expect("a file");
+        assert_eq!(mode(0o666), ordinary.metadata().expect("metadata").permissions().mode() & 0o777);
+        let anonymous = anonymous_file_in(folder.path()).expect("a file");
+        assert_eq!(anonymous.metadata().expect("metadata").permissions().mode() & 0o777, 0o600);
+    }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
 
-use super::temporary::anonymous_file;
+use super::folder::anonymous_file;
 use super::{READ_AHEAD, StoreError, read_start};
 use crate::log::{self, FileKind};
 use crate::sorted::SortedMap;
@@ -137,8 +137,6 @@ impl Seek for InputFile {
     }
 }
 
-// What is known of a file without reading it, and the detection of inputs that change during a command.
-
 /// What is known of a file without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileIdentity {
@@ -218,7 +216,7 @@ pub fn is_standard_stream(path: &Path) -> bool {
 }
 
 /// Returns standard input as a file.
-pub(super) fn standard_input() -> std::io::Result<File> {
+fn standard_input() -> std::io::Result<File> {
     duplicate(std::io::stdin())
 }
 

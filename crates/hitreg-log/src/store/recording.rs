@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::StoreError;
 use super::input::is_at;
-use super::target::OutputDestination;
-use super::target::Target;
+use super::output::OutputDestination;
+use super::output::Target;
 use crate::log::{BackgroundLogWriter, QueuePolicy, WriteError, WriterOptions};
 use crate::record::{Record, SessionHeader, Texts};
 

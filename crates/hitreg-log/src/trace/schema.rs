@@ -262,8 +262,6 @@ impl packets::Row<'_> {
     }
 }
 
-// Sets of declared tables.
-
 /// A set of declared tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableSet(u16);

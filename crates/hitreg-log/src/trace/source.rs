@@ -131,8 +131,6 @@ pub fn each_part(
     Ok(())
 }
 
-// An index of a table's rows by entity or player, for many lookups without repeated scans.
-
 /// Rows grouped by one or two key columns; each group is sorted by another column.
 #[derive(Clone, Debug, Default)]
 pub struct Series<'t> {

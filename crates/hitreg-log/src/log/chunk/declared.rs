@@ -1,4 +1,6 @@
-//! Every entity's cells after each tick, in one table for each class, because classes have different columns.
+//! The tables whose columns the header declares: entity states, and data that this build does not know.
+//!
+//! States are every entity's cells after each tick, in one table for each class, because classes have different columns.
 
 use serde_bytes::{ByteBuf, Bytes};
 
@@ -17,7 +19,7 @@ use crate::sorted::SortedMap;
 use crate::units::{EntityId, PlayerId, Tick};
 
 /// Returns the name of the table with a class's states.
-pub(super) fn table_name(class: usize) -> String {
+fn table_name(class: usize) -> String {
     if class == 0 { "states".to_owned() } else { format!("states.{class}") }
 }
 

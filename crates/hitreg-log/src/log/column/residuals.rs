@@ -1,4 +1,4 @@
-//! Predicts values within a series, and computes the residuals.
+//! The residuals of a column: values less their predictions within a series, packed as bytes that zstd compresses well.
 
 use crate::varint::{Cursor, put_varint, unzigzag, zigzag};
 
@@ -140,8 +140,6 @@ pub(crate) fn undo(order: Predictor, unit: u64, firsts: &[i64], values: &mut [i6
         start += rows;
     }
 }
-
-// Packs residuals as bytes that zstd compresses well.
 
 /// The layout of residuals. All residuals are zigzag-coded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -332,11 +330,9 @@ fn read_sparse(values: &mut [i64], from: &mut Cursor<'_>) -> Result<(), String> 
     Ok(())
 }
 
-// Estimates the cost of bytes after entropy coding: their order-0 entropy (Shannon 1948). It uses integers, so every
-// machine makes the same choice.
-
-/// Counts how often each byte value occurs.
-pub(crate) struct Histogram {
+/// Counts how often each byte value occurs, to estimate the cost of the bytes after entropy coding: their order-0
+/// entropy (Shannon 1948). It uses integers, so every machine makes the same choice.
+struct Histogram {
     counts: [u32; 256],
     total: u32,
 }

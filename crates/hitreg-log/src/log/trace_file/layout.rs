@@ -423,10 +423,8 @@ fn values<V: Clone + Default, const N: usize>(
     }
 }
 
-// The rows of a chunk, grouped by series, so that columns are predicted within each series.
-
 /// Rows grouped by series, in ascending order of the keys; within a series in table order.
-pub(super) struct RowGrouping {
+struct RowGrouping {
     /// The chunk's row at each position; `None` if each row is in its place.
     order: Option<Vec<u32>>,
     pub(super) series: Vec<usize>,
@@ -451,7 +449,7 @@ impl RowGrouping {
     }
 
     /// All rows in one series.
-    pub(super) fn alone(rows: usize) -> RowGrouping {
+    fn alone(rows: usize) -> RowGrouping {
         RowGrouping { order: None, series: if rows == 0 { Vec::new() } else { vec![rows] } }
     }
 
@@ -485,7 +483,7 @@ impl RowGrouping {
     }
 
     /// Restores the order of rows in the chunk.
-    pub(super) fn scatter<V: Clone + Default>(
+    fn scatter<V: Clone + Default>(
         &self,
         packed: Vec<i64>,
         value: impl Fn(i64) -> Option<V>,

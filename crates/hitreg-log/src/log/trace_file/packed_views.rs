@@ -506,10 +506,8 @@ fn read_states(
     Ok(states)
 }
 
-// The recent states of a trace, as far as its views may refer to them.
-
 /// Origin, pitch and yaw.
-pub(super) type DrawnColumns = [f32; 5];
+type DrawnColumns = [f32; 5];
 
 /// The columns of `bodies` with the values of [`DrawnColumns`].
 const SEEN: [&str; 5] = ["origin.x", "origin.y", "origin.z", "viewangles.x", "viewangles.y"];
@@ -525,7 +523,7 @@ pub(super) struct RecentStates {
 }
 
 /// The entities after a tick, in ascending order.
-pub(super) type TickStates = Vec<(u32, DrawnColumns)>;
+type TickStates = Vec<(u32, DrawnColumns)>;
 
 impl RecentStates {
     /// Adds the ticks or bodies in these rows.
@@ -558,7 +556,7 @@ impl RecentStates {
 
     /// Returns the times and states of complete ticks, in order of time. Ticks whose entities are not in order are
     /// left out.
-    pub(super) fn moments(&self) -> Vec<(i64, &TickStates)> {
+    fn moments(&self) -> Vec<(i64, &TickStates)> {
         let in_order = |states: &TickStates| states.is_sorted_by(|a, b| a.0 < b.0);
         let known = self.ticks.iter().filter(|(_, states)| in_order(states));
         let mut moments: Vec<_> = known.filter_map(|(tick, states)| Some((*self.times.get(tick)?, states))).collect();
@@ -604,7 +602,7 @@ pub(super) fn between(from: &DrawnColumns, to: &DrawnColumns, share: f32) -> Dra
 
 /// Returns whether the values are those of [`between`], bit by bit. Reads no value after the first that differs.
 #[inline]
-pub(super) fn is_between(seen: impl Fn(usize) -> f32, from: &DrawnColumns, to: &DrawnColumns, share: f32) -> bool {
+fn is_between(seen: impl Fn(usize) -> f32, from: &DrawnColumns, to: &DrawnColumns, share: f32) -> bool {
     (0..from.len()).all(|part| seen(part).to_bits() == part_between(from, to, share, part).to_bits())
 }
 

@@ -278,8 +278,6 @@ names!(OptionalText, &'r str, |cells, name| cells.push(name), |cells| {
 });
 names!(OptionalCode, Option<u8>, |cells, code| cells.push_optional(code), |cells| cells.take_optional());
 
-// The macro that declares trace tables.
-
 /// Declares a table: the meaning of a row, the table's name and properties, and one line for each column. A line has
 /// the column's name, its type and other properties of [`ColumnSchema`](super::ColumnSchema).
 macro_rules! table {
