@@ -108,7 +108,7 @@ pub fn merge(logs: Vec<Session>) -> Result<MergedSession, MergeError> {
         session.texts.append(&side.texts);
     }
     session.put_in_order();
-    end.apply(&mut session);
+    session.end_at(end.tick, end.until);
     session.header.side = None;
     usercmds_as_received_of(&mut session.header.settings, received.into_iter());
     Ok(MergedSession { session, clients, cut: end.cut })
@@ -335,11 +335,6 @@ impl SessionEnd {
             cut: early.map(|_| SessionCut { tick: last.tick, at: last.at, player: None }),
         })
     }
-
-    /// Removes the later records.
-    fn apply<H>(&self, session: &mut Session<H>) {
-        session.end_at(self.tick, self.until);
-    }
 }
 
 // Assigns logs to sides and selects the records that each contributes to the merged session.
@@ -420,15 +415,6 @@ impl SideIndex {
     /// Returns the custom kind of these records; `None` if no game declares it.
     fn own_kind(&self, records: &UnknownRecords) -> Option<&UnknownKind> {
         self.kinds.iter().find(|kind| kind.name == records.kind && kind.is_custom())
-    }
-
-    /// Returns the header of the merged session.
-    fn header(&self, server: &SessionHeader) -> SessionHeader {
-        let mut header = SessionHeader { side: None, unknown: self.kinds.clone(), ..server.clone() };
-        for (player, log) in header.players.iter_mut().zip(&self.clients) {
-            player.recorded |= log.is_some();
-        }
-        header
     }
 
     /// Returns the part of a stretch that goes into the merged session. Of entirely unknown kinds the clock is unknown:

@@ -45,7 +45,8 @@ pub fn recorded(session: &Session) -> Result<Trace, StatesMissing> {
 /// Returns the same tables for part of a log, with all states in `bodies` and without the `hidden` fields: the viewers of
 /// the log received different values of them.
 pub fn recorded_without(session: &Session, hidden: &SortedSet<String>) -> Trace {
-    let tables = vec![ticks(session), bodies(session, hidden), executed(session), frames(session, |_| false)];
+    let tables =
+        vec![tick_table(session, false), bodies(session, hidden), executed(session), frames(session, |_| false)];
     Trace { header: header_of(session, "closed"), tables }
 }
 
@@ -57,7 +58,7 @@ pub fn all_records(session: &Session) -> Trace {
 
 /// Returns the same tables for part of a log, without the `hidden` fields.
 pub fn all_records_without(session: &Session, hidden: &SortedSet<String>) -> Trace {
-    let mut tables = vec![all_ticks(session)];
+    let mut tables = vec![tick_table(session, true)];
     tables.extend(bodies_by_class(session, hidden));
     tables.extend([executed(session), frames(session, is_time_of_view)]);
     tables.extend(shot_table(session));
@@ -122,26 +123,18 @@ fn header_of(session: &Session, mode: &str) -> TraceHeader {
     }
 }
 
-/// Returns every tick with its hash, or [`NO_HASH`]. If no tick has a hash, there is no `hash` column.
-fn all_ticks(session: &Session) -> Table {
+/// Returns the ticks that have a hash; the others cannot be compared with a replay. With `has_all`, returns every tick
+/// with its hash, or [`NO_HASH`]. If then no tick has a hash, there is no `hash` column.
+fn tick_table(session: &Session, has_all: bool) -> Table {
     let mut ticks = ticks::Writer::default();
-    for tick in &session.ticks {
+    for tick in session.ticks.iter().filter(|tick| has_all || tick.hash.is_some()) {
         ticks.push(ticks::Row { tick: tick.tick.0, at_us: tick.at.0, hash: tick.hash.unwrap_or(NO_HASH) });
     }
     let mut table = ticks.finish(Vec::new());
-    if session.ticks.iter().all(|tick| tick.hash.is_none()) {
+    if has_all && session.ticks.iter().all(|tick| tick.hash.is_none()) {
         table.columns.retain(|column| column.name != "hash");
     }
     table
-}
-
-/// Returns the ticks that have a hash. The others cannot be compared with a replay.
-fn ticks(session: &Session) -> Table {
-    let mut ticks = ticks::Writer::default();
-    for (tick, hash) in session.ticks.iter().filter_map(|tick| Some((tick, tick.hash?))) {
-        ticks.push(ticks::Row { tick: tick.tick.0, at_us: tick.at.0, hash });
-    }
-    ticks.finish(Vec::new())
 }
 
 /// Returns the states of all classes in one table, as a replay of the game gives them. Fields that a class lacks are 0.

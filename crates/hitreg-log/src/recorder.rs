@@ -140,7 +140,7 @@ impl Recorder {
                 Box::new(RecordingClaim::new(&target)?.begin(&header, how.0, how.1)?)
             }
         };
-        Recorder::begin(out, header, kinds, options)
+        Recorder::begin_live(out, header, kinds, options)
     }
 
     /// Starts a log in any writer. The log is complete only after [`Recorder::finish`].
@@ -155,7 +155,7 @@ impl Recorder {
         let (header, kinds) = about.into_header()?;
         let out: Box<dyn Write + Send> = Box::new(out);
         let out = BackgroundLogWriter::new(out, &header, options.chunks)?.when_full(options.when_full);
-        Recorder::begin(Box::new(out), header, kinds, options)
+        Recorder::begin_live(Box::new(out), header, kinds, options)
     }
 
     /// Starts a flight recorder: it keeps the last `span` of a session in memory, packed as in a log.
@@ -169,7 +169,7 @@ impl Recorder {
         }
         let (header, kinds) = about.into_header()?;
         let cut = FlightCut::new(kinds.iter().position(CustomKind::is_usercmd_bytes));
-        Recorder::begin(Box::new(FlightBuffer::new(header.clone(), cut, span)), header, kinds, options)
+        Recorder::begin_live(Box::new(FlightBuffer::new(header.clone(), cut, span)), header, kinds, options)
     }
 
     /// Starts a trace: the output of a build that replays a log. The build pushes records with the same calls that
@@ -185,10 +185,10 @@ impl Recorder {
         let target = Targets::new([], true).file(path, FileType::Trace)?;
         let out = Box::new(PendingTrace::new(target, log, capabilities, header.clone()));
         // The ticks of a replay are those of the log, in any order.
-        Recorder::begin_with(RecorderShared::new(header, kinds, QueuePolicy::Wait), out, RecorderOptions::patient())
+        Recorder::begin(out, RecorderShared::new(header, kinds, QueuePolicy::Wait, None), RecorderOptions::patient())
     }
 
-    fn begin(
+    fn begin_live(
         out: Box<dyn RecordOutput>,
         header: SessionHeader,
         kinds: Vec<CustomKind>,
@@ -196,13 +196,13 @@ impl Recorder {
     ) -> Result<Recorder, FinishError> {
         // The ticks of a client's log are those that it received, in any order.
         let is_of_client = header.side.is_some_and(|side| side.player.is_some());
-        let shared = RecorderShared::new(header, kinds, options.when_full);
-        Recorder::begin_with(if is_of_client { shared } else { shared.with_tick_order() }, out, options)
+        let ticks = (!is_of_client).then(Default::default);
+        Recorder::begin(out, RecorderShared::new(header, kinds, options.when_full, ticks), options)
     }
 
-    fn begin_with(
-        shared: RecorderShared,
+    fn begin(
         out: Box<dyn RecordOutput>,
+        shared: RecorderShared,
         options: RecorderOptions,
     ) -> Result<Recorder, FinishError> {
         let shared = Arc::new(shared);

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::record::{ArrivalRecord, GapRecord, Origin, PlayerRecords, Session, SessionHeader, SessionStretch};
+use crate::record::{ArrivalRecord, Origin, Session, SessionHeader};
 use crate::sorted::{SortedMap, SortedSet};
 use crate::trace::schema::{packets, snapshots};
 use crate::trace::{Column, ColumnData, Table, Trace, TraceSource, each_part, select_rows};
@@ -33,12 +33,8 @@ pub struct Packet {
 /// A receiver's recording holds only the snapshots that arrived. Its lost snapshots are the gaps between their numbers,
 /// without the updates that the server held back and numbered too.
 pub fn of_session(session: &Session) -> Vec<Packet> {
-    of_records(&session.players, &session.gaps, SnapshotNumbers::of(&session.header))
-}
-
-fn of_records(players: &[PlayerRecords], gaps: &[GapRecord], numbers: SnapshotNumbers) -> Vec<Packet> {
-    let (mut reader, mut all) = (PacketReader::of_players(players.len(), numbers), Vec::new());
-    reader.add_records(players, gaps, &mut |packet| all.push(packet));
+    let (mut reader, mut all) = (PacketReader::new(&session.header), Vec::new());
+    reader.add(session, &mut |packet| all.push(packet));
     reader.end(&mut |packet| all.push(packet));
     all.sort_by_key(|packet| (packet.player, !packet.is_up));
     all
@@ -112,23 +108,15 @@ struct WaitingPackets {
 impl PacketReader {
     /// A reader before the first records of a log.
     pub fn new(header: &SessionHeader) -> PacketReader {
-        PacketReader::of_players(header.players.len(), SnapshotNumbers::of(header))
-    }
-
-    fn of_players(players: usize, numbers: SnapshotNumbers) -> PacketReader {
-        let players = std::iter::repeat_with(Default::default).take(players).collect();
-        PacketReader { numbers, players, now_us: i64::MIN }
+        let players = header.players.iter().map(|_| Default::default()).collect();
+        PacketReader { numbers: SnapshotNumbers::of(header), players, now_us: i64::MIN }
     }
 
     /// Adds the records of the next stretch of the log, and passes on the packets whose arrival or loss is known.
-    pub fn add(&mut self, stretch: &SessionStretch, to: &mut dyn FnMut(Packet)) {
-        self.add_records(&stretch.players, &stretch.gaps, to);
-    }
-
-    fn add_records(&mut self, players: &[PlayerRecords], gaps: &[GapRecord], to: &mut dyn FnMut(Packet)) {
-        for (player, records) in (0..).zip(players) {
+    pub fn add<H>(&mut self, stretch: &Session<H>, to: &mut dyn FnMut(Packet)) {
+        for (player, records) in (0..).zip(&stretch.players) {
             let Some([up, down]) = self.players.get_mut(player as usize) else { continue };
-            for gap in gaps.iter().filter(|gap| gap.concerns(PlayerId(player as u16))) {
+            for gap in stretch.gaps.iter().filter(|gap| gap.concerns(PlayerId(player as u16))) {
                 up.gap_ends.insert(gap.to.0);
                 down.gap_ends.insert(gap.to.0);
             }
@@ -405,7 +393,8 @@ impl SnapshotGaps {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{PacketRecord, PlayerInfo, SnapshotRecord};
+    use crate::record::{GapRecord, PacketRecord, PlayerInfo, PlayerRecords, SessionStretch, SnapshotRecord};
+    use crate::recorder::Description;
     use crate::trace::schema::packets::{Row, Writer};
     use crate::units::{Micros, SnapshotSeq};
 
@@ -466,7 +455,8 @@ mod tests {
             let player = player.map(crate::units::PlayerId);
             let gaps = vec![GapRecord { from: us(40), to: us(900), player, ..Default::default() }];
             let stretch = SessionStretch { players: vec![records.clone()], gaps, ..Default::default() };
-            let session = of_records(&stretch.players, &stretch.gaps, SnapshotNumbers::Sent);
+            let (header, _) = Description::new("game").player("p0").into_header().expect("a valid description");
+            let session = of_session(&stretch.with_header(header));
             let trace = Trace { tables: vec![packet_table(&session)], ..Trace::default() };
             let stored: Result<Vec<Packet>, String> = of_packet_table(&trace).unwrap().collect();
             assert_eq!(stored.as_ref(), Ok(&session));

@@ -107,15 +107,6 @@ struct Preamble<'a> {
     format: FormatVersion,
 }
 
-/// A decoded first chunk.
-#[derive(Debug)]
-pub(crate) struct OpeningChunk<H> {
-    pub(crate) header: H,
-    pub(crate) format: FormatVersion,
-    /// Whether the file has the chain, the seal and the seek table. Only foreign writers leave them out.
-    pub(crate) sealed: bool,
-}
-
 /// Encodes the first chunk of a file.
 pub(crate) fn encode<H: Serialize>(kind: FileKind, header: &H) -> Result<Vec<u8>, WriteError> {
     let first = FirstChunk {
@@ -136,7 +127,13 @@ pub(crate) fn encode<H: Serialize>(kind: FileKind, header: &H) -> Result<Vec<u8>
 /// Encodes the first chunk of a log.
 pub(crate) fn encode_log(header: &SessionHeader) -> Result<Vec<u8>, WriteError> {
     check_players(&header.players).map_err(WriteError::Header)?;
-    encode(FileKind::Log, &StoredHeader::of(header))
+    let declared = header.unknown.iter().filter(|kind| !kind.fields.is_empty());
+    let stored = StoredHeader {
+        header: Cow::Borrowed(header),
+        kinds: Schema::new(header).kinds,
+        columns: declared.map(|kind| (kind.name.clone(), kind.fields.clone())).collect(),
+    };
+    encode(FileKind::Log, &stored)
 }
 
 /// Checks the number of players against the limit of a session.
@@ -149,9 +146,9 @@ pub(crate) fn check_players(players: &[PlayerInfo]) -> Result<(), String> {
 
 /// Decodes the first chunk of a log. Returns the header with its schema, and whether the file is sealed.
 pub(crate) fn decode_log(content: &[u8]) -> Result<((SessionHeader, Schema), bool), LogError> {
-    let OpeningChunk { header, format, sealed } = decode::<StoredHeader<'_>>(content, FileKind::Log)?;
-    let StoredHeader { header, kinds, columns } = header;
-    let (mut header, schema) = (header.into_owned(), Schema { kinds, version: format });
+    let ((stored, version), sealed) = decode::<StoredHeader<'_>>(content, FileKind::Log)?;
+    let StoredHeader { header, kinds, columns } = stored;
+    let (mut header, schema) = (header.into_owned(), Schema { kinds, version });
     check_players(&header.players).map_err(|what| LogError::corrupt(0, "the header", what))?;
     header.unknown = schema.unknown(&header.own_usercmd_fields());
     for kind in &mut header.unknown {
@@ -162,8 +159,12 @@ pub(crate) fn decode_log(content: &[u8]) -> Result<((SessionHeader, Schema), boo
     Ok(((header, schema), sealed))
 }
 
-/// Decodes a first chunk of the wanted kind and a readable version.
-pub(crate) fn decode<'a, H: Deserialize<'a>>(content: &'a [u8], wanted: FileKind) -> Result<OpeningChunk<H>, LogError> {
+/// Decodes a first chunk of the wanted kind and a readable version. Returns the header with its format, and whether the
+/// file is sealed: it has the chain, the seal and the seek table. Only foreign writers leave them out.
+pub(crate) fn decode<'a, H: Deserialize<'a>>(
+    content: &'a [u8],
+    wanted: FileKind,
+) -> Result<((H, FormatVersion), bool), LogError> {
     let strange = |what: String| LogError::NotHitreg { what };
     if let Err(error) = crate::serial::count_values(MAX_HEADER_VALUES, content)
         && FileKind::HITREG.iter().any(|kind| starts_with_magic(content, kind.magic()))
@@ -181,7 +182,7 @@ pub(crate) fn decode<'a, H: Deserialize<'a>>(content: &'a [u8], wanted: FileKind
     let first: FirstChunk<'_, H> = crate::serial::from_msgpack(content).map_err(|error| {
         LogError::corrupt(0, "the header", format!("it is not as its format {} says ({error})", preamble.format))
     })?;
-    Ok(OpeningChunk { header: first.header, format: first.format, sealed: first.sealed.unwrap_or(false) })
+    Ok(((first.header, first.format), first.sealed.unwrap_or(false)))
 }
 
 /// A log's header in its file representation, with the columns of its tables.
@@ -193,17 +194,6 @@ struct StoredHeader<'a> {
     /// The declared columns of custom kinds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     columns: Vec<(String, Vec<FieldSchema>)>,
-}
-
-impl StoredHeader<'_> {
-    fn of(header: &SessionHeader) -> StoredHeader<'_> {
-        let declared = header.unknown.iter().filter(|kind| !kind.fields.is_empty());
-        StoredHeader {
-            header: Cow::Borrowed(header),
-            kinds: Schema::new(header).kinds,
-            columns: declared.map(|kind| (kind.name.clone(), kind.fields.clone())).collect(),
-        }
-    }
 }
 
 // Format versions, and the compatibility of readers and files.

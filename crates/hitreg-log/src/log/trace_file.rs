@@ -11,7 +11,7 @@ pub(super) use layout::{TableMap, empty_table, table_map};
 use super::chunks::{ChunkContent, Chunks};
 use super::container::ChunkSink;
 use super::error::{LogError, WriteError};
-use super::header::{self, FileKind, FormatVersion, OpeningChunk};
+use super::header::{self, FileKind, FormatVersion};
 use super::index::{
     ChunkRows, FileIndex, IndexBuilder, IndexCheck, IndexedRows, PartRows, chunk_at, content_of, frame_at, read_index,
 };
@@ -177,10 +177,7 @@ impl<R: Read> TraceReader<R> {
     /// # Errors
     /// When the file is not a trace that this build reads, or its header is damaged.
     pub fn new(from: R) -> Result<TraceReader<R>, LogError> {
-        let (chunks, (header, format)) = Chunks::open(from, |content| {
-            let OpeningChunk { header, format, sealed } = header::decode::<TraceHeader>(content, FileKind::Trace)?;
-            Ok(((header, format), sealed))
-        })?;
+        let (chunks, (header, format)) = Chunks::open(from, |content| header::decode(content, FileKind::Trace))?;
         Ok(TraceReader { chunks, header, format, check: IndexCheck::default() })
     }
 

@@ -211,7 +211,7 @@ impl MergeInput {
         let timed = self.seen.newest.map(|newest| newest - plan.logs[self.log].back + self.offset);
         let of_ticks = if self.player.is_some() { timed } else { self.ticks.front().map(|tick| tick.at) };
         self.bound = timed.min(of_ticks).unwrap_or(self.bound);
-        plan.end.apply(&mut stretch);
+        stretch.end_at(plan.end.tick, plan.end.until);
         stretch
     }
 }
@@ -419,7 +419,11 @@ impl MergeSurvey {
 
     /// Returns the header of the merged session.
     pub(super) fn header(&self, server: &SessionHeader) -> SessionHeader {
-        let mut header = self.sides.header(server);
+        let SideIndex { kinds, clients, .. } = &self.sides;
+        let mut header = SessionHeader { side: None, unknown: kinds.clone(), ..server.clone() };
+        for (player, log) in header.players.iter_mut().zip(clients) {
+            player.recorded |= log.is_some();
+        }
         let players = (0..).map(PlayerId).zip(self.players.iter().zip(&self.sides.clients));
         let received = players.filter(|(_, (of, log))| log.is_none() && of.has_frames);
         usercmds_as_received_of(&mut header.settings, received.map(|(player, _)| player));

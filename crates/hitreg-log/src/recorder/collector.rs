@@ -282,7 +282,13 @@ impl std::fmt::Debug for RecorderShared {
 }
 
 impl RecorderShared {
-    pub(super) fn new(header: SessionHeader, kinds: Vec<CustomKind>, when_full: QueuePolicy) -> RecorderShared {
+    /// With `ticks`, refuses ticks whose numbers contradict their times.
+    pub(super) fn new(
+        header: SessionHeader,
+        kinds: Vec<CustomKind>,
+        when_full: QueuePolicy,
+        ticks: Option<Mutex<TickOrder>>,
+    ) -> RecorderShared {
         RecorderShared {
             header,
             kinds,
@@ -295,17 +301,12 @@ impl RecorderShared {
             late: AtomicU64::new(0),
             missing_from: AtomicI64::new(i64::MAX),
             missing_to: AtomicI64::new(i64::MIN),
-            ticks: None,
+            ticks,
             added: Mutex::default(),
             save_requests: Mutex::new(Some(Vec::new())),
             texts: Mutex::default(),
             thread: OnceLock::new(),
         }
-    }
-
-    /// Refuses ticks whose numbers contradict their times.
-    pub(super) fn with_tick_order(self) -> RecorderShared {
-        RecorderShared { ticks: Some(Mutex::default()), ..self }
     }
 
     /// Checks a tick against the ticks so far, and adds it.

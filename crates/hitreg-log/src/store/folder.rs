@@ -130,7 +130,9 @@ impl LockedFolder {
 /// # Errors
 /// When the system has no place for a temporary folder.
 pub fn temporary_folder() -> Result<TemporaryFolder, StoreError> {
-    TemporaryFolder::new().map_err(StoreError::NoTemporaryFolder)
+    let mut paths = known_paths();
+    let path = create_temporary_folder().map_err(StoreError::NoTemporaryFolder)?;
+    Ok(TemporaryFolder(TemporaryPath::among(&mut paths, path, PathKind::Folder)))
 }
 
 /// Returns all files below a folder whose names end with `ending`, sorted. Links to folders are not followed. Pipes and
@@ -188,12 +190,6 @@ impl UnnamedFile {
 pub struct TemporaryFolder(TemporaryPath);
 
 impl TemporaryFolder {
-    pub(super) fn new() -> std::io::Result<TemporaryFolder> {
-        let mut paths = known_paths();
-        let path = create_temporary_folder()?;
-        Ok(TemporaryFolder(TemporaryPath::among(&mut paths, path, PathKind::Folder)))
-    }
-
     /// Returns a target for a file in the folder.
     pub fn file(&self, name: &str) -> Target {
         Target::temporary(self.0.path.join(name))
@@ -364,7 +360,7 @@ mod tests {
 
     #[test]
     fn a_dropped_folder_is_removed_with_its_contents() {
-        let folder = TemporaryFolder::new().expect("a folder");
+        let folder = temporary_folder().expect("a folder");
         let path = folder.0.path.clone();
         std::fs::create_dir(path.join("inner")).expect("created");
         std::fs::write(path.join("inner/a"), "text").expect("written");
