@@ -39,10 +39,7 @@ impl MemoryLimit {
     /// # Errors
     /// When the need exceeds the limit.
     pub fn check(self, needed_bytes: usize) -> Result<(), NeedsMemory> {
-        match needed_bytes > self.bytes {
-            true => Err(NeedsMemory { needed_bytes, limit_bytes: self.bytes }),
-            false => Ok(()),
-        }
+        if needed_bytes > self.bytes { Err(NeedsMemory { needed_bytes, limit_bytes: self.bytes }) } else { Ok(()) }
     }
 
     /// Returns how many tasks of `bytes_each` may run at once: at least one, at most `most`.

@@ -40,19 +40,16 @@ impl<K, V> SortedMap<K, V> {
     };
 
     /// A map without entries. It allocates nothing.
-    #[must_use]
     pub const fn new() -> Self {
         SortedMap { buckets: Vec::new(), len: 0 }
     }
 
     /// Number of entries.
-    #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
     /// Whether there is no entry.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -64,14 +61,12 @@ impl<K, V> SortedMap<K, V> {
     }
 
     /// The entry with the lowest key.
-    #[must_use]
     pub fn first_key_value(&self) -> Option<(&K, &V)> {
         let (key, value) = self.buckets.first()?.first()?;
         Some((key, value))
     }
 
     /// The entry with the highest key.
-    #[must_use]
     pub fn last_key_value(&self) -> Option<(&K, &V)> {
         let (key, value) = self.buckets.last()?.last()?;
         Some((key, value))
@@ -98,7 +93,6 @@ impl<K, V> SortedMap<K, V> {
     }
 
     /// The entries, by key.
-    #[must_use]
     pub fn iter(&self) -> Iter<'_, K, V> {
         Iter::new(&self.buckets, self.len)
     }
@@ -197,7 +191,6 @@ impl<K: Ord, V> SortedMap<K, V> {
     }
 
     /// Whether the map has the key.
-    #[must_use]
     pub fn contains_key<Q: Ord + ?Sized>(&self, key: &Q) -> bool
     where
         K: Borrow<Q>,
@@ -206,7 +199,6 @@ impl<K: Ord, V> SortedMap<K, V> {
     }
 
     /// The value of a key.
-    #[must_use]
     pub fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<&V>
     where
         K: Borrow<Q>,
@@ -395,7 +387,6 @@ impl<'a, K, V> Entry<'a, K, V> {
     }
 
     /// Changes the value if there is one.
-    #[must_use]
     pub fn and_modify(mut self, change: impl FnOnce(&mut V)) -> Self {
         if let Entry::Occupied(entry) = &mut self {
             change(entry.get_mut());
@@ -413,13 +404,11 @@ impl<'a, K, V> VacantEntry<'a, K, V> {
 
 impl<'a, K, V> OccupiedEntry<'a, K, V> {
     /// The key.
-    #[must_use]
     pub fn key(&self) -> &K {
         &self.map.buckets[self.place.bucket][self.place.row].0
     }
 
     /// The value.
-    #[must_use]
     pub fn get(&self) -> &V {
         &self.map.buckets[self.place.bucket][self.place.row].1
     }
@@ -430,7 +419,6 @@ impl<'a, K, V> OccupiedEntry<'a, K, V> {
     }
 
     /// The value, for as long as the map is borrowed.
-    #[must_use]
     pub fn into_mut(self) -> &'a mut V {
         &mut self.map.buckets[self.place.bucket][self.place.row].1
     }
@@ -572,31 +560,26 @@ pub struct SortedSet<T>(SortedMap<T, ()>);
 
 impl<T> SortedSet<T> {
     /// A set without values. It allocates nothing.
-    #[must_use]
     pub const fn new() -> Self {
         SortedSet(SortedMap::new())
     }
 
     /// Number of values.
-    #[must_use]
     pub const fn len(&self) -> usize {
         self.0.len()
     }
 
     /// Whether there is no value.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// The lowest value.
-    #[must_use]
     pub fn first(&self) -> Option<&T> {
         self.0.first_key_value().map(|(value, ())| value)
     }
 
     /// The highest value.
-    #[must_use]
     pub fn last(&self) -> Option<&T> {
         self.0.last_key_value().map(|(value, ())| value)
     }
@@ -624,7 +607,6 @@ impl<T> SortedSet<T> {
 
 impl<T: Ord> SortedSet<T> {
     /// Whether the set has the value.
-    #[must_use]
     pub fn contains<Q: Ord + ?Sized>(&self, value: &Q) -> bool
     where
         T: Borrow<Q>,
@@ -633,7 +615,6 @@ impl<T: Ord> SortedSet<T> {
     }
 
     /// The value of the set that equals `value`.
-    #[must_use]
     pub fn get<Q: Ord + ?Sized>(&self, value: &Q) -> Option<&T>
     where
         T: Borrow<Q>,

@@ -292,10 +292,7 @@ fn t_quantile(tail: f64, degrees: usize) -> f64 {
     let (mut low, mut high) = (0.0, std::f64::consts::FRAC_PI_2);
     for _ in 0..60 {
         let middle = (low + high) / 2.0;
-        match t_within(middle, degrees) < 1.0 - 2.0 * tail {
-            true => low = middle,
-            false => high = middle,
-        }
+        if t_within(middle, degrees) < 1.0 - 2.0 * tail { low = middle } else { high = middle }
     }
     libm::sqrt(degrees as f64) * libm::tan(low)
 }

@@ -67,10 +67,7 @@ pub fn open_file(path: &Path) -> Result<InputFile, StoreError> {
 /// When the file cannot be opened or read, or is larger.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, StoreError> {
     let bytes = read_start(path, LARGEST_OTHER + 1)?;
-    match bytes.len() as u64 > LARGEST_OTHER {
-        true => Err(StoreError::TooLarge { path: path.into() }),
-        false => Ok(bytes),
-    }
+    if bytes.len() as u64 > LARGEST_OTHER { Err(StoreError::TooLarge { path: path.into() }) } else { Ok(bytes) }
 }
 
 /// Reads the first bytes of a file.

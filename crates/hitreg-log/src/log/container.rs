@@ -244,23 +244,21 @@ impl<R: Read> FileFrames<R> {
 
     /// Returns the next frame; `None` at the end of the file.
     pub(crate) fn next(&mut self) -> Result<Option<FileFrame>, FrameError> {
-        let mut frame = PartialFrame { from: &mut self.from, bytes: Vec::new(), end: 0 };
+        let mut frame = PartialFrame { from: &mut self.from, offset: self.offset, bytes: Vec::new(), end: 0 };
         let outcome = frame.walk();
         let (bytes, offset) = (frame.bytes, self.offset);
         self.offset += bytes.len() as u64;
         match outcome {
             Ok(kind) => Ok(Some(FileFrame { offset, bytes, kind })),
-            Err(FrameStop::Cut) if bytes.is_empty() => Ok(None),
-            Err(FrameStop::Cut) => Err(cut(&bytes)),
-            Err(FrameStop::Bad(what)) => Err(FrameError::Bad { offset, start: first_four(&bytes), what }),
-            Err(FrameStop::Io(error)) => Err(FrameError::Io(error)),
+            Err(FrameError::Cut { bytes: 0, .. }) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 }
 
 /// Returns the frame that takes all these bytes, which begin at `offset` in the file; `None` if there is no such frame.
 pub(crate) fn frame_of(bytes: Vec<u8>, offset: u64) -> Option<FileFrame> {
-    let mut frame = PartialFrame { from: &mut std::io::empty(), bytes, end: 0 };
+    let mut frame = PartialFrame { from: &mut std::io::empty(), offset, bytes, end: 0 };
     let kind = frame.walk().ok()?;
     (frame.end == frame.bytes.len()).then_some(FileFrame { offset, bytes: frame.bytes, kind })
 }
@@ -275,28 +273,11 @@ impl std::fmt::Display for FrameError {
     }
 }
 
-fn cut(bytes: &[u8]) -> FrameError {
-    let last = bytes.last_chunk().map_or(0, |last| u32::from_le_bytes(*last));
-    FrameError::Cut { start: first_four(bytes), bytes: bytes.len() as u64, last }
-}
-
-fn first_four(bytes: &[u8]) -> Vec<u8> {
-    bytes[..bytes.len().min(4)].to_vec()
-}
-
-enum FrameStop {
-    Cut,
-    Bad(String),
-    Io(std::io::Error),
-}
-
-fn bad<T>(what: impl Into<String>) -> Result<T, FrameStop> {
-    Err(FrameStop::Bad(what.into()))
-}
-
 /// A frame that is being read.
 struct PartialFrame<'a, R> {
     from: &'a mut R,
+    /// Its offset in the file.
+    offset: u64,
     /// The bytes read so far.
     bytes: Vec<u8>,
     /// How many of them belong to the parts of the frame that are known.
@@ -304,23 +285,32 @@ struct PartialFrame<'a, R> {
 }
 
 impl<R: Read> PartialFrame<'_, R> {
-    fn walk(&mut self) -> Result<FrameKind, FrameStop> {
+    /// Returns up to the first four bytes.
+    fn start(&self) -> Vec<u8> {
+        self.bytes[..self.bytes.len().min(4)].to_vec()
+    }
+
+    fn bad<T>(&self, what: impl Into<String>) -> Result<T, FrameError> {
+        Err(FrameError::Bad { offset: self.offset, start: self.start(), what: what.into() })
+    }
+
+    fn walk(&mut self) -> Result<FrameKind, FrameError> {
         let magic = self.number(4)? as u32;
         match magic {
             ZSTD_MAGIC => self.chunk(),
             SEAL_MAGIC | SEEK_TABLE_MAGIC => self.tail(),
-            other => bad(format!("{other:08x} begins neither a chunk nor a seek table")),
+            other => self.bad(format!("{other:08x} begins neither a chunk nor a seek table")),
         }
     }
 
-    fn chunk(&mut self) -> Result<FrameKind, FrameStop> {
+    fn chunk(&mut self) -> Result<FrameKind, FrameError> {
         let descriptor = self.number(1)? as u8;
         let single_segment = descriptor & 0x20 != 0;
         if descriptor & 0x1B != 0 || descriptor & 0x04 == 0 {
-            return bad(format!("its zstd frame descriptor {descriptor:02x} is none that a chunk can have"));
+            return self.bad(format!("its zstd frame descriptor {descriptor:02x} is none that a chunk can have"));
         }
         let size_bytes = match (descriptor >> 6, single_segment) {
-            (0, false) => return bad("its zstd frame does not say how many bytes it unpacks to"),
+            (0, false) => return self.bad("its zstd frame does not say how many bytes it unpacks to"),
             (0, true) => 1,
             (code, _) => 1 << code,
         };
@@ -330,7 +320,8 @@ impl<R: Read> PartialFrame<'_, R> {
         let content_bytes = self.number(size_bytes)? + if size_bytes == 2 { 256 } else { 0 };
         let content_bytes = usize::try_from(content_bytes).unwrap_or(usize::MAX);
         if content_bytes > MAX_CHUNK_BYTES {
-            return bad(format!("it says that it unpacks to {content_bytes} bytes; the limit is {MAX_CHUNK_BYTES}"));
+            return self
+                .bad(format!("it says that it unpacks to {content_bytes} bytes; the limit is {MAX_CHUNK_BYTES}"));
         }
         while !self.block()? {}
         self.number(4)?;
@@ -338,43 +329,47 @@ impl<R: Read> PartialFrame<'_, R> {
     }
 
     /// Reads one block. Returns true after the last one.
-    fn block(&mut self) -> Result<bool, FrameStop> {
+    fn block(&mut self) -> Result<bool, FrameError> {
         let header = self.number(3)? as usize;
         let size = header >> 3;
         let stored = match (header >> 1) & 3 {
             0 | 2 => size,
             1 => 1,
-            _ => return bad("a zstd block is of the reserved type"),
+            _ => return self.bad("a zstd block is of the reserved type"),
         };
         if size > MAX_BLOCK || self.end + stored > MAX_CHUNK_BYTES {
-            return bad("a zstd block is larger than any can be");
+            return self.bad("a zstd block is larger than any can be");
         }
         self.take(stored)?;
         Ok(header & 1 == 1)
     }
 
-    fn tail(&mut self) -> Result<FrameKind, FrameStop> {
+    fn tail(&mut self) -> Result<FrameKind, FrameError> {
         let size = self.number(4)? as usize;
         if size > MAX_SKIPPABLE {
-            return bad(format!("a seek table of {size} bytes is larger than any can be"));
+            return self.bad(format!("a seek table of {size} bytes is larger than any can be"));
         }
         self.take(size)?;
         Ok(FrameKind::Tail)
     }
 
     /// Reads a little-endian number of up to eight bytes.
-    fn number(&mut self, bytes: usize) -> Result<u64, FrameStop> {
+    fn number(&mut self, bytes: usize) -> Result<u64, FrameError> {
         let start = self.end;
         self.take(bytes)?;
         Ok(self.bytes[start..self.end].iter().rev().fold(0, |number, &byte| (number << 8) | u64::from(byte)))
     }
 
     /// Takes exactly `bytes` bytes. It allocates no more memory than the file has bytes.
-    fn take(&mut self, bytes: usize) -> Result<(), FrameStop> {
+    fn take(&mut self, bytes: usize) -> Result<(), FrameError> {
         let missing = (self.end + bytes).saturating_sub(self.bytes.len());
-        let got = self.from.by_ref().take(missing as u64).read_to_end(&mut self.bytes).map_err(FrameStop::Io)?;
+        let got = self.from.by_ref().take(missing as u64).read_to_end(&mut self.bytes).map_err(FrameError::Io)?;
         self.end += bytes;
-        if got == missing { Ok(()) } else { Err(FrameStop::Cut) }
+        if got == missing {
+            return Ok(());
+        }
+        let last = self.bytes.last_chunk().map_or(0, |last| u32::from_le_bytes(*last));
+        Err(FrameError::Cut { start: self.start(), bytes: self.bytes.len() as u64, last })
     }
 }
 

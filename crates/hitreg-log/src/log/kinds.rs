@@ -412,12 +412,12 @@ impl RecordLayout for SnapshotRecord {
         rows.whole(|r| r.effects.len() as i64);
         rows.whole(|r| r.extra.len() as i64);
         let listed = rows.iter().zip(&shown).filter(|(_, shown)| !**shown).flat_map(|(r, _)| r.entities.iter());
-        let listed = flat(listed.map(|e| i64::from(e.0)));
+        let listed = encode_flat(listed.map(|e| i64::from(e.0)));
         let effects: Vec<&Effect> = rows.iter().flat_map(|r| r.effects.iter()).collect();
         rows.columns.raw(listed);
-        rows.columns.raw(flat(effects.iter().map(|e| i64::from(e.kind))));
-        rows.columns.raw(flat(effects.iter().map(|e| i64::from(e.entity.0))));
-        rows.columns.raw(flat(effects.iter().map(|e| i64::from(e.predictable))));
+        rows.columns.raw(encode_flat(effects.iter().map(|e| i64::from(e.kind))));
+        rows.columns.raw(encode_flat(effects.iter().map(|e| i64::from(e.entity.0))));
+        rows.columns.raw(encode_flat(effects.iter().map(|e| i64::from(e.predictable))));
         for axis in 0..3 {
             let bits: Vec<i64> = effects.iter().map(|e| e.at[axis].to_bits().into()).collect();
             rows.columns.raw(column::encode_as(NumberForm::F32, &bits, &[bits.len()], Effort::Full));
@@ -427,8 +427,8 @@ impl RecordLayout for SnapshotRecord {
         rows.whole(|r| r.timing.as_ref().and_then(|t| t.helper_ms).map_or(0, |ms| HELPER_KNOWN + i64::from(ms)));
         rows.whole(|r| warnings_of(r).len() as i64);
         let warnings: Vec<&OutOfSequence> = rows.iter().flat_map(warnings_of).collect();
-        rows.columns.raw(flat(warnings.iter().map(|w| i64::from(w.command.0))));
-        rows.columns.raw(flat(warnings.iter().map(|w| i64::from(w.difference))));
+        rows.columns.raw(encode_flat(warnings.iter().map(|w| i64::from(w.command.0))));
+        rows.columns.raw(encode_flat(warnings.iter().map(|w| i64::from(w.difference))));
     }
 
     fn take_lists(records: &mut [SnapshotRecord], lists: ListReader<'_>, budget: &mut Budget) -> Result<(), String> {
@@ -438,9 +438,9 @@ impl RecordLayout for SnapshotRecord {
         let extra_bytes: Vec<u32> = columns.narrow("extra_bytes")?;
         let helpers: Vec<i64> = columns.narrow("helper")?;
         let warning_counts: Vec<u32> = columns.narrow("warnings")?;
-        let mut entities = entities(columns, total(listed.iter().map(|n| n.saturating_sub(1))), budget)?;
-        let mut effects = effects(columns, total(effect_counts.iter().copied()), budget)?;
-        let mut warnings = warnings(columns, total(warning_counts.iter().copied()), budget)?;
+        let mut entities = read_entities(columns, sum_of(listed.iter().map(|n| n.saturating_sub(1))), budget)?;
+        let mut effects = read_effects(columns, sum_of(effect_counts.iter().copied()), budget)?;
+        let mut warnings = read_warnings(columns, sum_of(warning_counts.iter().copied()), budget)?;
         let mut extra = column::Cursor::new(columns.raw("extra"));
         let counts = columns.row_counts();
         let viewers = counts.iter().flat_map(|&(id, rows)| std::iter::repeat_n(PlayerId(id as u16), rows));
@@ -470,22 +470,26 @@ fn warnings_of(record: &SnapshotRecord) -> &[OutOfSequence] {
 }
 
 /// Encodes a column of its own length, as one series.
-fn flat(values: impl Iterator<Item = i64>) -> Vec<u8> {
+fn encode_flat(values: impl Iterator<Item = i64>) -> Vec<u8> {
     let values: Vec<i64> = values.collect();
     column::encode(&values, &[values.len()])
 }
 
-fn total(counts: impl Iterator<Item = u32>) -> usize {
+fn sum_of(counts: impl Iterator<Item = u32>) -> usize {
     counts.fold(0usize, |sum, n| sum.saturating_add(n as usize))
 }
 
-fn entities(columns: &ColumnReader<'_>, count: usize, budget: &mut Budget) -> Result<IntoIter<EntityId>, String> {
+fn read_entities(columns: &ColumnReader<'_>, count: usize, budget: &mut Budget) -> Result<IntoIter<EntityId>, String> {
     budget.take(count, 3 * size_of::<i64>())?;
     let entities: Vec<u16> = columns.narrow_list("entity", &[count])?;
     Ok(entities.into_iter().map(EntityId).collect::<Vec<_>>().into_iter())
 }
 
-fn warnings(columns: &ColumnReader<'_>, count: usize, budget: &mut Budget) -> Result<IntoIter<OutOfSequence>, String> {
+fn read_warnings(
+    columns: &ColumnReader<'_>,
+    count: usize,
+    budget: &mut Budget,
+) -> Result<IntoIter<OutOfSequence>, String> {
     budget.take(count, 3 * size_of::<OutOfSequence>())?;
     let command: Vec<u32> = columns.narrow_list("warning_command", &[count])?;
     let difference: Vec<i16> = columns.narrow_list("warning_difference", &[count])?;
@@ -493,7 +497,7 @@ fn warnings(columns: &ColumnReader<'_>, count: usize, budget: &mut Budget) -> Re
     Ok(command.into_iter().zip(difference).map(warning).collect::<Vec<_>>().into_iter())
 }
 
-fn effects(columns: &ColumnReader<'_>, count: usize, budget: &mut Budget) -> Result<IntoIter<Effect>, String> {
+fn read_effects(columns: &ColumnReader<'_>, count: usize, budget: &mut Budget) -> Result<IntoIter<Effect>, String> {
     budget.take(count, 4 * size_of::<Effect>())?;
     let kind: Vec<u8> = columns.narrow_list("effect_kind", &[count])?;
     let entity: Vec<u16> = columns.narrow_list("effect_entity", &[count])?;

@@ -65,7 +65,7 @@ impl<W: Write> LogWriter<W> {
     /// # Errors
     /// When writing fails, or the header does not fit into a chunk.
     pub fn new(out: W, header: &SessionHeader, options: WriterOptions) -> Result<LogWriter<W>, WriteError> {
-        let sink = begin(out, header, options)?;
+        let sink = begin_log(out, header, options)?;
         Ok(LogWriter { header: header.clone(), bucket: Bucket::new(header), filling: ChunkFill::new(options), sink })
     }
 
@@ -115,7 +115,7 @@ impl<W: Write> LogWriter<W> {
 }
 
 /// Writes the header of a new log.
-fn begin<W: Write>(out: W, header: &SessionHeader, options: WriterOptions) -> Result<ChunkSink<W>, WriteError> {
+fn begin_log<W: Write>(out: W, header: &SessionHeader, options: WriterOptions) -> Result<ChunkSink<W>, WriteError> {
     let mut sink = ChunkSink::new(out, options.level)?;
     sink.header(&header::encode_log(header)?, options.header_level)?;
     Ok(sink)
@@ -135,8 +135,8 @@ fn write_part<W: Write>(
 /// # Errors
 /// When writing fails, or the session does not fit its own header.
 pub fn write_session<W: Write>(out: W, session: &Session, options: WriterOptions) -> Result<W, WriteError> {
-    check(session, &session.header)?;
-    let mut sink = begin(out, &session.header, options)?;
+    check_session(session, &session.header)?;
+    let mut sink = begin_log(out, &session.header, options)?;
     let mut timeline = Timeline::whole(session, &session.header.unknown, options);
     write_rest(&mut sink, &mut timeline, session, &session.header)?;
     sink.finish()
@@ -156,7 +156,7 @@ fn write_rest<W: Write, H>(
 }
 
 /// Checks whether a session fits its header.
-fn check<H>(session: &Session<H>, header: &SessionHeader) -> Result<(), MisplacedRecord> {
+fn check_session<H>(session: &Session<H>, header: &SessionHeader) -> Result<(), MisplacedRecord> {
     let players = header.players.len();
     if session.players.len() != players {
         let id = crate::units::PlayerId(u16::try_from(session.players.len().max(1) - 1).unwrap_or(u16::MAX));
@@ -183,7 +183,7 @@ impl Bucket {
         if let Record::Snapshot(id, r) = record
             && let Some(player) = self.stretch.players.get_mut(usize::from(id.0))
         {
-            player.snapshots.push(copy(r, self.spare.pop()));
+            player.snapshots.push(copy_snapshot(r, self.spare.pop()));
             return Ok(());
         }
         self.stretch.push(record, header)
@@ -207,7 +207,7 @@ impl Bucket {
 }
 
 /// Copies a snapshot into the memory of another.
-fn copy(from: &SnapshotRecord, spare: Option<SnapshotRecord>) -> SnapshotRecord {
+fn copy_snapshot(from: &SnapshotRecord, spare: Option<SnapshotRecord>) -> SnapshotRecord {
     let Some(SnapshotRecord { mut entities, mut effects, mut extra, .. }) = spare else {
         return from.clone();
     };
@@ -300,7 +300,7 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
     /// # Errors
     /// When writing fails, or no thread can be started.
     pub fn new(out: W, header: &SessionHeader, options: WriterOptions) -> Result<BackgroundLogWriter<W>, WriteError> {
-        let sink = begin(out, header, options)?;
+        let sink = begin_log(out, header, options)?;
         let (jobs, waiting) = sync_channel(WAITING_CHUNKS);
         let (to_refill, used) = channel();
         let fields = header.clone();
@@ -450,7 +450,7 @@ impl<W: Write> StretchWriter<W> {
         unknown: Vec<UnknownRecords>,
         options: WriterOptions,
     ) -> Result<StretchWriter<W>, WriteError> {
-        let sink = begin(out, header, options)?;
+        let sink = begin_log(out, header, options)?;
         let held = SessionStretch { unknown, ..SessionStretch::of(header) };
         let timeline = Timeline::growing(&held, &header.unknown, options);
         Ok(StretchWriter { header: header.clone(), held, timeline, sink })
@@ -462,7 +462,7 @@ impl<W: Write> StretchWriter<W> {
     /// # Errors
     /// When it does not fit the header.
     pub fn add(&mut self, stretch: SessionStretch) -> Result<(), WriteError> {
-        check(&stretch, &self.header)?;
+        check_session(&stretch, &self.header)?;
         let ticks: Vec<(Tick, Micros)> = stretch.ticks.iter().map(|tick| (tick.tick, tick.at)).collect();
         self.held.append(stretch);
         self.held.put_lists_in_order();

@@ -117,7 +117,7 @@ impl RotatingFiles {
         how: (log::WriterOptions, QueuePolicy),
     ) -> Result<RotatingFiles, FinishError> {
         let number = Recording::last_number(&path)? + 1;
-        let file = Some(begin(&path, number, &PartStart::default(), &header, how)?);
+        let file = Some(begin_file(&path, number, &PartStart::default(), &header, how)?);
         let (texts, begun, is_full, dropped) = (Texts::default(), None, false, 0);
         Ok(RotatingFiles { path, header, how, rotation, cut, file, number, texts, begun, is_full, dropped })
     }
@@ -130,7 +130,7 @@ impl RotatingFiles {
         }
         self.number += 1;
         let beginning = self.cut.beginning();
-        let mut file = begin(&self.path, self.number, &beginning, &self.header, self.how)?;
+        let mut file = begin_file(&self.path, self.number, &beginning, &self.header, self.how)?;
         RecordOutput::texts(&mut file, &self.texts);
         beginning.records.iter().try_for_each(|record| file.push(record))?;
         (self.file, self.begun, self.is_full) = (Some(file), None, false);
@@ -142,7 +142,7 @@ impl RotatingFiles {
     }
 }
 
-fn begin(
+fn begin_file(
     path: &Path,
     number: u32,
     beginning: &PartStart,

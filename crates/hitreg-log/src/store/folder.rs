@@ -260,7 +260,7 @@ const ATTEMPTS: u32 = 1 << 16;
 /// Creates a file in `folder` whose name starts with `prefix`, open for reading and writing. Also returns its absolute
 /// path. On Unix its mode is `mode` less the umask.
 fn create_file(folder: &Path, prefix: &str, mode: u32) -> std::io::Result<(File, PathBuf)> {
-    create(folder, prefix, random_number, |path| file_options(mode).open(path))
+    create_unique(folder, prefix, random_number, |path| file_options(mode).open(path))
 }
 
 /// Creates a folder in the system's temporary folder. The error names its path.
@@ -271,7 +271,7 @@ fn create_temporary_folder() -> std::io::Result<PathBuf> {
             std::io::Error::new(error.kind(), text)
         })
     };
-    Ok(create(&std::env::temp_dir(), ".tmp", random_number, create_dir)?.1)
+    Ok(create_unique(&std::env::temp_dir(), ".tmp", random_number, create_dir)?.1)
 }
 
 #[cfg(unix)]
@@ -289,7 +289,7 @@ fn anonymous_file_in(folder: &Path) -> std::io::Result<File> {
     const FILE_FLAG_DELETE_ON_CLOSE: u32 = 0x0400_0000;
     let mut options = file_options(0o600);
     options.share_mode(0).custom_flags(FILE_ATTRIBUTE_TEMPORARY | FILE_FLAG_DELETE_ON_CLOSE);
-    Ok(create(folder, ".tmp", random_number, |path| options.open(path))?.0)
+    Ok(create_unique(folder, ".tmp", random_number, |path| options.open(path))?.0)
 }
 
 /// Returns the options that create a new file, never open an existing one.
@@ -305,7 +305,7 @@ fn file_options(mode: u32) -> OpenOptions {
 
 /// Calls `make` with new names until one is free. The path is absolute, so that a change of the current folder does not
 /// invalidate it.
-fn create<T>(
+fn create_unique<T>(
     folder: &Path,
     prefix: &str,
     mut number: impl FnMut() -> u64,
@@ -313,7 +313,7 @@ fn create<T>(
 ) -> std::io::Result<(T, PathBuf)> {
     let folder = std::path::absolute(folder)?;
     for _ in 0..ATTEMPTS {
-        let path = folder.join(name(prefix, number()));
+        let path = folder.join(unique_name(prefix, number()));
         match make(&path) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             made => return Ok((made?, path)),
@@ -323,7 +323,7 @@ fn create<T>(
 }
 
 /// Returns a name of the prefix and ten characters. It has no capitals, because some file systems ignore case.
-fn name(prefix: &str, number: u64) -> String {
+fn unique_name(prefix: &str, number: u64) -> String {
     const CHARACTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
     let characters = (0..10).map(|index| char::from(CHARACTERS[(number >> (5 * index)) as usize & 31]));
     prefix.chars().chain(characters).collect()
@@ -383,17 +383,17 @@ mod tests {
     #[test]
     fn a_name_in_use_is_skipped() {
         let folder = tempfile::tempdir().expect("a folder");
-        let taken = folder.path().join(name(".a-", 1));
+        let taken = folder.path().join(unique_name(".a-", 1));
         std::fs::write(&taken, "before").expect("written");
         let mut numbers = [1, 1, 2].into_iter();
         let make = |path: &Path| file_options(0o666).open(path);
         let number = || numbers.next().expect("three names suffice");
-        let (mut file, path) = create(folder.path(), ".a-", number, make).expect("a file");
+        let (mut file, path) = create_unique(folder.path(), ".a-", number, make).expect("a file");
         file.write_all(b"after").expect("written");
-        assert_eq!(path, folder.path().join(name(".a-", 2)));
+        assert_eq!(path, folder.path().join(unique_name(".a-", 2)));
         assert_eq!(std::fs::read_to_string(&taken).expect("readable"), "before");
         assert_eq!(std::fs::read_to_string(&path).expect("readable"), "after");
-        let error = create(folder.path(), ".a-", || 1, make).expect_err("all names are in use");
+        let error = create_unique(folder.path(), ".a-", || 1, make).expect_err("all names are in use");
         assert_eq!(error.kind(), ErrorKind::AlreadyExists);
     }
 

@@ -381,10 +381,7 @@ fn write_stream(
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), WriteError>,
 ) -> Result<(), StoreError> {
     let io = |source: std::io::Error| StoreError::write(path, source.into());
-    let stream = match is_standard_stream(path) {
-        true => standard_output(),
-        false => File::options().append(true).open(path),
-    };
+    let stream = if is_standard_stream(path) { standard_output() } else { File::options().append(true).open(path) };
     let mut out = BufWriter::new(stream.map_err(io)?);
     write(&mut out).map_err(|source| StoreError::write(path, source))?;
     out.flush().map_err(io)

@@ -159,7 +159,7 @@ pub(in crate::log::trace_file) fn encode(
         let (player, at, entities) = (views.player[start], views.drawn_at_us[start], &views.entity[start..end]);
         let matches = |(from, to): (usize, usize), share: f32, row: usize| {
             let entity = views.entity[row];
-            let (a, b) = (of(moments[from].1, entity)?, of(moments[to].1, entity)?);
+            let (a, b) = (state_of(moments[from].1, entity)?, state_of(moments[to].1, entity)?);
             let is_it = views.how.codes[row] == how_between && is_between(|part| seen[part][row], a.1, b.1, share);
             is_it.then_some((a.0, b.0))
         };
@@ -184,7 +184,7 @@ pub(in crate::log::trace_file) fn encode(
             missed
         };
         let pair = match 2 * drawn_between > end - start {
-            true => find(&moments, (player, at), &mut last, drawn_between, misses),
+            true => find_moments(&moments, (player, at), &mut last, drawn_between, misses),
             false => None,
         };
         let is_found = looked_for == pair && found.len() == end - start;
@@ -238,7 +238,7 @@ pub(in crate::log::trace_file) fn encode(
 /// Finds the two moments between which a frame of `rows` rows was drawn; `None` if no two match. It first tries the
 /// moments of the last frame, then the following ones. `misses` counts the rows that do not match two moments, up to a
 /// maximum.
-fn find(
+fn find_moments(
     moments: &[(i64, &TickStates)],
     (player, at): (u32, i64),
     last: &mut RecentMoments,
@@ -431,7 +431,7 @@ pub(in crate::log::trace_file) fn decode(
             let Some((a, b, share)) = pair else {
                 return Err(format!("row {row} is drawn between moments that are not there"));
             };
-            let (Some(a), Some(b)) = (of(a, *entity), of(b, *entity)) else {
+            let (Some(a), Some(b)) = (state_of(a, *entity), state_of(b, *entity)) else {
                 return Err(format!("row {row} is drawn between states that are not there"));
             };
             let how = between_code.ok_or_else(|| format!("no name of how is {BETWEEN:?}"))?;
@@ -580,7 +580,7 @@ impl RecentStates {
 
 /// Finds one entity in the states of a moment.
 #[inline]
-pub(super) fn of(states: &TickStates, entity: u32) -> Option<(usize, &DrawnColumns)> {
+pub(super) fn state_of(states: &TickStates, entity: u32) -> Option<(usize, &DrawnColumns)> {
     // Players have the lowest ids, from 0, so the index of an entity is nearly always its id.
     let place = match states.get(entity as usize) {
         Some((at, _)) if *at == entity => entity as usize,
