@@ -65,7 +65,7 @@ pub struct PacketRecord {
 /// The arrival of a packet. A duplicated packet arrives twice, a lost one never.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ArrivalRecord {
-    /// Number of the packet: [`PacketRecord::number`] or [`SnapshotRecord::seq`](super::SnapshotRecord::seq).
+    /// Number of the packet: [`PacketRecord::number`] or [`SnapshotRecord::seq`].
     pub number: u32,
     /// Arrival time.
     pub at: Micros,
@@ -78,7 +78,7 @@ pub const HEARD_COMMANDS_MAX: usize = 32;
 /// without the clients' logs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HeardRecord {
-    /// Packet number, as in its [`ArrivalRecord`](super::ArrivalRecord).
+    /// Packet number, as in its [`ArrivalRecord`].
     pub number: u32,
     /// Arrival time.
     pub at: Micros,
@@ -149,7 +149,7 @@ pub struct SnapshotRecord {
     pub bytes: u16,
     /// Number of updates that the client's rate limit held back before this one.
     pub choked: u8,
-    /// The entities in it, ascending. Their states are the [`StateRecord`](super::StateRecord)s of the tick: those for
+    /// The entities in it, ascending. Their states are the [`StateRecord`]s of the tick: those for
     /// this client if there are any, otherwise the shared ones.
     pub entities: Vec<EntityId>,
     /// Sounds and visual effects in the snapshot.

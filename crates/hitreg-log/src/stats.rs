@@ -209,7 +209,7 @@ impl CountedValues {
         Some(Spread { p50: settled.at_rank(50.0)?, p95: settled.at_rank(95.0)?, max })
     }
 
-    /// Returns the nearest-rank percentile, as [`percentile`](super::percentile) does; `None` without values.
+    /// Returns the nearest-rank percentile, as [`percentile`] does; `None` without values.
     pub fn percentile(&self, percent: f64) -> Option<f32> {
         self.settled().at_rank(percent)
     }

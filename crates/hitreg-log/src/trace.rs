@@ -393,7 +393,7 @@ impl Table {
 pub enum ColumnData {
     /// Counts, numbers, flags.
     U32(Vec<u32>),
-    /// Ids and hashes ([`Column::is_hash`](super::Column::is_hash)).
+    /// Ids and hashes ([`Column::is_hash`]).
     U64(Vec<u64>),
     /// Times in microseconds, and signed numbers.
     I64(Vec<i64>),

@@ -429,7 +429,7 @@ fn write_all<W: Write>(
 /// Writes a session from the stretches of several sources, each in the order of its lists.
 ///
 /// The caller says up to which time all sources have delivered. The writer writes and drops the records before that
-/// time. The file is the same as [`write_session`](super::write_session) makes of all stretches together.
+/// time. The file is the same as [`write_session`] makes of all stretches together.
 pub struct StretchWriter<W> {
     header: SessionHeader,
     /// The added records that are not in a chunk yet.
