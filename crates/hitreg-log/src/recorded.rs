@@ -315,7 +315,7 @@ fn custom_table(session: &Session, kind: &UnknownKind, records: &UnknownRecords)
     let series = Column::new("series", ColumnData::U32(records.series.clone()));
     let own = kind.columns.iter().zip(&records.columns).map(|(name, column)| {
         let field = kind.field(name);
-        let data = own_column_data(session, field, column, column.values.clone());
+        let data = own_data(session, field, column, column.values.clone());
         let unit = field.map_or("", |field| field.unit());
         Column::new(name.as_str(), data).in_unit(if name == "at_us" { "µs" } else { unit })
     });
@@ -350,19 +350,14 @@ fn unknown_of_usercmds(session: &Session, kind: &UnknownKind, records: &UnknownR
     let column = |(name, column): (&String, &UnknownColumn)| {
         let values = places.iter().map(|row| row.and_then(|row| column.values.get(row)).copied().unwrap_or(0));
         let field = kind.field(name);
-        Column::new(name.as_str(), own_column_data(session, field, column, values.collect()))
+        Column::new(name.as_str(), own_data(session, field, column, values.collect()))
             .in_unit(field.map_or("", |field| field.unit()))
     };
     kind.columns.iter().zip(&records.columns).map(column).collect()
 }
 
 /// Converts numbers to values of the declared type, or of the type that their form shows.
-fn own_column_data(
-    session: &Session,
-    field: Option<&FieldSchema>,
-    column: &UnknownColumn,
-    values: Vec<i64>,
-) -> ColumnData {
+fn own_data(session: &Session, field: Option<&FieldSchema>, column: &UnknownColumn, values: Vec<i64>) -> ColumnData {
     let shown = match column.form {
         NumberForm::Integer => CellKind::I64,
         NumberForm::F32 => CellKind::F32,

@@ -67,20 +67,17 @@ macro_rules! code {
         ) -> Result<Vec<u8>, WriteError> {
             let (own_fields, texts) = (header.own_usercmd_fields(), ChunkTexts::new(&part.session.texts));
             let context = ChunkContext::new(part.state_keys(), &own_fields, &texts);
-            let mut tables = ChunkTables::default();
-            $( {
-                let parts = part.of_players(stringify!($field), |records| &records.$field);
-                tables.add(stringify!($field), encode_kind(stringify!($field), parts, part, &context, header));
-            } )*
+            let mut encoder = ChunkEncoder { part, header, context: &context, tables: Vec::new() };
+            $( encoder.encode_kind(stringify!($field), part.of_players(stringify!($field), |records| &records.$field)); )*
             let mut lists = part.own().iter();
             $( {
                 let range = lists.next().map_or(0..0, |(_, range)| range.clone());
-                let parts: RecordSeries<'_, $own_type> = vec![(0, &part.session.$own_field[range])];
-                tables.add(stringify!($own_field), encode_kind(stringify!($own_field), parts, part, &context, header));
+                let records: RecordSeries<'_, $own_type> = vec![(0, &part.session.$own_field[range])];
+                encoder.encode_kind(stringify!($own_field), records);
             } )*
-            declared::encode_states(part, header, &texts, &mut tables);
-            declared::encode_kinds(part, header, &texts, &mut tables);
-            to_messagepack(&ChunkMap(index, before, &tables, &texts.list()))
+            encoder.encode_states();
+            encoder.encode_unknown_kinds();
+            to_messagepack(&ChunkMap(index, before, &encoder.tables, &texts.list()))
         }
 
         /// Decodes a chunk of a log with this header, within `memory` bytes.
@@ -91,28 +88,27 @@ macro_rules! code {
             schema: &Schema,
         ) -> Result<SessionStretch, String> {
             let tables = decode_map(content, schema, header.classes.len())?;
-            let mut budget = Budget::new(memory);
-            let mut stretch = SessionStretch::of(header);
+            let (mut stretch, mut budget) = (SessionStretch::of(header), Budget::new(memory));
             let texts = TextPlaces::read(&tables.texts, &mut stretch, &mut budget)?;
-            declared::decode_states(&tables, header, &texts, &mut stretch, &mut budget)?;
+            let mut decoder = ChunkDecoder { header, texts: &texts, stretch, budget };
+            decoder.decode_states(&tables)?;
             let own_fields = header.own_usercmd_fields();
-            let context = ChunkContext::new(stretch.states.keys(), &own_fields, &texts);
+            let context = ChunkContext::new(decoder.stretch.states.keys(), &own_fields, &texts);
             $( if let Some(columns) = tables.columns(stringify!($field), schema).filter(|columns| kinds.has(columns.name)) {
-                let records = decode_kind::<$type>(&columns, &context, &mut budget, &stretch)?;
-                declared::decode_columns::<$type>(&columns, &records, (header, &texts), &mut stretch.unknown, &mut budget)?;
-                columns.distribute(records, &mut stretch.players, |player| &mut player.$field)?;
+                let records = decoder.decode_records::<$type>(&columns, &context)?;
+                decoder.decode_unknown_columns::<$type>(&columns, &records)?;
+                columns.distribute(records, &mut decoder.stretch.players, |player| &mut player.$field)?;
             } )*
             $( if let Some(columns) = tables.columns(stringify!($own_field), schema).filter(|columns| kinds.has(columns.name)) {
-                let records = decode_kind::<$own_type>(&columns, &context, &mut budget, &stretch)?;
-                declared::decode_columns::<$own_type>(&columns, &records, (header, &texts), &mut stretch.unknown, &mut budget)?;
-                stretch.$own_field = records;
+                let records = decoder.decode_records::<$own_type>(&columns, &context)?;
+                decoder.decode_unknown_columns::<$own_type>(&columns, &records)?;
+                decoder.stretch.$own_field = records;
             } )*
             if kinds == Kinds::All {
-                declared::decode_kinds(&tables, schema, (header, &texts), &mut stretch.unknown, &mut budget)?;
+                decoder.decode_unknown_kinds(&tables, schema)?;
             }
-            Ok(stretch)
+            Ok(decoder.stretch)
         }
-
     };
 }
 each_stream!(code);
@@ -146,36 +142,51 @@ fn rows_of<'a>(name: &str, parts: impl Iterator<Item = RecordRange<'a>>, of_play
     (part.rows > 0).then_some(part)
 }
 
-fn encode_kind<T: RecordLayout>(
-    name: &'static str,
-    parts: RecordSeries<'_, T>,
-    part: &SessionSlice<'_>,
-    context: &WriteContext<'_>,
-    header: &SessionHeader,
-) -> Option<PackedTable<ByteBuf>> {
-    let mut rows = TableWriter::new(parts);
-    if rows.is_empty() {
-        return None;
-    }
-    rows.put(&|keys, row_counts| named_times(part, name, keys, row_counts));
-    T::put_lists(&mut rows, context);
-    if let Some(kind) = declared::kind_of(header, name) {
-        declared::encode_columns(kind, (&rows.keys(), &mut rows.columns), part, context.texts);
-    }
-    Some(rows.columns.finish())
+/// A chunk that is being encoded.
+struct ChunkEncoder<'a> {
+    part: &'a SessionSlice<'a>,
+    header: &'a SessionHeader,
+    context: &'a WriteContext<'a>,
+    /// The tables so far, without empty ones.
+    tables: Vec<(String, PackedTable<ByteBuf>)>,
 }
 
-fn decode_kind<T: RecordLayout>(
-    columns: &ColumnReader<'_>,
-    context: &ReadContext<'_>,
-    budget: &mut Budget,
-    so_far: &SessionStretch,
-) -> Result<Vec<T>, String> {
-    budget.take(columns.rows, 2 * size_of::<T>() + 48)?;
-    let whole = SessionSlice::whole(so_far);
-    let mut records = columns.take::<T>(&|keys, row_counts| named_times(&whole, columns.name, keys, row_counts))?;
-    T::take_lists(&mut records, ListReader { columns, context }, budget)?;
-    Ok(records)
+impl ChunkEncoder<'_> {
+    fn encode_kind<T: RecordLayout>(&mut self, name: &'static str, records: RecordSeries<'_, T>) {
+        let mut rows = TableWriter::new(records);
+        if rows.is_empty() {
+            return;
+        }
+        rows.put(&|keys, row_counts| named_times(self.part, name, keys, row_counts));
+        T::put_lists(&mut rows, self.context);
+        if let Some(kind) = declared::kind_of(self.header, name) {
+            self.encode_unknown_columns(kind, &rows.keys(), &mut rows.columns);
+        }
+        self.tables.push((name.to_owned(), rows.columns.finish()));
+    }
+}
+
+/// A chunk that is being decoded.
+struct ChunkDecoder<'a> {
+    header: &'a SessionHeader,
+    texts: &'a TextPlaces,
+    /// The records so far.
+    stretch: SessionStretch,
+    budget: Budget,
+}
+
+impl ChunkDecoder<'_> {
+    fn decode_records<T: RecordLayout>(
+        &mut self,
+        columns: &ColumnReader<'_>,
+        context: &ReadContext<'_>,
+    ) -> Result<Vec<T>, String> {
+        self.budget.take(columns.rows, 2 * size_of::<T>() + 48)?;
+        let whole = SessionSlice::whole(&self.stretch);
+        let mut records = columns.take::<T>(&|keys, row_counts| named_times(&whole, columns.name, keys, row_counts))?;
+        T::take_lists(&mut records, ListReader { columns, context }, &mut self.budget)?;
+        Ok(records)
+    }
 }
 
 /// Returns the records of a player that the keys of a kind name, by their first column.
@@ -414,22 +425,12 @@ pub(crate) fn put_messagepack(map: &impl Serialize, to: &mut Vec<u8>) -> Result<
     rmp_serde::encode::write_named(to, map).map_err(|error| WriteError::Io(std::io::Error::other(error)))
 }
 
-/// The tables of a chunk to write, without empty ones.
-#[derive(Default)]
-struct ChunkTables(Vec<(String, PackedTable<ByteBuf>)>);
-
-impl ChunkTables {
-    fn add(&mut self, name: impl Into<String>, table: Option<PackedTable<ByteBuf>>) {
-        self.0.extend(table.map(|table| (name.into(), table)));
-    }
-}
-
 /// The map of a chunk to write: its number, the digest of all chunks before it, its tables and its texts.
-struct ChunkMap<'a>(u32, Chain, &'a ChunkTables, &'a [&'a str]);
+struct ChunkMap<'a>(u32, Chain, &'a [(String, PackedTable<ByteBuf>)], &'a [&'a str]);
 
 impl Serialize for ChunkMap<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let ChunkMap(index, before, ChunkTables(tables), texts) = self;
+        let ChunkMap(index, before, tables, texts) = self;
         let has_texts = usize::from(!texts.is_empty());
         let mut map = serializer.serialize_map(Some(2 + has_texts + tables.len()))?;
         map.serialize_entry("index", index)?;
@@ -437,7 +438,7 @@ impl Serialize for ChunkMap<'_> {
         if has_texts > 0 {
             map.serialize_entry(TEXTS, texts)?;
         }
-        for (name, table) in tables {
+        for (name, table) in *tables {
             map.serialize_entry(name, table)?;
         }
         map.end()
@@ -600,21 +601,22 @@ pub(crate) fn outline(content: &[u8], header: &SessionHeader, schema: &Schema) -
         outline.ticks = at.first().zip(at.last()).map(|(first, last)| (Micros(*first), Micros(*last)));
     }
     // Few logs have gaps, presence or heard packets, and no log has many.
-    let (texts, nothing) = (TextPlaces::default(), SessionStretch::of(header));
+    let texts = TextPlaces::default();
     let context = ChunkContext::new(&[], &[], &texts);
     let (gaps, presence) = (columns("gaps")?, columns("presence")?);
+    let mut decoder = ChunkDecoder { header, texts: &texts, stretch: SessionStretch::of(header), budget };
     if let Some(gaps) = gaps {
-        outline.gaps = decode_kind::<GapRecord>(&gaps, &context, &mut budget, &nothing)?;
+        outline.gaps = decoder.decode_records::<GapRecord>(&gaps, &context)?;
     }
     if let Some(presence) = presence {
-        let records = decode_kind::<PresenceRecord>(&presence, &context, &mut budget, &nothing)?;
+        let records = decoder.decode_records::<PresenceRecord>(&presence, &context)?;
         for (player, rows) in presence.rows_of_players(players)? {
             let player = &mut outline.players[player];
             player.left = leave_times(&records[rows]);
         }
     }
     if let Some(heard) = tables.columns("heard", schema) {
-        let records = decode_kind::<HeardRecord>(&heard, &context, &mut budget, &nothing)?;
+        let records = decoder.decode_records::<HeardRecord>(&heard, &context)?;
         for (player, rows) in heard.rows_of_players(players)? {
             let player = &mut outline.players[player];
             player.reached.extend(records[rows.clone()].iter().map(|heard| heard.number));

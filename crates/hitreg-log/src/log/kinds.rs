@@ -438,9 +438,9 @@ impl RecordLayout for SnapshotRecord {
         let extra_bytes: Vec<u32> = columns.narrow("extra_bytes")?;
         let helpers: Vec<i64> = columns.narrow("helper")?;
         let warning_counts: Vec<u32> = columns.narrow("warnings")?;
-        let mut entities = read_entities(columns, sum_of(listed.iter().map(|n| n.saturating_sub(1))), budget)?;
-        let mut effects = read_effects(columns, sum_of(effect_counts.iter().copied()), budget)?;
-        let mut warnings = read_warnings(columns, sum_of(warning_counts.iter().copied()), budget)?;
+        let mut entities = entities(columns, sum_of(listed.iter().map(|n| n.saturating_sub(1))), budget)?;
+        let mut effects = effects(columns, sum_of(effect_counts.iter().copied()), budget)?;
+        let mut warnings = warnings(columns, sum_of(warning_counts.iter().copied()), budget)?;
         let mut extra = column::Cursor::new(columns.raw("extra"));
         let counts = columns.row_counts();
         let viewers = counts.iter().flat_map(|&(id, rows)| std::iter::repeat_n(PlayerId(id as u16), rows));
@@ -479,17 +479,13 @@ fn sum_of(counts: impl Iterator<Item = u32>) -> usize {
     counts.fold(0usize, |sum, n| sum.saturating_add(n as usize))
 }
 
-fn read_entities(columns: &ColumnReader<'_>, count: usize, budget: &mut Budget) -> Result<IntoIter<EntityId>, String> {
+fn entities(columns: &ColumnReader<'_>, count: usize, budget: &mut Budget) -> Result<IntoIter<EntityId>, String> {
     budget.take(count, 3 * size_of::<i64>())?;
     let entities: Vec<u16> = columns.narrow_list("entity", &[count])?;
     Ok(entities.into_iter().map(EntityId).collect::<Vec<_>>().into_iter())
 }
 
-fn read_warnings(
-    columns: &ColumnReader<'_>,
-    count: usize,
-    budget: &mut Budget,
-) -> Result<IntoIter<OutOfSequence>, String> {
+fn warnings(columns: &ColumnReader<'_>, count: usize, budget: &mut Budget) -> Result<IntoIter<OutOfSequence>, String> {
     budget.take(count, 3 * size_of::<OutOfSequence>())?;
     let command: Vec<u32> = columns.narrow_list("warning_command", &[count])?;
     let difference: Vec<i16> = columns.narrow_list("warning_difference", &[count])?;
@@ -497,7 +493,7 @@ fn read_warnings(
     Ok(command.into_iter().zip(difference).map(warning).collect::<Vec<_>>().into_iter())
 }
 
-fn read_effects(columns: &ColumnReader<'_>, count: usize, budget: &mut Budget) -> Result<IntoIter<Effect>, String> {
+fn effects(columns: &ColumnReader<'_>, count: usize, budget: &mut Budget) -> Result<IntoIter<Effect>, String> {
     budget.take(count, 4 * size_of::<Effect>())?;
     let kind: Vec<u8> = columns.narrow_list("effect_kind", &[count])?;
     let entity: Vec<u16> = columns.narrow_list("effect_entity", &[count])?;

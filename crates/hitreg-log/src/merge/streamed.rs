@@ -46,8 +46,9 @@ pub struct MergePlan {
     /// them.
     pub unknown: Vec<UnknownRecords>,
     end: SessionEnd,
-    sides: super::SideIndex,
+    sides: SideIndex,
     logs: Vec<LogProgress>,
+    /// The newest usercmd that each client is known to have sent.
     last_sent: Vec<Option<CommandSeq>>,
     ticks_back: u32,
 }
@@ -75,7 +76,8 @@ impl MergePlan {
     pub fn of<L: SideLogs>(headers: &[&SessionHeader], logs: &mut L) -> Result<MergePlan, PlanFailure<L::Error>> {
         let survey = MergeSurvey::of(headers, logs)?;
         let offsets = survey.offsets()?;
-        if survey.begins_late() {
+        // The usercmds from before a late log are in the server's log, which streams do not share.
+        if survey.players.iter().any(|player| player.begins_late) {
             return Err(PlanFailure::Whole);
         }
         let (_, last) = survey.ticks.ok_or(MergeError::NoTicks)?;
@@ -93,7 +95,7 @@ impl MergePlan {
             clients,
             cut: end.cut,
             end,
-            last_sent: survey.last_sent(),
+            last_sent: survey.players.iter().map(|player| player.last_sent).collect(),
             ticks_back: survey.ticks_back,
             unknown: survey.unknown,
             logs: survey.logs,
@@ -231,11 +233,11 @@ const SNAPSHOTS_AHEAD: usize = 1024;
 #[derive(Clone, Copy, Debug, Default)]
 struct LogProgress {
     /// Number of chunks.
-    pub(super) chunks: usize,
+    chunks: usize,
     /// The newest time.
-    pub(super) newest: Option<Micros>,
+    newest: Option<Micros>,
     /// The furthest, in time, that a chunk reaches back behind earlier chunks.
-    pub(super) back: Micros,
+    back: Micros,
     has_ended: bool,
 }
 
@@ -264,27 +266,24 @@ struct PlayerMerge {
 
 /// The state of the first pass.
 struct MergeSurvey {
-    pub(super) sides: SideIndex,
-    pub(super) logs: Vec<LogProgress>,
+    sides: SideIndex,
+    logs: Vec<LogProgress>,
     /// The newest time of each log, on its own clock.
-    pub(super) ends: Vec<Option<Micros>>,
+    ends: Vec<Option<Micros>>,
     players: Vec<PlayerMerge>,
     /// The first and the last tick.
-    pub(super) ticks: Option<(TickRecord, TickRecord)>,
+    ticks: Option<(TickRecord, TickRecord)>,
     /// The lowest tick that a record refers to.
     first_named: Option<Tick>,
     /// The most ticks that a chunk reaches back behind the last tick of earlier chunks.
     ticks_back: u32,
     /// Kinds and columns of unknown records, without rows.
-    pub(super) unknown: Vec<UnknownRecords>,
+    unknown: Vec<UnknownRecords>,
 }
 
 impl MergeSurvey {
     /// Reads all logs to their ends.
-    pub(super) fn of<L: SideLogs>(
-        headers: &[&SessionHeader],
-        logs: &mut L,
-    ) -> Result<MergeSurvey, PlanFailure<L::Error>> {
+    fn of<L: SideLogs>(headers: &[&SessionHeader], logs: &mut L) -> Result<MergeSurvey, PlanFailure<L::Error>> {
         let sides = SideIndex::of(headers)?;
         let player = PlayerMerge { above: OffsetBounds::above(), ..PlayerMerge::default() };
         let mut survey = MergeSurvey {
@@ -418,7 +417,7 @@ impl MergeSurvey {
     }
 
     /// Returns the header of the merged session.
-    pub(super) fn header(&self, server: &SessionHeader) -> SessionHeader {
+    fn header(&self, server: &SessionHeader) -> SessionHeader {
         let SideIndex { kinds, clients, .. } = &self.sides;
         let mut header = SessionHeader { side: None, unknown: kinds.clone(), ..server.clone() };
         for (player, log) in header.players.iter_mut().zip(clients) {
@@ -430,23 +429,13 @@ impl MergeSurvey {
         header
     }
 
-    /// Whether a client's log begins late. The earlier usercmds are then in the server's log, which streams do not share.
-    pub(super) fn begins_late(&self) -> bool {
-        self.players.iter().any(|player| player.begins_late)
-    }
-
     /// Returns the first packet of each client that the server received and that is missing after the beginning of the
     /// client's log.
-    pub(super) fn unknown_packets(&self) -> impl Iterator<Item = UnknownPacket> {
+    fn unknown_packets(&self) -> impl Iterator<Item = UnknownPacket> {
         let of = |((player, log), of): ((u16, &Option<usize>), &PlayerMerge)| {
             Some(UnknownPacket { arrived_at: of.unknown_at?, player: PlayerId(player), log: (*log)? })
         };
         (0..).zip(&self.sides.clients).zip(&self.players).filter_map(of)
-    }
-
-    /// Returns the newest usercmd that each client is known to have sent.
-    pub(super) fn last_sent(&self) -> Vec<Option<CommandSeq>> {
-        self.players.iter().map(|player| player.last_sent).collect()
     }
 }
 
@@ -503,7 +492,7 @@ impl PlayerMerge {
 
 impl LogProgress {
     /// Notes the times of the next chunk's records. `None` if it reaches back too far.
-    pub(super) fn add(&mut self, stretch: &SessionStretch) -> Option<()> {
+    fn add(&mut self, stretch: &SessionStretch) -> Option<()> {
         self.chunks += 1;
         if let Some((first, last)) = stretch.full_time_span() {
             self.back = self.newest.map_or(self.back, |newest| self.back.max(newest - first));
@@ -537,7 +526,7 @@ struct PacketMatcher {
 /// The error for packets that cannot be matched as streams: numbers are out of order, or one log is too far ahead of
 /// the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct UnorderedPackets;
+struct UnorderedPackets;
 
 /// How many packets an arrival may be behind the newest arrival.
 const KEPT_MOST: usize = 4096;
@@ -547,7 +536,7 @@ const AHEAD_MOST: usize = 1 << 16;
 
 impl PacketMatcher {
     /// Adds a packet from the sender's log.
-    pub(super) fn send(&mut self, number: u32, at: Micros) -> Result<(), UnorderedPackets> {
+    fn send(&mut self, number: u32, at: Micros) -> Result<(), UnorderedPackets> {
         let is_next = self.newest.is_none_or(|newest| newest < number);
         (self.first, self.newest) = (self.first.or(Some(number)), Some(number));
         if !(self.receives_no_more && self.waiting.is_empty()) {
@@ -557,7 +546,7 @@ impl PacketMatcher {
     }
 
     /// Adds an arrival from the receiver's log.
-    pub(super) fn arrive(&mut self, arrival: ArrivalRecord) -> Result<(), UnorderedPackets> {
+    fn arrive(&mut self, arrival: ArrivalRecord) -> Result<(), UnorderedPackets> {
         self.waiting.push_back(arrival);
         if self.waiting.len() <= AHEAD_MOST { Ok(()) } else { Err(UnorderedPackets) }
     }
@@ -593,7 +582,7 @@ impl PacketMatcher {
 
     /// Returns the next arrival with its send time, which is `None` if the sender's log lacks the packet. Returns
     /// `None` until enough of the sender's log is read.
-    pub(super) fn next(&mut self) -> Result<Option<(ArrivalRecord, Option<Micros>)>, UnorderedPackets> {
+    fn next(&mut self) -> Result<Option<(ArrivalRecord, Option<Micros>)>, UnorderedPackets> {
         let is_known = |number: u32| self.sends_no_more || self.newest.is_some_and(|newest| newest >= number);
         let Some(arrival) = self.waiting.front().copied().filter(|arrival| is_known(arrival.number)) else {
             return Ok(None);

@@ -82,7 +82,7 @@ impl Collector {
                 .and_then(|()| self.release(until))
                 .and_then(|()| if flush { self.mark_missing().and_then(|()| self.out.flush()) } else { Ok(()) });
             if let Err(error) = done {
-                self.shared.failed();
+                self.shared.state.store(RecorderState::Failed as u8, Ordering::Release);
                 // What was written stays readable. The first error is the cause of any other.
                 let _ = self.out.finish();
                 return Err(error);
@@ -96,7 +96,9 @@ impl Collector {
 
     /// Empties the streams; returns whether they held anything.
     fn take(&mut self) -> bool {
-        self.streams.extend(self.shared.take_added().into_iter().map(|stream| (stream, Micros(i64::MIN))));
+        let mut added = self.shared.added.lock().unwrap_or_else(PoisonError::into_inner);
+        self.streams.extend(added.drain(..).map(|stream| (stream, Micros(i64::MIN))));
+        drop(added);
         let before = self.held.len();
         for (stream, last) in &mut self.streams {
             // A bounded number of pops, so that a busy stream does not starve the others.
@@ -151,7 +153,7 @@ impl Collector {
         self.write_first(self.held.partition_point(|(at, _)| *at < until))?;
         if until > self.released && !self.out.takes_late_records() {
             self.released = until;
-            self.shared.release(until);
+            self.shared.released.store(until.0, Ordering::Relaxed);
         }
         Ok(())
     }
@@ -338,10 +340,6 @@ impl RecorderShared {
         self.added.lock().unwrap_or_else(PoisonError::into_inner).push(stream);
     }
 
-    fn take_added(&self) -> Vec<Consumer<RingEntry>> {
-        std::mem::take(&mut *self.added.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
     pub(super) fn add_text(&self, text: &str) -> Result<TextCode, TextError> {
         self.texts.lock().unwrap_or_else(PoisonError::into_inner).add(text)
     }
@@ -383,14 +381,6 @@ impl RecorderShared {
         // A recording that has ended keeps its first end state.
         let _ = self.state.compare_exchange(RecorderState::Open as u8, to as u8, Ordering::AcqRel, Ordering::Acquire);
         self.wake();
-    }
-
-    pub(super) fn failed(&self) {
-        self.state.store(RecorderState::Failed as u8, Ordering::Release);
-    }
-
-    fn release(&self, before: Micros) {
-        self.released.store(before.0, Ordering::Relaxed);
     }
 
     /// Checks that the recording is open and that `at` is within the reorder window.

@@ -117,9 +117,16 @@ impl RotatingFiles {
         how: (log::WriterOptions, QueuePolicy),
     ) -> Result<RotatingFiles, FinishError> {
         let number = Recording::last_number(&path)? + 1;
-        let file = Some(begin_file(&path, number, &PartStart::default(), &header, how)?);
-        let (texts, begun, is_full, dropped) = (Texts::default(), None, false, 0);
-        Ok(RotatingFiles { path, header, how, rotation, cut, file, number, texts, begun, is_full, dropped })
+        let (file, texts, begun, is_full, dropped) = (None, Texts::default(), None, false, 0);
+        let files = RotatingFiles { path, header, how, rotation, cut, file, number, texts, begun, is_full, dropped };
+        let first = files.begin_file(&PartStart::default())?;
+        Ok(RotatingFiles { file: Some(first), ..files })
+    }
+
+    fn begin_file(&self, beginning: &PartStart) -> Result<Recording, FinishError> {
+        let (number, (chunks, when_full)) = (self.number, self.how);
+        let target = Targets::new([], false).file(&Recording::numbered(&self.path, number), FileType::Log)?;
+        Ok(RecordingClaim::new(&target)?.begin(&beginning.header(&self.header, number), chunks, when_full)?)
     }
 
     /// Finishes the current file and starts the next one.
@@ -130,7 +137,7 @@ impl RotatingFiles {
         }
         self.number += 1;
         let beginning = self.cut.beginning();
-        let mut file = begin_file(&self.path, self.number, &beginning, &self.header, self.how)?;
+        let mut file = self.begin_file(&beginning)?;
         RecordOutput::texts(&mut file, &self.texts);
         beginning.records.iter().try_for_each(|record| file.push(record))?;
         (self.file, self.begun, self.is_full) = (Some(file), None, false);
@@ -140,17 +147,6 @@ impl RotatingFiles {
     fn file(&mut self) -> Result<&mut Recording, FinishError> {
         Ok(self.file.as_mut().ok_or(WriteError::Abandoned)?)
     }
-}
-
-fn begin_file(
-    path: &Path,
-    number: u32,
-    beginning: &PartStart,
-    header: &SessionHeader,
-    (chunks, when_full): (log::WriterOptions, QueuePolicy),
-) -> Result<Recording, FinishError> {
-    let target = Targets::new([], false).file(&Recording::numbered(path, number), FileType::Log)?;
-    Ok(RecordingClaim::new(&target)?.begin(&beginning.header(header, number), chunks, when_full)?)
 }
 
 impl RecordOutput for RotatingFiles {

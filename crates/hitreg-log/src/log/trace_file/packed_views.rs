@@ -128,11 +128,7 @@ const FEW_OF: usize = 8;
 const UNLIKE_FEW: usize = 32;
 
 /// Packs rows of views; `None` if it would not pay, or if the table is not `views`.
-pub(in crate::log::trace_file) fn encode(
-    table: &Table,
-    rows: Range<usize>,
-    past: &RecentStates,
-) -> Option<DrawnMap<ByteBuf>> {
+pub(super) fn encode(table: &Table, rows: Range<usize>, past: &RecentStates) -> Option<DrawnMap<ByteBuf>> {
     let views = views::Columns::read(table);
     if table.name != views::NAME || !table.columns.iter().map(|column| &*column.name).eq(COLUMNS) || rows.is_empty() {
         return None;
@@ -370,11 +366,7 @@ impl PackedColumns<'_> {
 }
 
 /// Unpacks `rows` rows; `names` are the names of the column `how`.
-pub(in crate::log::trace_file) fn decode(
-    map: &DrawnMap<&Bytes>,
-    rows: usize,
-    names: &[String],
-) -> Result<DrawnRows, String> {
+pub(super) fn decode(map: &DrawnMap<&Bytes>, rows: usize, names: &[String]) -> Result<DrawnRows, String> {
     let [frames, lists, moments, entities, others] =
         [map.frames, map.lists, map.moments, map.entities, map.others].map(|count| count as usize);
     // A valid chunk holds only what its rows need.
