@@ -226,14 +226,14 @@ fn unpack(packed: &[u8], series: &[usize]) -> Result<(ColumnForm, Vec<i64>), Str
 
 /// The precision of floats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FloatWidth {
+enum FloatWidth {
     Single = 0,
     Double = 1,
 }
 
 /// The meaning of a column's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ColumnForm {
+enum ColumnForm {
     /// The values themselves. Zeros are the same in all forms.
     Integer,
     /// Distances from another column's values.
@@ -259,7 +259,7 @@ impl ColumnForm {
         if matches!(self, ColumnForm::Fixed(..)) { 256 * 8 } else { 0 }
     }
 
-    pub(crate) fn write_parameter(self, out: &mut Vec<u8>) {
+    fn write_parameter(self, out: &mut Vec<u8>) {
         if let ColumnForm::Fixed(_, shift) = self {
             out.push(shift as u8);
         }

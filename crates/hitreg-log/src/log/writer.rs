@@ -506,7 +506,7 @@ impl<W: Write> StretchWriter<W> {
 
 /// The fill state of the current chunk.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ChunkFill {
+struct ChunkFill {
     options: WriterOptions,
     first: Option<Micros>,
     bytes: usize,
@@ -518,7 +518,7 @@ impl ChunkFill {
     }
 
     /// Starts the next chunk.
-    pub(super) fn restart(&mut self) {
+    fn restart(&mut self) {
         *self = ChunkFill::new(self.options);
     }
 
@@ -572,7 +572,7 @@ struct ListCursor {
 }
 
 /// A session in parts, in time order. The session is complete, or it grows after the records already taken.
-pub(super) struct Timeline {
+struct Timeline {
     filling: ChunkFill,
     /// In the order of [`Session::lists`].
     taken: Vec<ListCursor>,
@@ -594,7 +594,7 @@ impl Timeline {
     }
 
     /// Returns the timeline of a growing session. Its lists must already include all kinds that will follow.
-    pub(super) fn growing<H>(session: &Session<H>, kinds: &[UnknownKind], options: WriterOptions) -> Timeline {
+    fn growing<H>(session: &Session<H>, kinds: &[UnknownKind], options: WriterOptions) -> Timeline {
         let after_tick = OF_PLAYERS.iter().position(|(name, _)| *name == "snapshots").unwrap_or(OF_PLAYERS.len());
         let group = |kind| if kind < after_tick { ListGroup::Player } else { ListGroup::AfterTick };
         let of_player = |player| (0..OF_PLAYERS.len()).map(move |kind| ((group(kind), kind, player), true));
@@ -610,13 +610,13 @@ impl Timeline {
     }
 
     /// Handles growth of the session; `ticks` are its next ticks.
-    pub(super) fn enqueue_added<H>(&mut self, session: &Session<H>, ticks: &[(Tick, Micros)]) {
+    fn enqueue_added<H>(&mut self, session: &Session<H>, ticks: &[(Tick, Micros)]) {
         self.tick_times.extend(ticks);
         self.enqueue_all(session);
     }
 
     /// Handles the end of growth.
-    pub(super) fn finish_input<H>(&mut self, session: &Session<H>) {
+    fn finish_input<H>(&mut self, session: &Session<H>) {
         self.grows = false;
         self.enqueue_all(session);
     }

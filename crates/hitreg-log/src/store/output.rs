@@ -63,7 +63,7 @@ pub struct Target {
     path: PathBuf,
     guard: Option<Guard>,
     /// Whether the file must survive a power failure.
-    pub(super) is_lasting: bool,
+    is_lasting: bool,
 }
 
 /// The checks of a target.

@@ -572,7 +572,7 @@ impl RecentStates {
 
 /// Finds one entity in the states of a moment.
 #[inline]
-pub(super) fn state_of(states: &TickStates, entity: u32) -> Option<(usize, &DrawnColumns)> {
+fn state_of(states: &TickStates, entity: u32) -> Option<(usize, &DrawnColumns)> {
     // Players have the lowest ids, from 0, so the index of an entity is nearly always its id.
     let place = match states.get(entity as usize) {
         Some((at, _)) if *at == entity => entity as usize,
