@@ -5,31 +5,24 @@
 //! verdict about the build's behaviour. A build that refuses a log because of the memory limit is no failure of the
 //! build: [`UntestableBuild::needs_memory`] has the need.
 
-mod cache;
 pub mod condition;
 pub mod git;
-mod identity;
-mod one_side;
 mod process;
-mod stop;
-mod strays;
-mod tail;
+
+pub(crate) use process::ProcessEnd;
+pub use process::StopSignal;
 
 use std::ffi::{OsStr, OsString};
+use std::io::Error;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
-
-pub use cache::{Cache, CacheError};
-pub use one_side::OneSidedLog;
-pub use stop::StopSignal;
+use std::time::{Duration, SystemTime};
 
 use hitreg_log::memory::{MemoryLimit, NeedsMemory};
-use hitreg_log::store::{self, StoreError, TemporaryFolder, TraceFile};
-use hitreg_log::trace::{Digest, Trace, TraceSource};
-use hitreg_netcode::replay::ReplayError;
-use identity::identity;
-pub(crate) use process::ProcessEnd;
+use hitreg_log::record::{LogContents, PlayerRecords, Session, SessionHeader};
+use hitreg_log::store::{self, OwnFolder, StoreError, Target, TemporaryFolder, TraceFile};
+use hitreg_log::trace::{Digest, Trace, TraceHeader, TraceSource};
+use hitreg_netcode::replay::{LogSurvey, ReplayError};
 use process::ProcessResult;
 
 /// The environment variable with the path of the config file, which holds the defaults of hitreg's commands.
@@ -379,4 +372,211 @@ fn key(build: &Build, request: &BuildRequest<'_>) -> Option<Digest> {
         text.push('\0');
     }
     Some(Digest::of_bytes(text.as_bytes()))
+}
+
+/// The size limit for the libraries beside a build. A build with more is never cached.
+const LIBRARIES_MOST_BYTES: u64 = 256 << 20;
+/// Environment variables that choose the libraries of a program.
+const LOADERS: [&str; 5] = ["LD_LIBRARY_PATH", "LD_PRELOAD", "LD_AUDIT", "DYLD_LIBRARY_PATH", "DYLD_INSERT_LIBRARIES"];
+
+/// The digest of the build in a file: of the executable, the shared libraries in its folder, and the library search
+/// variables. `None` if these do not determine the build: it is a script, or has too many libraries.
+#[expect(clippy::disallowed_methods, reason = "the environment says where a program's libraries are")]
+fn identity(path: &Path) -> Result<Option<Digest>, Error> {
+    let bytes = std::fs::read(path)?;
+    if bytes.starts_with(b"#!") {
+        return Ok(None);
+    }
+    let mut all = Digest::of_bytes(&bytes).to_string();
+    for loader in LOADERS {
+        let value = std::env::var_os(loader).unwrap_or_default();
+        all.push_str(&format!(" {}", Digest::of_bytes(value.as_encoded_bytes())));
+    }
+    let mut left = LIBRARIES_MOST_BYTES;
+    for library in libraries_beside(path)? {
+        let Some(less) = left.checked_sub(std::fs::metadata(&library)?.len()) else { return Ok(None) };
+        left = less;
+        let name = library.file_name().unwrap_or_default().as_encoded_bytes();
+        let bytes = store::read_regular(&library).map_err(Error::other)?;
+        all.push_str(&format!(" {} {}", Digest::of_bytes(name), Digest::of_bytes(&bytes)));
+    }
+    Ok(Some(Digest::of_bytes(all.as_bytes())))
+}
+
+/// The shared libraries in the executable's folder, in the order of their names.
+fn libraries_beside(path: &Path) -> Result<Vec<PathBuf>, Error> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut libraries = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if is_library(&entry.file_name()) && entry.path().is_file() {
+            libraries.push(entry.path());
+        }
+    }
+    libraries.sort_unstable();
+    Ok(libraries)
+}
+
+/// Whether a file is a shared library: `libgame.so`, `libgame.so.3`, `game.dll`, `libgame.dylib`.
+fn is_library(name: &OsStr) -> bool {
+    let name = name.to_string_lossy().to_lowercase();
+    [".so", ".dll", ".dylib"].iter().any(|ending| name.ends_with(ending)) || name.contains(".so.")
+}
+
+/// A log that holds one side of a session, and lacks what a closed loop needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OneSidedLog {
+    /// The server's log, without usercmds.
+    #[error("this is the server's side of a session, without usercmds: merge all sides with `hitreg merge` first")]
+    Server,
+    /// One client's log. A build can only replay it in open loop.
+    #[error("this is one client's side of a session, without the server: merge all sides with `hitreg merge` first")]
+    Client,
+}
+
+impl OneSidedLog {
+    /// Returns the missing side of a log in memory; `None` if a build can replay the log in closed loop.
+    pub fn of(session: &Session) -> Option<OneSidedLog> {
+        let has_usercmds = |player: &PlayerRecords| !player.frames.is_empty() || !player.heard.is_empty();
+        OneSidedLog::of_header(&session.header, session.players.iter().any(has_usercmds))
+    }
+
+    /// Returns the same for a log that was surveyed.
+    pub fn of_surveyed(header: &SessionHeader, survey: &LogSurvey) -> Option<OneSidedLog> {
+        OneSidedLog::of_header(header, survey.usercmds() > 0)
+    }
+
+    fn of_header(header: &SessionHeader, has_usercmds: bool) -> Option<OneSidedLog> {
+        match (header.holds(), header.side) {
+            (LogContents::Server, _) if !has_usercmds => Some(OneSidedLog::Server),
+            (LogContents::Clients, Some(_)) => Some(OneSidedLog::Client),
+            _ => None,
+        }
+    }
+
+    /// The result for a log that no build can replay.
+    pub(crate) fn check_log(side: Option<OneSidedLog>) -> Result<(), UntestableBuild> {
+        match side {
+            Some(OneSidedLog::Server) => Err(UntestableBuild::one_sided(OneSidedLog::Server)),
+            Some(OneSidedLog::Client) | None => Ok(()),
+        }
+    }
+
+    /// Rejects the trace of a client's log that claims to hold the server.
+    pub(crate) fn check_trace(side: Option<OneSidedLog>, trace: &TraceHeader) -> Result<(), UntestableBuild> {
+        match side {
+            Some(side) if !trace.is_open() => Err(UntestableBuild::one_sided(side)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The size limit of a cache; the oldest traces are removed first.
+const CACHE_MOST_BYTES: u64 = 1 << 30;
+
+/// A folder of cached traces.
+#[derive(Clone, Debug)]
+pub struct Cache {
+    folder: OwnFolder,
+}
+
+/// The error for a cache folder that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: traces cannot be cached here ({source}): name another folder with --cache, or use --no-cache", folder.display())]
+pub struct CacheError {
+    folder: PathBuf,
+    source: std::io::Error,
+}
+
+impl Cache {
+    /// Opens the cache in a folder, and creates the folder if needed. Removes the oldest traces if the cache is larger
+    /// than 1 GiB.
+    ///
+    /// # Errors
+    /// When the folder cannot be created.
+    pub fn open(folder: &Path) -> Result<Cache, CacheError> {
+        let traces = OwnFolder::open(&folder.join("traces"));
+        let cache = Cache { folder: traces.map_err(|source| CacheError { folder: folder.to_owned(), source })? };
+        cache.forget_oldest(CACHE_MOST_BYTES);
+        Ok(cache)
+    }
+
+    /// The default folder: `$XDG_CACHE_HOME/hitreg`, `~/.cache/hitreg`, or a folder in the system's temporary folder.
+    /// A home folder that does not exist is not created.
+    #[expect(clippy::disallowed_methods, reason = "the environment says where caches are")]
+    pub fn usual_folder() -> PathBuf {
+        let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let home = || absolute("HOME").filter(|home| home.is_dir()).map(|home| home.join(".cache"));
+        absolute("XDG_CACHE_HOME").or_else(home).unwrap_or_else(std::env::temp_dir).join("hitreg")
+    }
+
+    /// Stores a trace. A failure is ignored: the next run only has to make the trace again.
+    pub(crate) fn put(&self, key: Digest, trace: &Path) {
+        if let Ok(mut from) = store::open(trace) {
+            let _ = store::save(&self.file(key), |out| Ok(std::io::copy(&mut from, out).map(drop)?));
+        }
+    }
+
+    pub(crate) fn file(&self, key: Digest) -> Target {
+        self.folder.file(&format!("{key}.hittrace"))
+    }
+
+    fn forget_oldest(&self, most_bytes: u64) {
+        let Ok(entries) = std::fs::read_dir(self.folder.path()) else { return };
+        let kept = entries.filter_map(|entry| {
+            let entry = entry.ok()?;
+            let meta = entry.metadata().ok()?;
+            Some((meta.modified().unwrap_or(SystemTime::UNIX_EPOCH), entry.path(), meta.len()))
+        });
+        let mut kept: Vec<_> = kept.collect();
+        kept.sort_unstable();
+        let mut bytes: u64 = kept.iter().map(|(_, _, length)| length).sum();
+        for (_, path, length) in kept {
+            if bytes <= most_bytes {
+                break;
+            }
+            // Another process may have removed it already.
+            let _ = std::fs::remove_file(path);
+            bytes -= length;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_library_beside_a_program_is_part_of_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let (game, library) = (folder.path().join("game"), folder.path().join("libgame.so.2"));
+        std::fs::write(&game, "\x7fELF").unwrap();
+        let alone = identity(&game).unwrap();
+        assert!(alone.is_some());
+        std::fs::write(folder.path().join("notes.txt"), "not loaded").unwrap();
+        assert_eq!(identity(&game).unwrap(), alone);
+        std::fs::write(&library, "one").unwrap();
+        let one = identity(&game).unwrap();
+        std::fs::write(&library, "two").unwrap();
+        let two = identity(&game).unwrap();
+        assert!(alone != one && one != two && two != alone, "{alone:?} {one:?} {two:?}");
+        std::fs::write(&game, "#!/bin/sh").unwrap();
+        assert_eq!(identity(&game).unwrap(), None);
+    }
+
+    #[test]
+    fn the_oldest_entries_are_removed_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::open(folder.path()).unwrap();
+        for (n, age_s) in [(1u128, 30), (2, 20), (3, 10)] {
+            let file = cache.file(Digest(n));
+            let path = file.path();
+            std::fs::write(path, [0u8; 100]).unwrap();
+            let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+            file.set_modified(SystemTime::now() - std::time::Duration::from_secs(age_s)).unwrap();
+        }
+        cache.forget_oldest(250);
+        let there = [1u128, 2, 3].map(|n| cache.file(Digest(n)).path().exists());
+        assert_eq!(there, [false, true, true]);
+    }
 }

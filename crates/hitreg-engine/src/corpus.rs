@@ -1,16 +1,291 @@
 //! A corpus: any number of logs, judged one by one on all cores. Each log gives rows of results
 //! ([`hitreg_analysis::corpus`]), which a results folder keeps, so that a later run judges only what changed.
 
-mod compared;
-mod inputs;
+mod judge;
 mod results;
-mod run;
-mod share;
-mod verified;
 
-pub use compared::ComparedCorpus;
-pub use inputs::{Corpus, CorpusError, is_corpus};
+pub use judge::{ComparedCorpus, CorpusJudge, CorpusRun, JudgedCorpus, JudgedLog, VerifiedCorpus, for_each_log};
 pub use results::{ResultFolder, ResultSet, ResultsError, is_parquet};
-pub use run::{CorpusJudge, CorpusRun, JudgedCorpus, JudgedLog, for_each_log};
-pub use share::CorpusShare;
-pub use verified::VerifiedCorpus;
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use hitreg_log::rng::Rng;
+use hitreg_log::sorted::{SortedMap, SortedSet};
+use hitreg_log::store::{self, StoreError};
+use hitreg_log::units::Seed;
+
+/// The logs of a corpus, each once, in a fixed order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Corpus {
+    /// The paths of the logs.
+    pub logs: Vec<PathBuf>,
+    /// What a manifest names that is no log, one sentence each. The rest of the corpus is judged.
+    pub problems: Vec<String>,
+}
+
+/// Why a path on the command line names no logs.
+#[derive(Debug, thiserror::Error)]
+pub enum CorpusError {
+    /// A file or folder cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A path names no log, or is no pattern; says what to do.
+    #[error("{0}")]
+    Request(String),
+}
+
+/// Whether a path names several logs: a folder, a pattern or a manifest (`@FILE`).
+pub fn is_corpus(path: &Path) -> bool {
+    path.is_dir() || manifest(path).is_some() || is_pattern(path)
+}
+
+/// The file of a manifest that is named as `@FILE`.
+fn manifest(path: &Path) -> Option<&Path> {
+    if path.exists() {
+        return None;
+    }
+    path.to_str()?.strip_prefix('@').filter(|file| !file.is_empty()).map(Path::new)
+}
+
+/// Whether a path is a pattern. An existing file is none, whatever its name is.
+fn is_pattern(path: &Path) -> bool {
+    !path.exists() && path.to_str().is_some_and(|text| text.contains(['*', '?', '[']))
+}
+
+impl Corpus {
+    /// The logs that these paths name: a log, all `*.hitlog` in a folder or below it, the files that match a pattern,
+    /// or the paths in a manifest (`@FILE`). A manifest has one path on each line, relative to the manifest's folder;
+    /// lines that begin with `#` are comments.
+    ///
+    /// # Errors
+    /// When a path names nothing.
+    pub fn of(paths: &[PathBuf]) -> Result<Corpus, CorpusError> {
+        let mut corpus = Corpus::default();
+        for path in paths {
+            if let Some(file) = manifest(path) {
+                corpus.add_manifest(file)?;
+            } else if is_pattern(path) {
+                corpus.add_pattern(&path.to_string_lossy())?;
+            } else {
+                corpus.add_path(path)?;
+            }
+        }
+        // A log counts once, even if it is named twice, by two paths, or is also in a named directory.
+        let mut seen = SortedSet::new();
+        corpus.logs.retain(|log| seen.insert(store::canonical(log).unwrap_or_else(|_| log.clone())));
+        Ok(corpus)
+    }
+
+    fn add_path(&mut self, path: &Path) -> Result<(), CorpusError> {
+        if path.is_dir() {
+            let below = store::files_below(path, "hitlog")?;
+            if below.is_empty() {
+                let path = path.display();
+                return Err(CorpusError::Request(format!(
+                    "{path}: there is no *.hitlog in this directory or below it: name a log, or another directory"
+                )));
+            }
+            self.logs.extend(below);
+            return Ok(());
+        }
+        if !store::is_standard_stream(path) && !path.exists() {
+            store::open(path)?;
+        }
+        self.logs.push(path.to_owned());
+        Ok(())
+    }
+
+    fn add_pattern(&mut self, pattern: &str) -> Result<(), CorpusError> {
+        let no_pattern = |error| CorpusError::Request(format!("{pattern}: this is no pattern: {error}"));
+        let matches = glob::glob(pattern).map_err(no_pattern)?;
+        let before = self.logs.len();
+        for path in matches {
+            match path {
+                Ok(path) if path.is_dir() => self.logs.extend(store::files_below(&path, "hitlog")?),
+                Ok(path) => self.logs.push(path),
+                Err(unread) => self.problems.push(format!(
+                    "{}: this folder cannot be read: {}",
+                    unread.path().display(),
+                    unread.error()
+                )),
+            }
+        }
+        if self.logs.len() == before {
+            store::open(Path::new(pattern))?;
+        }
+        Ok(())
+    }
+
+    fn add_manifest(&mut self, file: &Path) -> Result<(), CorpusError> {
+        let bytes = store::read_bytes(file)?;
+        let folder = if store::is_standard_stream(file) { None } else { file.parent() };
+        let before = self.logs.len();
+        for (number, line) in (1..).zip(bytes.split(|byte| *byte == b'\n')) {
+            let mut add = || {
+                let line = std::str::from_utf8(line).map_err(|_| "it is not text".to_owned())?.trim();
+                if line.is_empty() || line.starts_with('#') {
+                    return Ok(());
+                }
+                let path = folder.unwrap_or(Path::new("")).join(line);
+                if !path.exists() {
+                    return Err(format!("there is no such file: {}", path.display()));
+                }
+                self.add_path(&path).map_err(|error| error.to_string())
+            };
+            let added = add();
+            if let Err(problem) = added {
+                self.problems.push(format!("{}: line {number}: {problem}", file.display()));
+            }
+        }
+        match self.logs.len() == before {
+            true if self.problems.is_empty() => Err(CorpusError::Request(format!(
+                "{}: this manifest names no log: write one path on each line",
+                file.display()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Draws logs. Each preset and number of players has its share of the sample, as far as the numbers allow. The seed
+    /// and the order of the logs decide the draw. The logs stay in their order.
+    #[must_use]
+    pub fn sample(self, count: usize, seed: u64) -> Corpus {
+        if count >= self.logs.len() {
+            return self;
+        }
+        let mut strata: SortedMap<(String, usize), Vec<usize>> = SortedMap::new();
+        for (number, path) in self.logs.iter().enumerate() {
+            let header = store::open_log(path).ok().map(|log| {
+                let header = log.header();
+                (header.preset.clone().unwrap_or_default(), header.players.len())
+            });
+            // Logs that cannot be read are a stratum, so that the sample shows them.
+            strata.entry(header.unwrap_or_default()).or_default().push(number);
+        }
+        let mut drawn = SortedSet::new();
+        let all = self.logs.len();
+        // The largest remainders get what rounding leaves.
+        let mut shares: Vec<(usize, usize, &(String, usize))> = strata
+            .iter()
+            .map(|(stratum, logs)| (logs.len() * count / all, logs.len() * count % all, stratum))
+            .collect();
+        let left = count - shares.iter().map(|(share, ..)| share).sum::<usize>();
+        shares.sort_by_key(|(_, remainder, _)| std::cmp::Reverse(*remainder));
+        for (place, (share, _, stratum)) in shares.into_iter().enumerate() {
+            let mut logs = strata[stratum].clone();
+            let mut rng = Rng::new(Seed(seed), place as u64);
+            for number in 0..(share + usize::from(place < left)).min(logs.len()) {
+                let from = number + rng.below((logs.len() - number) as u64) as usize;
+                logs.swap(number, from);
+                drawn.insert(logs[number]);
+            }
+        }
+        let logs = self.logs.into_iter().enumerate().filter(|(number, _)| drawn.contains(number));
+        Corpus { logs: logs.map(|(_, log)| log).collect(), problems: self.problems }
+    }
+}
+
+/// One of n equal shares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CorpusShare {
+    /// The number of this share, from 1.
+    pub k: usize,
+    /// The number of shares.
+    pub n: usize,
+}
+
+impl FromStr for CorpusShare {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<CorpusShare, String> {
+        let numbers = text.strip_prefix("slice:").and_then(|rest| rest.split_once('/'));
+        let parsed = numbers.and_then(|(k, n)| Some((k.parse().ok()?, n.parse().ok()?)));
+        match parsed {
+            Some((k, n)) if (1..=n).contains(&k) => Ok(CorpusShare { k, n }),
+            Some(_) | None => Err("write slice:K/N with K from 1 to N, such as slice:2/4".to_owned()),
+        }
+    }
+}
+
+impl CorpusShare {
+    /// Every n-th item, beginning with the k-th. Neighbouring logs are often alike, so they go to different machines.
+    pub fn of<T>(self, items: Vec<T>) -> Vec<T> {
+        items.into_iter().skip(self.k - 1).step_by(self.n).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(corpus: &Corpus) -> Vec<String> {
+        corpus.logs.iter().map(|log| log.file_name().unwrap().to_string_lossy().into_owned()).collect()
+    }
+
+    #[test]
+    fn folders_patterns_and_manifests_name_logs() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        std::fs::create_dir_all(path("day/night")).unwrap();
+        for name in ["day/a.hitlog", "day/night/b.hitlog", "c[1].hitlog", "notes.txt"] {
+            std::fs::write(path(name), "-").unwrap();
+        }
+        let manifest = "# logs\n\n day/a.hitlog \nabsent.hitlog\nday/night\nday/a.hitlog\n\u{1}\n";
+        std::fs::write(path("list"), manifest).unwrap();
+        let of = |name: &str| Corpus::of(&[PathBuf::from(name.replace("DIR", folder.path().to_str().unwrap()))]);
+        assert_eq!(names(&of("DIR").unwrap()), ["c[1].hitlog", "a.hitlog", "b.hitlog"]);
+        assert_eq!(names(&of("DIR/day/**/*.hitlog").unwrap()), ["a.hitlog", "b.hitlog"]);
+        assert_eq!(names(&of("DIR/c[1].hitlog").unwrap()), ["c[1].hitlog"], "an existing file is no pattern");
+        let twice = ["day/a.hitlog", "day/night/../a.hitlog", "day/./night/b.hitlog", "day"].map(path);
+        assert_eq!(names(&Corpus::of(&twice).unwrap()), ["a.hitlog", "b.hitlog"]);
+        let listed = of("@DIR/list").unwrap();
+        assert_eq!(names(&listed), ["a.hitlog", "b.hitlog"]);
+        assert_eq!(listed.problems.len(), 2);
+        assert!(listed.problems[0].contains("list: line 4: there is no such file"), "{:?}", listed.problems);
+        for (wrong, sentence) in [
+            ("DIR/*.log", "there is no such file"),
+            ("DIR/[", "this is no pattern"),
+            ("@DIR/absent", "there is no such file"),
+            ("DIR/absent.hitlog", "there is no such file"),
+        ] {
+            let error = of(wrong).unwrap_err().to_string();
+            assert!(error.contains(sentence), "{wrong}: {error}");
+        }
+        std::fs::write(path("empty"), "# nothing\n").unwrap();
+        assert!(of("@DIR/empty").unwrap_err().to_string().contains("names no log"));
+        std::fs::create_dir(path("none")).unwrap();
+        // A pipe is no log, and reading it might not end.
+        let made = std::process::Command::new("mkfifo").arg(path("none/pipe.hitlog")).status();
+        assert!(made.is_ok_and(|made| made.success()) && path("none/pipe.hitlog").exists());
+        assert!(of("DIR/none").unwrap_err().to_string().contains("there is no *.hitlog"));
+    }
+
+    #[test]
+    fn a_sample_has_its_size_and_follows_its_seed() {
+        // None of these can be read, so they are one stratum.
+        let corpus = Corpus { logs: (0..50).map(|n| PathBuf::from(format!("{n}"))).collect(), ..Corpus::default() };
+        let drawn = corpus.clone().sample(7, 1);
+        assert_eq!((drawn.logs.len(), &drawn), (7, &corpus.clone().sample(7, 1)));
+        assert_ne!(drawn, corpus.clone().sample(7, 2));
+        assert!(drawn.logs.is_sorted_by_key(|log| corpus.logs.iter().position(|known| known == log)));
+        assert_eq!(corpus.clone().sample(50, 1), corpus);
+    }
+
+    #[test]
+    fn shares_are_disjoint_and_complete() {
+        let logs: Vec<u32> = (0..10).collect();
+        let mut all: Vec<u32> = (1..=3).flat_map(|k| CorpusShare { k, n: 3 }.of(logs.clone())).collect();
+        all.sort_unstable();
+        assert_eq!(all, logs);
+        assert_eq!(CorpusShare { k: 2, n: 3 }.of(logs).len(), 3);
+    }
+
+    #[test]
+    fn a_share_is_a_slice() {
+        assert_eq!("slice:2/4".parse(), Ok(CorpusShare { k: 2, n: 4 }));
+        for wrong in ["2/4", "slice:0/4", "slice:5/4", "slice:1", "hash:1/2", "slice:1/0"] {
+            assert!(wrong.parse::<CorpusShare>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,10 +1,19 @@
 //! Runs games and builds: the games of a program behind one trait ([`engine::Playable`]), other builds as processes
 //! ([`build`]), [`verify`], [`shrink`], [`sweep`], and the searches of `hitreg bisect`.
 
+pub mod bisect;
 pub mod build;
+mod comparison;
+mod contract;
 pub mod corpus;
+mod effects;
 pub mod engine;
+mod games;
+mod merge;
+mod moment;
+mod shown;
 pub mod shrink;
+mod surveyed_log;
 pub mod sweep;
 pub mod verify;
 

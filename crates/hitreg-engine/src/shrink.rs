@@ -6,19 +6,25 @@
 //! minimal. Every candidate is recorded again before it is tested, so it is a valid log whatever was removed.
 
 mod edit;
-mod log;
 mod search;
+
+pub use edit::{InputKey, PacketDirection, Removable, ShrinkEdit};
+
+use std::path::Path;
 
 use serde::Serialize;
 
-pub use edit::{InputKey, PacketDirection, Removable, ShrinkEdit};
-pub use log::{Rerecorder, ShrinkProperty, shrink_log};
-
-use crate::engine::Playable;
+use crate::build::condition::{BuildAnswer, Condition};
+use crate::build::{Build, BuildRequest, OneSidedLog};
+use crate::engine::{Engine, EngineError, Playable, ReplaySpecs, check};
+use hitreg_analysis::diff::{DiffOptions, TraceDiff, TraceVerdict, diff};
+use hitreg_log::log::WriterOptions as LogOptions;
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::Session;
+use hitreg_log::store;
+use hitreg_log::trace::{Digest, RECORD, TraceSource};
 use hitreg_log::units::named;
-use hitreg_netcode::replay::ReplayError;
+use hitreg_netcode::replay::{ReplayError, ReplayOptions};
 use search::ShrinkSearch;
 
 named! {
@@ -177,4 +183,199 @@ fn shrink_by<E: std::error::Error + Send + 'static>(
     let removed =
         CostKind::ALL.map(|kind| RemovedCount { kind, before: before.of_kind(kind), after: after.of_kind(kind) });
     Ok(ShrinkResult { session, removed: removed.to_vec(), probes })
+}
+
+/// The property that a shrunk session must still have.
+#[derive(Debug)]
+pub enum ShrinkProperty<'a> {
+    /// A command decides, within the limits of the runner.
+    Asked(Condition),
+    /// Both sides play the session differently, and the same table and field is the first to differ.
+    Differs {
+        /// How the sides replay it.
+        replays: &'a ReplaySpecs,
+        /// What counts as a difference.
+        options: DiffOptions,
+        /// The table and field.
+        sought: String,
+    },
+}
+
+impl<'a> ShrinkProperty<'a> {
+    /// The property that the first difference of both sides stays in the same table and field.
+    ///
+    /// # Errors
+    /// Fails if the sides do not differ, and with [`EngineError::Missing`] if a side has no trace or two different ones.
+    pub fn first_difference(
+        engine: &Engine<'_>,
+        log: &Path,
+        replays: &'a ReplaySpecs,
+        options: DiffOptions,
+    ) -> Result<ShrinkProperty<'a>, EngineError> {
+        let sides = replays.of_log(log);
+        let made = sides.traces_in_files(engine);
+        check(&engine.runner.stop)?;
+        let [a, b] = made?.made;
+        let traces = [a.source(), b.source()];
+        let sought = first_in(&diff(traces[0], traces[1], &options)?);
+        let sought = sought.ok_or_else(|| {
+            let what = "both sides play this log alike, so there is no difference to keep: check the options of side B with \
+                        `hitreg diff`";
+            EngineError::unsuitable(log, what)
+        })?;
+        let unsteady = sides.repeat(engine, traces, &options);
+        check(&engine.runner.stop)?;
+        unsteady?;
+        Ok(ShrinkProperty::Differs { replays, options, sought })
+    }
+
+    /// The table and field that must differ first; `None` if a command decides.
+    pub fn sought(&self) -> Option<&str> {
+        match self {
+            ShrinkProperty::Asked(..) => None,
+            ShrinkProperty::Differs { sought, .. } => Some(sought),
+        }
+    }
+
+    fn shows(&self, engine: &Engine<'_>, session: &Session) -> Result<bool, EngineError> {
+        check(&engine.runner.stop)?;
+        let folder = store::temporary_folder()?;
+        let target = folder.file("candidate.hitlog");
+        store::save_log(&target, session, LogOptions::whole())?;
+        let path = target.path();
+        match self {
+            ShrinkProperty::Asked(condition) => {
+                let answer = condition.ask(&engine.runner, path, None);
+                check(&engine.runner.stop)?;
+                Ok(answer? == BuildAnswer::Bad)
+            }
+            ShrinkProperty::Differs { replays, options, sought } => {
+                let [a, b] = match replays.of_log(path).traces_in_files(engine) {
+                    Err(EngineError::Missing(_)) => return Ok(false),
+                    traces => traces?.made,
+                };
+                let found = diff(a.source(), b.source(), options)?;
+                Ok(first_in(&found).is_some_and(|shown| shown == *sought))
+            }
+        }
+    }
+}
+
+/// What records a reduced session again.
+#[derive(Clone, Copy)]
+pub enum Rerecorder<'a> {
+    /// A game of this build.
+    Game(&'a dyn Playable),
+    /// Another build, if it declares [`RECORD`]. Otherwise the session is only cut.
+    Build(&'a Build),
+    /// Nothing: the session is only cut ([`ShrinkEdit::Cut`]).
+    Nothing,
+}
+
+/// Records a candidate of the log at `path` with another build; `None` if the build cannot record it.
+fn recorded_by(
+    engine: &Engine<'_>,
+    build: &Build,
+    (path, session): (&Path, &Session),
+) -> Result<Option<Session>, EngineError> {
+    let folder = store::temporary_folder()?;
+    let (candidate, again) = (folder.file("candidate.hitlog"), folder.file("again.hitlog"));
+    store::save_log(&candidate, session, LogOptions::whole())?;
+    let log_digest = Digest::of_bytes(&store::read_bytes(candidate.path())?);
+    let side = OneSidedLog::of(session);
+    let request = BuildRequest { log: candidate.path(), log_digest, options: &[], side };
+    let recorded = engine.runner.rerecord(build, &request, again.path());
+    check(&engine.runner.stop)?;
+    match EngineError::check_machine(path, recorded)? {
+        Ok(()) => Ok(Some(engine.read_log(again.path())?.session)),
+        Err(_) => Ok(None),
+    }
+}
+
+/// Whether a build declares in its trace of the log that it can record a replay.
+fn can_record(engine: &Engine<'_>, build: &Build, path: &Path) -> Result<bool, EngineError> {
+    store::check_regular(path)?;
+    let log = engine.read_log(path)?;
+    let request = BuildRequest { log: path, log_digest: log.digest, options: &[], side: OneSidedLog::of(&log.session) };
+    let traced = engine.runner.trace_file(build, &request);
+    check(&engine.runner.stop)?;
+    Ok(EngineError::check_machine(path, traced)?.is_ok_and(|(trace, _)| trace.header().can(RECORD)))
+}
+
+/// Copies a candidate without the state hashes, which belong to the original session.
+fn unhashed(session: &Session) -> Session {
+    let mut session = session.clone();
+    for tick in &mut session.ticks {
+        tick.hash = None;
+    }
+    session
+}
+
+/// The smallest session of the log at this path that still has the property. `progress` gets each step.
+///
+/// # Errors
+/// Fails if `session` lacks the property, cannot be replayed, or cannot be tested.
+pub fn shrink_log(
+    engine: &Engine<'_>,
+    recorder: Rerecorder<'_>,
+    (path, session): (&Path, &Session),
+    property: &ShrinkProperty<'_>,
+    progress: &mut dyn FnMut(&ShrinkStep),
+) -> Result<ShrinkResult, ShrinkError<EngineError>> {
+    let still = |session: &Session| property.shows(engine, session);
+    let at_once = candidates_at_once(engine, recorder, (path, session), property).map_err(ShrinkError::Property)?;
+    let shrunk = match recorder {
+        Rerecorder::Game(game) => shrink(game, engine.games.memory(), session, (&still, at_once), progress),
+        Rerecorder::Build(build) if can_record(engine, build, path).map_err(ShrinkError::Property)? => {
+            let record = |session: &Session| recorded_by(engine, build, (path, session)).map_err(ShrinkError::Property);
+            shrink_by(session, (ShrinkEdit::Rerecorded, &record), (&still, at_once), progress)
+        }
+        Rerecorder::Build(..) | Rerecorder::Nothing => {
+            let record = |session: &Session| Ok(Some(unhashed(session)));
+            shrink_by(session, (ShrinkEdit::Cut, &record), (&still, at_once), progress)
+        }
+    };
+    match shrunk {
+        // An error after a stop is a consequence of the stop.
+        Err(ShrinkError::Property(error)) => {
+            Err(ShrinkError::Property(check(&engine.runner.stop).err().unwrap_or(error)))
+        }
+        other => other,
+    }
+}
+
+/// The number of candidates, each at most as large as the session, that the memory limit allows to test at once.
+///
+/// # Errors
+/// When it does not suffice for one.
+fn candidates_at_once(
+    engine: &Engine<'_>,
+    recorder: Rerecorder<'_>,
+    (path, session): (&Path, &Session),
+    property: &ShrinkProperty<'_>,
+) -> Result<usize, EngineError> {
+    // The whole session, and the smallest one so far.
+    const HELD: usize = 2;
+    // A candidate, its recording, and the recording as the comparison reads it.
+    const EACH: usize = 3;
+    let (session_bytes, limit) = (session.bytes(), engine.games.memory());
+    let of_property = match property {
+        ShrinkProperty::Asked(..) => match recorder {
+            Rerecorder::Game(game) => game.trace_memory(session, &ReplayOptions::default()).unwrap_or_default(),
+            Rerecorder::Build(..) | Rerecorder::Nothing => 0,
+        },
+        ShrinkProperty::Differs { replays, .. } => replays.compared_bytes(engine, session)?,
+    };
+    let held = session_bytes.saturating_mul(HELD);
+    let each = session_bytes.saturating_mul(EACH).saturating_add(of_property);
+    let needs = |source| EngineError::NeedsMemory { path: path.to_owned(), source };
+    limit.check(held.saturating_add(each)).map_err(needs)?;
+    let left = MemoryLimit::of_bytes(limit.bytes().saturating_sub(held));
+    Ok(left.tasks_at_once(each, rayon::current_num_threads()))
+}
+
+/// The table and field that differ first, in any tick.
+fn first_in(found: &TraceDiff) -> Option<String> {
+    let first = found.first.as_ref().filter(|_| found.verdict == TraceVerdict::Differs)?;
+    Some(format!("{} {}", first.table, first.field.as_deref().unwrap_or("rows")))
 }

@@ -1,17 +1,24 @@
 //! Runs the same sessions under every combination of one or two settings and presets, with a row of figures for each
 //! combination.
 
-mod axis;
-mod figures;
-
-pub use axis::{Axis, PRESET};
 pub use hitreg_analysis::swept::{Sweep, SweepCell, SweepFigures, SweepRow, SweepTable, figure_names};
 
-pub(crate) use figures::{FigureCollector, RunFigures};
-use hitreg_log::record::SessionHeader;
-use hitreg_log::stats::ShareEstimate;
-use hitreg_netcode::replay::{WhatIf, own_settings};
-use hitreg_netcode::settings::{SettingError, Settings};
+use std::path::Path;
+
+use crate::comparison::ComparisonSource;
+use crate::engine::{Engine, EngineError, Playable, ReplaySpec, SurveyedLog, check};
+use hitreg_analysis::diff::{DiffError, TraceSide};
+use hitreg_analysis::fairness::CoverSums;
+use hitreg_analysis::summary::{Summary, SummaryBuilder, is_relocation};
+use hitreg_analysis::why::is_corrected;
+use hitreg_log::memory::MemoryLimit;
+use hitreg_log::record::{Session, SessionHeader};
+use hitreg_log::stats::{ShareEstimate, Spread};
+use hitreg_log::trace::schema::{TableSchema, TableSet, corrections, executed, frames, is_judged, shots};
+use hitreg_log::trace::{Table, TraceHeader, TraceSource, each_part};
+use hitreg_log::units::{Micros, Seed};
+use hitreg_netcode::replay::{ReplayError, ReplayOptions, TrafficBytes, WhatIf, own_settings};
+use hitreg_netcode::settings::{KEYS, SettingError, Settings, ValueKind};
 
 /// The limit on the number of combinations in one sweep.
 pub const POINTS_MAX: usize = 10_000;
@@ -181,4 +188,444 @@ pub(crate) fn sweep_by<E: Send>(
     };
     let mut figures = crate::in_order(runs.len(), at_once, one).into_iter();
     (0..logs).map(|_| figures.by_ref().take(plan.runs()).collect::<Result<_, _>>().map(LogFigures)).collect()
+}
+
+/// The key of an axis of presets.
+pub const PRESET: &str = "preset";
+
+/// The limit on the number of values of one axis.
+const VALUES_MAX: i64 = 1_000;
+
+/// A setting, or the preset, with the values to try.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Axis {
+    key: String,
+    values: Vec<String>,
+}
+
+impl Axis {
+    /// Reads `key=lo..hi:step`, `key=a,b,c`, or `preset=a,b`. Ranges are whole numbers, and the default step is 1. `hi`
+    /// is included if a step reaches it. Every value is checked.
+    ///
+    /// # Errors
+    /// When the text is not a valid axis; the error describes the correct form.
+    pub fn parse(text: &str) -> Result<Axis, String> {
+        Axis::read(text, false)
+    }
+
+    /// Reads an axis for a build, which may have settings of its own. Their values are not checked.
+    ///
+    /// # Errors
+    /// When the text is not a valid axis.
+    pub fn of_build(text: &str) -> Result<Axis, String> {
+        Axis::read(text, true)
+    }
+
+    fn read(text: &str, is_of_build: bool) -> Result<Axis, String> {
+        let (key, given) = Settings::pair(text).map_err(|error| error.to_string())?;
+        let key = key.to_owned();
+        if given.is_empty() {
+            return Err(format!(
+                "`{text}` has no values: give a range, as in --set {key}=lo..hi:step, or a list, as in --set {key}=a,b,c"
+            ));
+        }
+        let mut settings = Settings::default();
+        let is_own = is_of_build && key != PRESET && !Settings::is_known(&key);
+        let values: Vec<String> = match given.split_once("..") {
+            Some((low, rest)) if key != PRESET => range(&key, given, (low, rest), is_own)?,
+            _ => given.split(',').map(|value| value.trim().to_owned()).collect(),
+        };
+        for (place, value) in values.iter().enumerate() {
+            let set = match key.as_str() {
+                PRESET => settings.apply_preset(value),
+                _ if is_own => Ok(()),
+                key => settings.set(key, value),
+            };
+            set.map_err(|error| error.to_string())?;
+            if values[..place].contains(value) {
+                return Err(format!("`{key}` has the value {value} twice: leave one out"));
+            }
+        }
+        Ok(Axis { key, values })
+    }
+
+    /// `PRESET`, or the setting's key.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// The values, in the order given; at least one.
+    pub fn values(&self) -> &[String] {
+        &self.values
+    }
+}
+
+fn range(key: &str, range: &str, (low, rest): (&str, &str), is_own: bool) -> Result<Vec<String>, String> {
+    let bad = || {
+        format!("`{range}` is not a range of `{key}`: write lo..hi:step in whole numbers, or a list: --set {key}=a,b,c")
+    };
+    match KEYS.iter().find(|k| k.name == key).map(|k| k.kind) {
+        Some(kind @ (ValueKind::Flag | ValueKind::Choice { .. })) => {
+            let takes = kind.takes();
+            return Err(format!("`{key}` takes {takes}, so it has no ranges: give a list, such as --set {key}=a,b"));
+        }
+        Some(ValueKind::Number { .. } | ValueKind::Rate { .. }) => {}
+        // The check of the setting's name, later, reports an unknown key together with the nearest known key.
+        None if !is_own => return Ok(vec![low.to_owned()]),
+        None => {}
+    }
+    let (high, step) = rest.split_once(':').unwrap_or((rest, "1"));
+    let number = |text: &str| text.trim().parse::<i32>().map(i64::from).map_err(|_| bad());
+    let (low, high, step) = (number(low)?, number(high)?, number(step)?);
+    if step < 1 || low > high {
+        return Err(format!(
+            "`{range}` of `{key}` is empty: write lo..hi:step with lo below hi and a step of at least 1"
+        ));
+    }
+    let values = (high - low) / step + 1;
+    if values > VALUES_MAX {
+        return Err(format!("`{range}` of `{key}` has {values} values; the limit is {VALUES_MAX}: use a larger step"));
+    }
+    Ok((0..values).map(|n| (low + n * step).to_string()).collect())
+}
+
+/// Why logs cannot be swept.
+#[derive(Debug, thiserror::Error)]
+#[error("log {}: {source}", .log + 1)]
+pub struct SweepError {
+    /// The index of the log, from 0.
+    pub log: usize,
+    /// The reason. It is [`EngineError::Setting`] if the log's own settings are not valid in this build.
+    pub source: EngineError,
+}
+
+/// Runs every log of a game at every point of a plan, [`SweepPlan::repeats`] times each, in parallel;
+/// [`SweepBuilder`](crate::sweep::SweepBuilder) adds up their figures. `done` is called at the end of each run; each log
+/// has [`SweepPlan::runs`] of them. Logs are replayed while they are read; bots that play again need them in memory.
+///
+/// # Errors
+/// When this build cannot run a log, or not within its memory limit.
+pub fn sweep(
+    game: &dyn Playable,
+    logs: &[SurveyedLog],
+    plan: &SweepPlan,
+    done: &(dyn Fn() + Sync),
+) -> Result<Vec<LogFigures>, SweepError> {
+    let failed = |log: usize| move |source| SweepError { log, source };
+    let is_rerecorded = plan.what_if() == WhatIf::Rerecord;
+    let mut sessions: Vec<Session> = Vec::new();
+    for (number, log) in logs.iter().enumerate().filter(|_| is_rerecorded) {
+        sessions.push(log.session().map_err(failed(number))?);
+    }
+    let one = |log: usize, point: &[&str], repeat: u16| {
+        let settings = plan.settings(&logs[log].header, point).map_err(|error| failed(log)(error.into()))?;
+        let figures = match sessions.get(log) {
+            Some(session) => logs[log].figures_of_bots(game, session, &settings, repeat),
+            None => logs[log].figures(game, settings, plan.what_if() == WhatIf::Rejudge),
+        };
+        done();
+        figures.map_err(failed(log))
+    };
+    let most = rayon::current_num_threads();
+    let at_once = logs.iter().map(|log| log.sweeps_at_once(game, is_rerecorded, most)).min().unwrap_or(most);
+    sweep_by(logs.len(), plan, (&one, at_once))
+}
+
+impl SurveyedLog {
+    /// Returns the options of a replay that makes the tables of the figures, and measures traffic.
+    fn sweep_options(&self) -> ReplayOptions {
+        let tables = TableSet::named(FigureCollector::TABLES.map(|table| table.name));
+        ReplayOptions { sizes: true, tables, memory: self.memory, ..ReplayOptions::default() }
+    }
+
+    fn figures(&self, game: &dyn Playable, settings: Settings, rejudge: bool) -> Result<RunFigures, EngineError> {
+        let options = self.sweep_options().under(Some(settings), rejudge);
+        let mut figures = FigureCollector::default();
+        let mut add = |header: &TraceHeader, rows: Table| figures.add(header, &rows);
+        let ran = self.attempt(game, (&options, options.sizes), &mut |_| {}, &mut add, &mut |_| {})?;
+        let ran = ran.ok_or_else(|| self.not_replayed(ReplayError::NotAsRead))?;
+        Ok(self.with_traffic(figures, ran.traffic))
+    }
+
+    /// The figures of bots that play in place of the session's players.
+    fn figures_of_bots(
+        &self,
+        game: &dyn Playable,
+        session: &Session,
+        settings: &Settings,
+        repeat: u16,
+    ) -> Result<RunFigures, EngineError> {
+        let bots = game.bots().ok_or_else(|| self.not_replayed(ReplayError::NoBots(game.name())))?;
+        let seed = Seed(self.header.seed.0.wrapping_add(u64::from(repeat)));
+        let ran = bots.replay_with_bots(self.memory, session, settings, seed);
+        let ran = ran.map_err(|source| self.not_replayed(source))?;
+        let mut figures = FigureCollector::default();
+        ran.trace.tables.iter().for_each(|table| figures.add(&ran.trace.header, table));
+        Ok(self.with_traffic(figures, ran.findings.traffic))
+    }
+
+    fn with_traffic(&self, mut figures: FigureCollector, traffic: Option<TrafficBytes>) -> RunFigures {
+        if let Some(traffic) = traffic {
+            figures.add_traffic(traffic, self.survey.duration(), self.header.players.len());
+        }
+        figures.finish()
+    }
+
+    /// Returns how many runs of the log may be in memory at the same time, at most `most`.
+    fn sweeps_at_once(&self, game: &dyn Playable, is_rerecorded: bool, most: usize) -> usize {
+        let options = self.sweep_options();
+        let (held, each) = match is_rerecorded {
+            true => (self.session_bytes, self.survey.trace_bytes(TableSet::ALL)),
+            false if self.streams(game, &options) => return most,
+            false => (0, self.session_bytes.saturating_add(self.survey.trace_bytes(options.tables))),
+        };
+        MemoryLimit::of_bytes(self.memory.bytes().saturating_sub(held)).tasks_at_once(each, most)
+    }
+}
+
+/// Adds the tables of a trace of any length that have figures.
+fn add_trace(figures: &mut FigureCollector, trace: &dyn TraceSource) -> Result<(), String> {
+    for (table, _) in trace.tables() {
+        let Some(schema) = FigureCollector::TABLES.iter().find(|schema| schema.name == table.name) else { continue };
+        figures.add(trace.header(), &table.without_rows());
+        let columns: Vec<&str> = schema.columns.iter().map(|column| column.name).collect();
+        each_part(trace, &table.name, (&columns, None), &mut |rows| {
+            figures.add(trace.header(), rows);
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+impl ReplaySpec {
+    /// Replays logs by this side's build under every combination of a plan, in parallel. Tables that the build does not
+    /// write have no figures. `done` is called at the end of each replay.
+    ///
+    /// # Errors
+    /// Fails if a file, a setting or the build is not available, if the logs are of several games, or if the job was
+    /// stopped.
+    pub fn sweep(
+        &self,
+        engine: &Engine<'_>,
+        (logs, plan): (&[&Path], &SweepPlan),
+        done: &(dyn Fn() + Sync),
+    ) -> Result<Sweep, EngineError> {
+        let sources = logs.iter().map(|path| ComparisonSource::of(engine, path)).collect::<Result<Vec<_>, _>>()?;
+        for source in &sources {
+            let Some(log) = source.log() else { return Err(EngineError::replayed(source.path)) };
+            if sources[0].log().is_some_and(|first| first.header.game != log.header.game) {
+                return Err(EngineError::other_game(source.path));
+            }
+            for point in plan.points() {
+                self.at(plan, &point).check(engine, source)?;
+            }
+        }
+        let one = |log: usize, point: &[&str], _| {
+            check(&engine.runner.stop)?;
+            let trace = self.at(plan, point).trace(engine, &sources[log], (TraceSide::A, false))?.trace;
+            let mut figures = FigureCollector::default();
+            add_trace(&mut figures, trace.source()).map_err(|what| EngineError::from(DiffError::Unread(what)))?;
+            done();
+            Ok(figures.finish())
+        };
+        let swept = sweep_by::<EngineError>(sources.len(), plan, (&one, rayon::current_num_threads()));
+        check(&engine.runner.stop)?;
+        let mut builder = SweepBuilder::new(plan);
+        builder.add(swept?);
+        Ok(Sweep { is_by_build: true, ..builder.finish() })
+    }
+
+    /// This side at one point of a plan.
+    fn at(&self, plan: &SweepPlan, point: &[&str]) -> ReplaySpec {
+        let (preset, set) = plan.options(point);
+        let rejudge = plan.what_if() == WhatIf::Rejudge;
+        ReplaySpec { preset: preset.map(str::to_owned), set, rejudge, ..self.clone() }
+    }
+}
+
+/// What the figures need of one replay.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RunFigures {
+    has_usercmds: bool,
+    has_judged_shots: bool,
+    has_corrections: bool,
+    summary: Summary,
+    is_predicted: bool,
+    missed_on_target: u64,
+    view_errors: Vec<f32>,
+    cover: CoverSums,
+    correction_units: Vec<f32>,
+    traffic: Option<TrafficBytes>,
+    /// The sum of all players' times in the session, in seconds; 0 without traffic.
+    player_seconds: f64,
+}
+
+/// Collects the figures of a run from the rows of its replay.
+#[derive(Debug, Default)]
+pub(crate) struct FigureCollector {
+    summary: SummaryBuilder,
+    run: RunFigures,
+    /// Whether the shots come from a replay in open loop; `None` without a table of shots.
+    shots_are_open: Option<bool>,
+}
+
+impl FigureCollector {
+    /// The tables that have figures.
+    pub(crate) const TABLES: [&TableSchema; 4] =
+        [&executed::SCHEMA, &frames::SCHEMA, &corrections::SCHEMA, &shots::SCHEMA];
+
+    /// Adds rows of a table of a trace. A table without rows has figures, too: they are 0.
+    pub(crate) fn add(&mut self, header: &TraceHeader, rows: &Table) {
+        self.summary.add(rows);
+        match rows.name.as_str() {
+            frames::NAME | executed::NAME => self.run.has_usercmds = true,
+            shots::NAME => {
+                self.shots_are_open = Some(header.is_open());
+                self.run.add_shots(&shots::Columns::read(rows));
+            }
+            corrections::NAME => self.run.add_corrections(&corrections::Columns::read(rows)),
+            _ => {}
+        }
+    }
+
+    /// Adds the traffic of a session of this length.
+    pub(crate) fn add_traffic(&mut self, traffic: TrafficBytes, length: Micros, players: usize) {
+        self.run.traffic = Some(traffic);
+        self.run.player_seconds = length.as_s_f64() * players as f64;
+    }
+
+    /// The figures of all rows.
+    pub(crate) fn finish(self) -> RunFigures {
+        let summary = self.summary.summary();
+        let has_judged_shots = self.shots_are_open.is_some_and(|is_open| summary.shots.are_judged(is_open));
+        RunFigures { summary, has_judged_shots, ..self.run }
+    }
+}
+
+impl RunFigures {
+    fn add_corrections(&mut self, corrections: &corrections::Columns<'_>) {
+        self.has_corrections = true;
+        let is_measured = |row: &usize| is_corrected(corrections, *row) && !is_relocation(corrections.cause.get(*row));
+        let measured = (0..corrections.rows).filter(is_measured);
+        let units = measured.filter_map(|row| corrections.error_units.get(row));
+        // An absent body has no place.
+        self.correction_units.extend(units.filter(|units| !units.is_nan()));
+    }
+
+    fn add_shots(&mut self, shots: &shots::Columns<'_>) {
+        self.view_errors.extend(shots.view_error_units);
+        let screens: Vec<&str> = shots.predicted_reason.iter().collect();
+        for (row, reason) in shots.reason.iter().enumerate() {
+            if !is_judged(reason) || shots.impact.get(row) == Some(&1) {
+                continue;
+            }
+            let screen = screens.get(row).copied().unwrap_or("not predicted");
+            self.is_predicted |= screen != "not predicted";
+            self.missed_on_target += u64::from(screen == "hit" && reason != "hit");
+            if reason == "hit" {
+                self.cover.add(shots, row);
+            }
+        }
+    }
+
+    /// The numbers of shots that hit and of all shots.
+    pub(crate) fn hits_of_shots(&self) -> (u64, u64) {
+        (self.summary.shots.hit, self.summary.shots.fired)
+    }
+
+    /// The figures of several replays together, without the confidence interval.
+    pub(crate) fn together(runs: &[RunFigures]) -> SweepFigures {
+        let has = |table: fn(&RunFigures) -> bool| runs.iter().any(table);
+        let sum = |of: fn(&RunFigures) -> u64| runs.iter().map(of).sum::<u64>();
+        let spread = |of: fn(&RunFigures) -> &Vec<f32>| Spread::of(runs.iter().flat_map(of).copied());
+        let mut cover = CoverSums::default();
+        runs.iter().for_each(|run| cover.append(&run.cover));
+        let cover = cover.hits();
+        let traffic = || runs.iter().filter_map(|run| run.traffic.as_ref());
+        let player_seconds: f64 = runs.iter().map(|run| run.player_seconds).sum();
+        let per_s = |bytes: fn(&TrafficBytes) -> u64| {
+            (player_seconds > 0.0).then(|| traffic().map(bytes).sum::<u64>() as f64 / player_seconds)
+        };
+        let of_shots = |of: fn(&RunFigures) -> u64| has(|run| run.has_judged_shots).then(|| sum(of));
+        let of_corrections = |of: fn(&RunFigures) -> u64| has(|run| run.has_corrections).then(|| sum(of));
+        SweepFigures {
+            usercmds: has(|run| run.has_usercmds).then(|| sum(|run| run.summary.exercised.usercmds)),
+            shots: of_shots(|run| run.summary.shots.fired),
+            launched: of_shots(|run| run.summary.shots.launched),
+            impacts: of_shots(|run| run.summary.shots.impacts),
+            not_run: of_shots(|run| run.summary.shots.not_run),
+            hits: of_shots(|run| run.summary.shots.hit),
+            hit_share_ci95: None,
+            missed_on_target: has(|run| run.is_predicted).then(|| sum(|run| run.missed_on_target)),
+            view_error_units: spread(|run| &run.view_errors),
+            hits_in_cover: (cover.known > 0).then_some(cover.in_cover),
+            in_cover_ms: cover.in_cover_ms,
+            in_cover_units: cover.in_cover_units,
+            checked: of_corrections(|run| run.summary.prediction.checked),
+            corrections: of_corrections(|run| run.summary.exercised.corrections.unwrap_or_default()),
+            correction_units: spread(|run| &run.correction_units),
+            down_bytes_per_s: per_s(|traffic| traffic.down_bytes),
+            up_bytes_per_s: per_s(|traffic| traffic.up_bytes),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values(text: &str) -> Vec<String> {
+        Axis::parse(text).expect(text).values
+    }
+
+    #[test]
+    fn a_build_has_settings_of_its_own() {
+        let values = |text: &str| Axis::of_build(text).map(|axis| axis.values);
+        assert_eq!(values("sv_gravity=600..800:100").as_deref(), Ok(&["600", "700", "800"].map(str::to_owned)[..]));
+        assert_eq!(values("weapon=rifle,knife").as_deref(), Ok(&["rifle", "knife"].map(str::to_owned)[..]));
+        for (text, said) in [
+            ("sv_gravity=600..low", "lo..hi:step"),
+            ("sv_gravity=600,600", "twice"),
+            ("interpolation.lerp_ms=0..2000:1000", "from 0 to 1000"),
+            ("preset=halflife", "did you mean `half-life`?"),
+        ] {
+            assert!(values(text).is_err_and(|error| error.contains(said)), "{text}");
+        }
+    }
+
+    fn error(text: &str) -> String {
+        Axis::parse(text).expect_err(text)
+    }
+
+    #[test]
+    fn ranges_and_lists_are_read() {
+        assert_eq!(values("interpolation.lerp_ms=0..100:25"), ["0", "25", "50", "75", "100"]);
+        assert_eq!(values("interpolation.lerp_ms=0..99:50"), ["0", "50"]);
+        assert_eq!(values("client.redundancy=1..3"), ["1", "2", "3"]);
+        assert_eq!(values("prediction.push_latency_ms=-100..0:50"), ["-100", "-50", "0"]);
+        assert_eq!(values(" interpolation.mode = history, off "), ["history", "off"]);
+        assert_eq!(values("lag_compensation.enabled=true,false"), ["true", "false"]);
+        assert_eq!(values("server.tick_hz=30"), ["30"]);
+        assert_eq!(values("preset=half-life,quake3"), ["half-life", "quake3"]);
+    }
+
+    #[test]
+    fn errors_of_axes_name_the_correct_form() {
+        for (text, said) in [
+            ("interpolation.lerp_ms", "write KEY=VALUE"),
+            ("interpolation.lerp_ms=", "has no values"),
+            ("interpolation.lerp=0..100:5", "did you mean `interpolation.lerp_ms`?"),
+            ("interpolation.lerp_ms=0..2000:1000", "from 0 to 1000"),
+            ("interpolation.lerp_ms=a..b", "lo..hi:step"),
+            ("interpolation.lerp_ms=0..100:0", "a step of at least 1"),
+            ("interpolation.lerp_ms=100..0:10", "a step of at least 1"),
+            ("server.rate_bytes_per_s=500..9000000", "use a larger step"),
+            ("interpolation.mode=off..history", "give a list"),
+            ("interpolation.mode=off,linear", "one of off"),
+            ("interpolation.lerp_ms=50,50", "twice"),
+            ("preset=halflife", "did you mean `half-life`?"),
+        ] {
+            assert!(error(text).contains(said), "{text}: {}", error(text));
+        }
+    }
 }

@@ -1,24 +1,35 @@
 //! Verifies log files: replays each one more than once, compares the replays with each other and with the golden, and
 //! writes a new golden on request.
 
-mod facts;
 mod golden;
-mod recorded_rows;
-mod replays;
-mod report;
 mod verdict;
 
-use std::path::Path;
-
-pub use facts::LogFacts;
-pub use golden::{Golden, GoldenUpdate, Proposal, proposals_below};
-pub use report::{LogReport, LogVerdict, VerdictReason};
-pub use verdict::{THREADS, VerifiedReplay, VerifyReference, judge};
-
-use crate::build::{Build, OneSidedLog};
-use crate::engine::{Engine, EngineError, SurveyedLog};
 pub(crate) use golden::Goldens;
-use hitreg_log::trace::RECORD;
+pub use golden::{Golden, GoldenUpdate, Proposal, proposals_below};
+pub use verdict::{LogFacts, LogReport, LogVerdict, THREADS, VerdictReason, VerifiedReplay, VerifyReference, judge};
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{SyncSender, sync_channel};
+
+use rayon::prelude::*;
+
+use crate::build::{Build, OneSidedLog, UntestableBuild};
+use crate::engine::{Engine, EngineError, SurveyedLog, check, retry_with_encoding};
+use crate::in_order;
+use crate::surveyed_log::Leg;
+use hitreg_analysis::diff::{DiffOptions, TraceVerdict, diff};
+use hitreg_analysis::golden::ReplaySummary;
+use hitreg_log::record::{EventTime, Session, SessionHeader, SessionStretch};
+use hitreg_log::recorded::{judged_shots, recorded, recorded_without};
+use hitreg_log::sorted::SortedSet;
+use hitreg_log::store::Target;
+use hitreg_log::trace::schema::{executed, frames, is_bodies, ticks};
+use hitreg_log::trace::{RECORD, Table, Trace, TraceHeader};
+use hitreg_log::units::{Micros, Tick};
+use hitreg_netcode::replay::{ReplayError, ReplayFindings, ReplayOptions, compare_hashes};
+use verdict::{LegFigures, judge_legs, missing_usercmd};
 
 /// How logs are verified.
 pub struct VerifyOptions<'a> {
@@ -59,7 +70,7 @@ impl VerifyOptions<'_> {
         let writes_golden = accepted.is_some() || self.keep.writes();
         let may_run_in_legs = !(self.whole || self.rollback_every.is_some() || writes_golden);
         let in_legs = match self.build {
-            None if may_run_in_legs => replays::in_legs(engine, &log, against)?,
+            None if may_run_in_legs => in_legs(engine, &log, against)?,
             _ => None,
         };
         let mut verified = match in_legs {
@@ -96,8 +107,8 @@ impl VerifyOptions<'_> {
         (golden, at_once): (bool, bool),
     ) -> Result<LogReport, EngineError> {
         let replays = match self.build {
-            None => replays::own(engine, log, self.rollback_every, golden, at_once),
-            Some(build) => replays::built(engine, build, log),
+            None => own_replays(engine, log, self.rollback_every, golden, at_once),
+            Some(build) => built_replays(engine, build, log),
         }?;
         let played = replays.as_ref().map(|(played, _)| &played[..]).map_err(Clone::clone);
         let side = OneSidedLog::of_surveyed(&log.header, &log.survey);
@@ -125,7 +136,7 @@ impl VerifyOptions<'_> {
     ) -> Result<golden::RerecordedLog, EngineError> {
         let folder = hitreg_log::store::temporary_folder()?;
         let target = folder.file("anew.hitlog");
-        if let Err(why) = replays::rerecord(engine, self.build, log, &target)? {
+        if let Err(why) = rerecord(engine, self.build, log, &target)? {
             return Ok(golden::RerecordedLog { log: None, verified: LogReport::not_replayed(why) });
         }
         let again = engine.quiet().survey(target.path())?;
@@ -137,4 +148,393 @@ impl VerifyOptions<'_> {
 fn thread_pool(threads: usize) -> Result<rayon::ThreadPool, EngineError> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     pool.map_err(|error| EngineError::Request(format!("cannot start {threads} threads: {error}")))
+}
+
+/// The replays and the records that differ from them, or the reason why there are no replays.
+pub(crate) type Replays = Result<(Vec<VerifiedReplay>, LogDifference), String>;
+
+/// Records the log's input and links again in `to`, by this build or another, or returns the reason why that is impossible.
+pub(crate) fn rerecord(
+    engine: &Engine<'_>,
+    build: Option<&Build>,
+    log: &SurveyedLog,
+    to: &Target,
+) -> Result<Result<(), String>, EngineError> {
+    let made = match build {
+        None => log.rerecord(engine, None, to)?,
+        Some(build) => engine.runner.rerecord(build, &log.request()?, to.path()),
+    };
+    check(&engine.runner.stop)?;
+    Ok(EngineError::check_machine(&log.path, made)?.map_err(|untestable| describe(&untestable)))
+}
+
+/// The traces of another build. It runs as often as this build replays, and without the cache.
+fn built_replays(engine: &Engine<'_>, build: &Build, log: &SurveyedLog) -> Result<Replays, EngineError> {
+    let runner = engine.uncached().runner;
+    let session = log.session()?;
+    let missing_usercmd = missing_usercmd(&session);
+    let (mut replays, mut contradicts) = (Vec::with_capacity(THREADS.len()), None);
+    for _ in THREADS {
+        let made = runner.trace(build, &log.request()?);
+        check(&runner.stop)?;
+        let trace = match EngineError::check_machine(&log.path, made)? {
+            Ok(trace) => trace,
+            Err(untestable) => return Ok(Err(describe(&untestable))),
+        };
+        let (of_log, of_trace) = (&session.header.game, &trace.header.game);
+        if !of_trace.is_empty() && of_trace != of_log {
+            return Ok(Err(format!("the build wrote a trace of the game `{of_trace}`, and the log is of `{of_log}`")));
+        }
+        let needed = trace.tables.iter().map(Table::row_bytes).fold(session.bytes(), usize::saturating_add);
+        runner.memory.check(needed).map_err(|source| log.needs_memory(source))?;
+        let ran = compare_hashes(&session, &trace);
+        if replays.is_empty() && ran.hashes_compared > 0 {
+            contradicts = recorded(&session).ok().and_then(|says| {
+                let shots = Trace { header: says.header.clone(), tables: judged_shots(&session).into_iter().collect() };
+                contradiction(&says, &trace).or_else(|| contradiction(&shots, &trace))
+            });
+        }
+        replays.push(VerifiedReplay { summary: ReplaySummary::of(&trace), ran });
+    }
+    Ok(Ok((replays, LogDifference { contradicts, missing_usercmd, ..LogDifference::default() })))
+}
+
+fn describe(untestable: &UntestableBuild) -> String {
+    match untestable.last_words.last() {
+        Some(last) => format!("{}; last output: {last}", untestable.reason),
+        None => untestable.reason.clone(),
+    }
+}
+
+/// The first difference between a log and its replay although their state hashes agree, as text such as
+/// `` in `ticks`, first in tick 5: at_us``.
+pub(crate) struct Contradiction(String);
+
+impl Contradiction {
+    /// The verdict on a log with a contradiction. This program replays by the log's own rules, so the log is invalid.
+    /// Another build writes its rows itself, so that build differs.
+    fn judge(&self, build: Option<&Build>, verified: LogReport) -> LogReport {
+        let Contradiction(place) = self;
+        match build {
+            None => {
+                let detail = format!(
+                    "the log contradicts itself: its state hashes match the replay, but not its records {place}"
+                );
+                verified.but(LogVerdict::Broken, VerdictReason::Contradiction, detail)
+            }
+            Some(build) => {
+                let detail = format!(
+                    "the build {} differs from the log {place}; the state hashes agree",
+                    build.path().display()
+                );
+                verified.but(LogVerdict::Differs, VerdictReason::RecordedState, detail)
+            }
+        }
+    }
+}
+
+/// The first difference between a log's records and the same rows of its replay.
+pub(crate) fn contradiction(says: &Trace, played: &Trace) -> Option<Contradiction> {
+    let options = DiffOptions { overlap_only: true, ..DiffOptions::default() };
+    let found = diff(says, played, &options).ok()?;
+    let first = found.first.filter(|_| found.verdict == TraceVerdict::Differs)?;
+    let at = first.place.tick.map_or(String::new(), |tick| format!(" in tick {tick}"));
+    let field = first.field.as_deref().unwrap_or("a row");
+    Some(Contradiction(format!("in `{}`, first{at}: {field}", first.table)))
+}
+
+/// Records of a log that differ from its replays.
+#[derive(Default)]
+pub(crate) struct LogDifference {
+    /// A record that differs from the first replay although the state hashes agree.
+    pub(crate) contradicts: Option<Contradiction>,
+    /// The first tick whose keyframe differs from the state of the last replay.
+    pub(crate) keyframe: Option<Tick>,
+    /// A usercmd that another build cannot run, because the log does not hold it.
+    pub(crate) missing_usercmd: Option<String>,
+}
+
+impl LogDifference {
+    /// The verdict on a log whose other checks passed.
+    pub(crate) fn judge(self, build: Option<&Build>, verified: LogReport) -> LogReport {
+        match self {
+            LogDifference { contradicts: Some(contradicts), .. } => contradicts.judge(build, verified),
+            LogDifference { keyframe: Some(tick), .. } => {
+                let detail = format!("the keyframe after tick {tick} differs from the replayed state");
+                let recorded_differs = verified.why == Some(VerdictReason::RecordedState);
+                let why = if recorded_differs { VerdictReason::RecordedState } else { VerdictReason::Keyframe };
+                verified.but(LogVerdict::Differs, why, detail)
+            }
+            LogDifference { contradicts: None, keyframe: None, .. } => verified,
+        }
+    }
+}
+
+/// Replays a log in this build, in parallel if `at_once`.
+fn own_replays(
+    engine: &Engine<'_>,
+    log: &SurveyedLog,
+    rollback_every: Option<u32>,
+    golden: bool,
+    at_once: bool,
+) -> Result<Replays, EngineError> {
+    let game = match engine.games.of_header(&log.header) {
+        Ok(game) => game,
+        Err(error) => return Ok(Err(error.to_string())),
+    };
+    let options = ReplayOptions { rollback_every, ..ReplayOptions::default() };
+    // The replays share this flag: if one needs encoded datagrams, all do.
+    let encoded = AtomicBool::new(false);
+    let play = |(number, threads): (usize, usize)| {
+        // One replay is compared with the log's records, the other with its keyframes. A log without a server has no
+        // records that the replay of its clients could contradict.
+        let records = number == 0 && log.has_server();
+        let attempt = |encoded| {
+            compared(log, records, golden && number == 0, |seen, to| {
+                log.replay_beside(game, !records, (&options, encoded), seen, to)
+            })
+        };
+        thread_pool(threads)?.install(|| retry_with_encoding(&encoded, attempt))
+    };
+    // A log that does not stream is in memory with all its rows, so its replays run one after the other.
+    let made: Vec<Result<_, EngineError>> = match at_once && log.streams(game, &options) {
+        true => THREADS.into_par_iter().enumerate().map(play).collect(),
+        false => THREADS.into_iter().enumerate().map(play).collect(),
+    };
+    let (mut all, mut unlike) = (Vec::new(), LogDifference::default());
+    for made in made {
+        match made {
+            Ok((played, found)) => {
+                let contradicts = found.contradicts.filter(|_| played.ran.hashes_compared > 0);
+                unlike.contradicts = unlike.contradicts.or(contradicts);
+                unlike.keyframe = unlike.keyframe.or(found.keyframe);
+                all.push(played);
+            }
+            Err(EngineError::Replay { source: ReplayError::NeedsMemory(source), .. }) => {
+                return Err(log.needs_memory(source));
+            }
+            Err(EngineError::Replay { source, .. }) => return Ok(Err(source.to_string())),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Ok((all, unlike)))
+}
+
+type ComparedReplay = Result<Option<(VerifiedReplay, LogDifference)>, EngineError>;
+
+/// Runs a replay of a log or of a leg. `run` compares the states with keyframes. With `records`, the rows are compared
+/// with the log's records. `golden` collects the figures for the golden.
+fn compared(
+    log: &SurveyedLog,
+    records: bool,
+    golden: bool,
+    run: impl FnOnce(
+        &mut dyn FnMut(&SessionStretch),
+        &mut dyn FnMut(&TraceHeader, Table),
+    ) -> Result<Option<(ReplayFindings, Option<Tick>)>, EngineError>,
+) -> ComparedReplay {
+    let mut summary: Option<ReplaySummary> = None;
+    let mut gather = |header: &TraceHeader, rows: &Table| {
+        summary.get_or_insert_with(|| ReplaySummary::new(header.clone(), golden)).add(rows);
+    };
+    let (ran, contradicts) = match records {
+        true => meanwhile(RecordedRows::new(&log.header, &log.survey.hidden), |comparer| {
+            run(&mut |chunk| comparer.chunk(chunk), &mut |header, rows| {
+                gather(header, &rows);
+                comparer.rows(rows);
+            })
+        })?,
+        false => (run(&mut |_| {}, &mut |header, rows| gather(header, &rows))?, None),
+    };
+    let played = ran.zip(summary);
+    Ok(played.map(|((ran, keyframe), summary)| {
+        (VerifiedReplay { summary, ran }, LogDifference { contradicts, keyframe, ..LogDifference::default() })
+    }))
+}
+
+/// Verifies a log leg by leg. Returns `None` if it has no keyframes, or if datagrams may have affected the outcome.
+/// Keyframes hold no datagram state.
+pub(crate) fn in_legs(
+    engine: &Engine<'_>,
+    log: &SurveyedLog,
+    against: VerifyReference<'_>,
+) -> Result<Option<LogReport>, EngineError> {
+    let legs = log.legs();
+    let Ok(game) = engine.games.of_header(&log.header) else { return Ok(None) };
+    if legs.is_empty() {
+        return Ok(None);
+    }
+    let counted =
+        |report| LogReport { legs: Some(legs.len()), keyframes: Some(legs.iter().map(Leg::keyframes).sum()), ..report };
+    let at_once = legs.len().min(rayon::current_num_threads());
+    let replays = in_order(legs.len(), at_once, |number| {
+        let leg = compared(log, true, false, |seen, to| log.run_leg(game, &legs[number], seen, to))?;
+        Ok(leg.map(|(VerifiedReplay { summary, ran }, unlike)| (LegFigures::of(&summary, ran), unlike)))
+    });
+    let (mut played, mut unlike) = (Vec::with_capacity(legs.len()), LogDifference::default());
+    for leg in replays {
+        match leg {
+            Ok(Some((leg, found))) => {
+                unlike.keyframe = unlike.keyframe.or(found.keyframe);
+                unlike.contradicts = unlike.contradicts.or(found.contradicts);
+                let is_off = unlike.keyframe.is_some() || leg.ran.first_difference.is_some();
+                played.push(leg);
+                // Legs after the first difference start from invalid states.
+                if is_off {
+                    break;
+                }
+            }
+            Ok(None) => return Ok(None),
+            Err(EngineError::Replay { source, .. }) => {
+                return Ok(Some(LogReport::not_replayed(source.to_string())));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    let verified = judge_legs(&log.facts()?, &played, against);
+    let first_difference = played.iter().find_map(|played| played.ran.first_difference).map(|found| found.tick);
+    let keyframe = unlike.keyframe.filter(|keyframe| first_difference.is_none_or(|tick| *keyframe < tick));
+    let is_same = verified.verdict == LogVerdict::Same && verified.hashes_compared > 0;
+    // After a keyframe that differs, every other finding follows from it or comes later.
+    let contradicts = unlike.contradicts.filter(|_| is_same && keyframe.is_none());
+    Ok(Some(counted(LogDifference { contradicts, keyframe, ..LogDifference::default() }.judge(None, verified))))
+}
+
+/// The chunks of a log that were not compared yet, and the replayed rows to compare them with.
+pub(crate) struct RecordedRows<'a> {
+    header: &'a SessionHeader,
+    hidden: &'a SortedSet<String>,
+    /// The tables that a log records, without rows.
+    recorded: Trace,
+    chunks: VecDeque<SessionStretch>,
+    /// The rows between the last two finished ticks, and the rows since the last one.
+    before: Vec<Table>,
+    rows: Vec<Table>,
+    /// The last tick whose rows are complete.
+    reached: Option<(Tick, Micros)>,
+    /// The first contradiction.
+    found: Option<Contradiction>,
+}
+
+/// A message to the comparing thread: a chunk before the replay uses it, or rows of the replay.
+enum VerifyInput {
+    Chunk(Box<SessionStretch>),
+    Rows(Table),
+}
+
+/// The sending end of the channel to the comparing thread.
+pub(crate) struct VerifySender(SyncSender<VerifyInput>);
+
+impl VerifySender {
+    pub(crate) fn chunk(&self, chunk: &SessionStretch) {
+        // Chunks wait for the next tick. An empty chunk has nothing to compare.
+        if !chunk.is_empty() {
+            self.tell(VerifyInput::Chunk(Box::new(chunk.clone())));
+        }
+    }
+
+    pub(crate) fn rows(&self, rows: Table) {
+        if is_bodies(&rows.name) || [ticks::NAME, executed::NAME, frames::NAME].contains(&&*rows.name) {
+            self.tell(VerifyInput::Rows(rows));
+        }
+    }
+
+    fn tell(&self, heard: VerifyInput) {
+        // Sending fails only if the comparing thread panicked. The join then resumes that panic.
+        let _ = self.0.send(heard);
+    }
+}
+
+/// The number of chunks and row groups that may wait to be compared.
+const WAITING: usize = 16;
+
+/// Replays a log and compares its records on another thread. Returns the replay's result and the first contradiction.
+pub(crate) fn meanwhile<T, E: From<EngineError>>(
+    mut said: RecordedRows<'_>,
+    replay: impl FnOnce(&VerifySender) -> Result<T, E>,
+) -> Result<(T, Option<Contradiction>), E> {
+    let (telling, waiting) = sync_channel(WAITING);
+    std::thread::scope(|scope| {
+        let listen = move || {
+            waiting.into_iter().for_each(|heard| said.add(heard));
+            said
+        };
+        let listener = std::thread::Builder::new().name("log comparer".into()).spawn_scoped(scope, listen);
+        let listener = listener.map_err(EngineError::no_thread)?;
+        let telling = VerifySender(telling);
+        let made = replay(&telling);
+        drop(telling);
+        match listener.join() {
+            Ok(said) => Ok((made?, said.end())),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+impl<'a> RecordedRows<'a> {
+    pub(crate) fn new(header: &'a SessionHeader, hidden: &'a SortedSet<String>) -> RecordedRows<'a> {
+        let recorded = recorded_without(&Session::new(header.clone()), hidden);
+        let (chunks, before, rows) = (VecDeque::new(), Vec::new(), Vec::new());
+        RecordedRows { header, hidden, recorded, chunks, before, rows, reached: None, found: None }
+    }
+
+    fn add(&mut self, heard: VerifyInput) {
+        if self.found.is_some() {
+            return;
+        }
+        match heard {
+            VerifyInput::Chunk(chunk) => self.chunks.push_back(*chunk),
+            VerifyInput::Rows(rows) => self.rows(rows),
+        }
+    }
+
+    /// Adds rows of the replay. Rows of `ticks` complete all earlier rows.
+    fn rows(&mut self, mut rows: Table) {
+        let recorded = self.recorded.table(&rows.name);
+        rows.columns.retain(|column| recorded.is_some_and(|recorded| recorded.column(&column.name).is_some()));
+        if rows.name == ticks::NAME {
+            if let Some((tick, at)) = self.reached {
+                let is_there = |chunk: &SessionStretch| is_before(chunk, tick, at);
+                let ready = self.chunks.iter().take_while(|chunk| is_there(chunk)).count();
+                self.compare(ready);
+            }
+            let of_rows = ticks::Columns::read(&rows);
+            let last = of_rows.tick.last().zip(of_rows.at_us.last());
+            self.reached = last.map(|(tick, at)| (Tick(*tick), Micros(*at))).or(self.reached);
+        }
+        self.rows.push(rows);
+    }
+
+    /// Compares the remaining chunks and returns the first contradiction.
+    fn end(mut self) -> Option<Contradiction> {
+        self.compare(self.chunks.len());
+        self.found
+    }
+
+    /// Compares the first `chunks` chunks.
+    fn compare(&mut self, chunks: usize) {
+        let mut session = Session::new(self.header.clone());
+        self.chunks.drain(..chunks).for_each(|chunk| session.append(chunk));
+        session.put_in_order();
+        let mut played = Trace::default();
+        for rows in std::mem::take(&mut self.before).into_iter().chain(self.rows.iter().cloned()) {
+            // All rows of one replay have the same columns.
+            played.append(rows).unwrap_or_default();
+        }
+        self.found = self.found.take().or_else(|| contradiction(&recorded_without(&session, self.hidden), &played));
+        self.before = std::mem::take(&mut self.rows);
+    }
+}
+
+/// Whether all records of a chunk belong to this tick and time or earlier ones.
+fn is_before(chunk: &SessionStretch, tick: Tick, at: Micros) -> bool {
+    let is_early = |when: Option<EventTime>| match when {
+        Some(EventTime::At(then)) => then <= at,
+        Some(EventTime::In(then)) => then <= tick,
+        None => true,
+    };
+    let frames = chunk.players.iter().all(|player| is_early(player.frames.last().map(|frame| EventTime::At(frame.at))));
+    let executed = chunk.players.iter().all(|player| player.executed.iter().all(|done| done.tick <= tick));
+    let ticks = chunk.ticks.last().is_none_or(|last| last.tick <= tick);
+    frames && executed && ticks && chunk.states.keys().iter().all(|key| key.tick <= tick)
 }

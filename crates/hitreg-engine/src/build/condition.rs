@@ -99,9 +99,8 @@ fn quoted_end(last_words: &[String]) -> String {
 
 #[cfg(all(test, unix))]
 mod tests {
-    use hitreg_log::memory::MemoryLimit;
-
     use super::*;
+    use hitreg_log::memory::MemoryLimit;
 
     fn ask(command: &str) -> Result<BuildAnswer, BadCondition> {
         let runner = BuildRunner::own(MemoryLimit::default());

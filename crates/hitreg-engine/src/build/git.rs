@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use super::process::{self, ProcessEnd};
-use super::{StopSignal, UntestableBuild, why_untestable};
+use super::process::{self, ProcessEnd, StopSignal};
+use super::{UntestableBuild, why_untestable};
 
 /// Variables that git sets for the commands that it runs. Commands in another worktree must not inherit them.
 const INHERITED: [&str; 8] = [

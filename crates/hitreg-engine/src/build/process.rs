@@ -2,7 +2,12 @@
 //! started.
 #![expect(clippy::disallowed_methods, reason = "a time limit is about real time, and nothing else reads the clock")]
 
+use std::collections::VecDeque;
+use std::io::Read;
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 #[cfg(windows)]
@@ -11,10 +16,6 @@ use process_wrap::std::JobObject;
 use process_wrap::std::ProcessGroup;
 use process_wrap::std::{ChildWrapper, CommandWrap};
 
-use super::stop::StopSignal;
-use super::strays::ProcessMark;
-use super::tail::PipeTail;
-
 /// How long to wait for the pipes of a process that has ended.
 const AFTERWARDS: Duration = Duration::from_millis(500);
 /// How long to wait for an executable that another process still holds open for writing.
@@ -22,10 +23,10 @@ const BUSY: Duration = Duration::from_secs(2);
 
 /// A process that has ended.
 #[derive(Debug)]
-pub(super) struct ProcessResult {
-    pub(super) ended: ProcessEnd,
+pub(crate) struct ProcessResult {
+    pub(crate) ended: ProcessEnd,
     /// The last lines of its stderr.
-    pub(super) last_words: Vec<String>,
+    pub(crate) last_words: Vec<String>,
 }
 
 /// How a process ended.
@@ -40,7 +41,7 @@ pub(crate) enum ProcessEnd {
 }
 
 /// Runs a command without input and discards its stdout.
-pub(super) fn run(mut command: Command, limit: Duration, stop: &StopSignal) -> std::io::Result<ProcessResult> {
+pub(crate) fn run(mut command: Command, limit: Duration, stop: &StopSignal) -> std::io::Result<ProcessResult> {
     if stop.is_stopped() {
         return Ok(ProcessResult { ended: ProcessEnd::Stopped, last_words: Vec::new() });
     }
@@ -134,7 +135,7 @@ fn ended(status: ExitStatus) -> ProcessEnd {
 }
 
 /// The signal with its name, such as `signal 11, SIGSEGV`.
-pub(super) fn signal_name(signal: i32) -> String {
+pub(crate) fn signal_name(signal: i32) -> String {
     const NAMES: [(i32, &str); 10] = [
         (1, "SIGHUP"),
         (2, "SIGINT"),
@@ -154,25 +155,175 @@ pub(super) fn signal_name(signal: i32) -> String {
 }
 
 #[cfg(unix)]
-pub(super) fn is_executable(meta: &std::fs::Metadata) -> bool {
+pub(crate) fn is_executable(meta: &std::fs::Metadata) -> bool {
     std::os::unix::fs::PermissionsExt::mode(&meta.permissions()) & 0o111 != 0
 }
 
 #[cfg(not(unix))]
-pub(super) fn is_executable(_: &std::fs::Metadata) -> bool {
+pub(crate) fn is_executable(_: &std::fs::Metadata) -> bool {
     true
 }
 
-#[cfg(all(test, unix))]
+/// Stops the processes that were started with it. Clones stop the same processes.
+#[derive(Clone, Debug, Default)]
+pub struct StopSignal {
+    stopped: Arc<AtomicBool>,
+    whole: Option<Arc<StopSignal>>,
+}
+
+impl StopSignal {
+    /// A part of this stop. It can be stopped separately, and stopping the whole stops it too.
+    #[must_use]
+    pub fn part(&self) -> StopSignal {
+        StopSignal { stopped: Arc::default(), whole: Some(Arc::new(self.clone())) }
+    }
+
+    /// Ends all processes that run with this stop, and prevents new ones.
+    pub fn stop(&self) {
+        self.stopped.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether this stop, or the whole that it is part of, has been stopped.
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::SeqCst) || self.whole.as_ref().is_some_and(|whole| whole.is_stopped())
+    }
+}
+
+/// The environment variable with the marks of all runs that a process belongs to, outermost first.
+const VARIABLE: &str = "HITREG_BUILD_RUNS";
+
+/// The mark of one run of a build.
+pub(crate) struct ProcessMark {
+    // Not read on systems where the environment of processes cannot be read.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code))]
+    mark: String,
+}
+
+impl ProcessMark {
+    /// Adds a new mark to a command's environment.
+    #[expect(clippy::disallowed_methods, reason = "a build may itself run builds, and then both marks apply")]
+    pub(crate) fn mark(command: &mut Command) -> ProcessMark {
+        use std::sync::atomic::{AtomicU64, Ordering};
+        static RUNS: AtomicU64 = AtomicU64::new(0);
+        let mark = format!("{}.{};", std::process::id(), RUNS.fetch_add(1, Ordering::Relaxed));
+        let mut all = std::env::var_os(VARIABLE).unwrap_or_default();
+        all.push(&mark);
+        command.env(VARIABLE, all);
+        ProcessMark { mark }
+    }
+
+    /// Ends all processes that still have the mark.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn end_all(&self) {
+        // A process that starts another at this moment is found in the next round.
+        for _ in 0..ROUNDS {
+            if !self.end_visible() {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn end_all(&self) {}
+
+    #[cfg(target_os = "linux")]
+    fn end_visible(&self) -> bool {
+        use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+        let Ok(processes) = std::fs::read_dir("/proc") else { return false };
+        let mut any = false;
+        for process in processes.flatten() {
+            let number = process.file_name().to_str().and_then(|name| name.parse().ok());
+            let Some(pid) = number.and_then(Pid::from_raw) else { continue };
+            // Opened before its environment is read, so that the process number cannot go to another process in
+            // between.
+            let Ok(held) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
+            if self.is_in(&std::fs::read(process.path().join("environ")).unwrap_or_default()) {
+                // This fails if the process has already ended.
+                any |= pidfd_send_signal(&held, Signal::KILL).is_ok();
+            }
+        }
+        any
+    }
+
+    /// Whether a process environment, as the system shows it, has the mark.
+    #[cfg(target_os = "linux")]
+    fn is_in(&self, environment: &[u8]) -> bool {
+        let ours = environment.split(|&byte| byte == 0).filter_map(|pair| pair.strip_prefix(VARIABLE.as_bytes()));
+        let values = ours.filter_map(|rest| rest.strip_prefix(b"="));
+        values.flat_map(|marks| marks.split_inclusive(|&byte| byte == b';')).any(|mark| mark == self.mark.as_bytes())
+    }
+}
+
+/// How many times to search again for processes that were started in the meantime.
+#[cfg(target_os = "linux")]
+const ROUNDS: usize = 100;
+
+/// How many bytes are kept.
+const KEPT_BYTES: usize = 8 << 10;
+/// How many lines are shown.
+const LINES: usize = 8;
+/// The limit on the length of a shown line, in characters.
+const LINE_CHARS: usize = 400;
+
+/// Reads a pipe to its end on its own thread, so that the writer never blocks, and keeps the end of the output.
+pub(crate) struct PipeTail {
+    kept: Arc<Mutex<VecDeque<u8>>>,
+    reader: JoinHandle<()>,
+}
+
+impl PipeTail {
+    /// Starts to read a pipe.
+    ///
+    /// # Errors
+    /// When no thread can be started.
+    pub(crate) fn of(mut pipe: impl Read + Send + 'static) -> std::io::Result<PipeTail> {
+        let kept = Arc::new(Mutex::new(VecDeque::new()));
+        let keeping = Arc::clone(&kept);
+        let reader = std::thread::Builder::new().spawn(move || {
+            let mut block = [0u8; 4096];
+            // After a read error, no more output can be expected.
+            while let Ok(count @ 1..) = pipe.read(&mut block) {
+                let mut kept = keeping.lock().unwrap_or_else(PoisonError::into_inner);
+                kept.extend(&block[..count]);
+                let surplus = kept.len().saturating_sub(KEPT_BYTES);
+                kept.drain(..surplus);
+            }
+        })?;
+        Ok(PipeTail { kept, reader })
+    }
+
+    /// Whether the other end of the pipe is closed.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.reader.is_finished()
+    }
+
+    /// The last lines so far, without control characters.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes: Vec<u8> = kept.iter().copied().collect();
+        let text = anstream::adapter::strip_str(&String::from_utf8_lossy(&bytes)).to_string();
+        let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+        lines[lines.len().saturating_sub(LINES)..].iter().map(|line| printable(line)).collect()
+    }
+}
+
+fn printable(line: &str) -> String {
+    line.chars().take(LINE_CHARS).map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
+    #[cfg(unix)]
     fn sh(script: &str, limit: Duration) -> ProcessResult {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
         run(command, limit, &StopSignal::default()).unwrap()
     }
 
+    #[cfg(unix)]
     #[test]
     fn exits_and_signals_are_distinguished() {
         let long = Duration::from_secs(20);
@@ -181,6 +332,7 @@ mod tests {
         assert_eq!(sh("kill -SEGV $$", long).ended, ProcessEnd::Signal(11));
     }
 
+    #[cfg(unix)]
     #[test]
     fn a_hanging_build_is_ended_with_its_child_processes() {
         let limit = Duration::from_millis(200);
@@ -209,6 +361,7 @@ mod tests {
         assert!(!alive.exists(), "what had left the group went on");
     }
 
+    #[cfg(unix)]
     #[test]
     fn a_stop_ends_the_build_and_prevents_new_ones() {
         let all = StopSignal::default();
@@ -227,5 +380,29 @@ mod tests {
         assert!(one.is_stopped() && !all.is_stopped());
         let ended = run(Command::new("no-such-program-at-all"), Duration::from_secs(1), &one).unwrap().ended;
         assert_eq!(ended, ProcessEnd::Stopped);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_mark_is_found_only_as_a_complete_variable() {
+        let mark = ProcessMark { mark: "12.3;".to_owned() };
+        let found = |environment: &str| mark.is_in(environment.as_bytes());
+        assert!(found("A=b\0HITREG_BUILD_RUNS=7.1;12.3;\0C=d\0"));
+        assert!(found("HITREG_BUILD_RUNS=12.3;8.0;"));
+        assert!(!found("HITREG_BUILD_RUNS=112.3;\0"));
+        assert!(!found("HITREG_BUILD_RUNS=12.33;\0"));
+        assert!(!found("OTHER_HITREG_BUILD_RUNS=12.3;\0"));
+        assert!(!found(""));
+    }
+
+    #[test]
+    fn the_last_lines_are_kept() {
+        let text: String = (0..10_000).map(|n| format!("line {n}\n\n")).collect();
+        let tail = PipeTail::of(std::io::Cursor::new(format!("{text}\x1b[31mred\x1b[0m\x07\n"))).unwrap();
+        while !tail.is_closed() {
+            std::thread::yield_now();
+        }
+        let lines = tail.lines();
+        assert_eq!((lines.len(), lines[0].as_str(), lines[7].as_str()), (8, "line 9993", "red"));
     }
 }

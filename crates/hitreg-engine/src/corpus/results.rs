@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::share::CorpusShare;
+use super::CorpusShare;
 use hitreg_analysis::corpus::{CorpusSummary, CorpusSummaryBuilder, LogRow, ResultRow, read_row, write_row};
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::store::{self, FileIdentity, LineFile, LineSpan, StoreError};
@@ -98,14 +98,14 @@ impl ResultFolder {
     }
 
     /// The digest of a log with this absolute path, size and time of modification, if it was read before.
-    pub(super) fn digest(&self, log: &str, identity: &FileIdentity) -> Option<String> {
+    pub(crate) fn digest(&self, log: &str, identity: &FileIdentity) -> Option<String> {
         let row = self.digests.get(log)?;
         let is_same = row.bytes == identity.bytes && row.modified_ns == identity.modified_ns;
         is_same.then(|| row.digest.clone())
     }
 
     /// Remembers the digest of a log at an absolute path.
-    pub(super) fn note_digest(&mut self, log: &str, identity: &FileIdentity, digest: &str) -> Result<(), StoreError> {
+    pub(crate) fn note_digest(&mut self, log: &str, identity: &FileIdentity, digest: &str) -> Result<(), StoreError> {
         let (bytes, modified_ns) = (identity.bytes, identity.modified_ns);
         let row = FileRow { path: log.to_owned(), bytes, modified_ns, digest: digest.to_owned() };
         let line = serde_json::to_string(&row).unwrap_or_default() + "\n";
@@ -114,7 +114,7 @@ impl ResultFolder {
     }
 
     /// The rows of an earlier verdict. They are kept again if the newest verdict on the log is another one.
-    pub(super) fn rows(&mut self, key: &str, log: &str) -> Option<Vec<ResultRow>> {
+    pub(crate) fn rows(&mut self, key: &str, log: &str) -> Option<Vec<ResultRow>> {
         let span = *self.known.get(&place_key(key, log))?;
         let text = self.results.read(span).ok()?;
         let mut rows: Vec<ResultRow> = text.lines().map(|line| read_row(line).ok()).collect::<Option<_>>()?;
@@ -128,12 +128,12 @@ impl ResultFolder {
 
     /// Ends the run. If it kept nothing, the first reused verdict is kept again, so that the newest rows are those of the
     /// last run.
-    pub(super) fn finish(&mut self) -> Result<(), StoreError> {
+    pub(crate) fn finish(&mut self) -> Result<(), StoreError> {
         self.reused.take().filter(|_| !self.has_kept).map_or(Ok(()), |mut rows| self.keep(&mut rows))
     }
 
     /// Keeps the rows of a log, and sets the time of its verdict. The last row is that of the log.
-    pub(super) fn keep(&mut self, rows: &mut [ResultRow]) -> Result<(), StoreError> {
+    pub(crate) fn keep(&mut self, rows: &mut [ResultRow]) -> Result<(), StoreError> {
         if let Some(ResultRow::Log(row)) = rows.last_mut() {
             row.judged_at_ms = (self.now_ms)();
             self.newest.insert(RunKey::of(row).place(&row.log), row.key.clone());
@@ -313,9 +313,8 @@ impl ResultSet {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicU64, Ordering};
-
     use super::*;
+    use std::sync::atomic::{AtomicU64, Ordering};
 
     /// A clock that shows another time whenever it is read.
     fn now_ms() -> u64 {

@@ -6,7 +6,8 @@ use std::ops::Range;
 use rayon::prelude::*;
 use xxhash_rust::xxh3::Xxh3Default;
 
-use super::{CostCounts, CostKind, PropertyCheck, RecordCandidate, Removable, ShrinkEdit, ShrinkError, ShrinkStep};
+use super::edit::{Removable, ShrinkEdit};
+use super::{CostCounts, CostKind, PropertyCheck, RecordCandidate, ShrinkError, ShrinkStep};
 use hitreg_log::record::{ArrivalRecord, Session, States};
 use hitreg_log::sorted::SortedSet;
 use hitreg_log::trace::Digest;
@@ -32,7 +33,7 @@ const SHORT: Micros = Micros::from_s(2);
 /// The shortest window that is tested, in ticks.
 const SHORTEST_WINDOW: usize = 32;
 
-pub(super) struct ShrinkSearch<'a, E: std::error::Error + 'static> {
+pub(crate) struct ShrinkSearch<'a, E: std::error::Error + 'static> {
     edit: ShrinkEdit,
     record: &'a RecordCandidate<'a, E>,
     still: &'a PropertyCheck<'a, E>,
@@ -40,17 +41,17 @@ pub(super) struct ShrinkSearch<'a, E: std::error::Error + 'static> {
     at_once: usize,
     progress: &'a mut dyn FnMut(&ShrinkStep),
     /// The smallest session so far that shows the property.
-    pub(super) current: Session,
+    pub(crate) current: Session,
     counts: CostCounts,
     /// Digests of inputs that do not show the property.
     failed: SortedSet<Digest>,
-    pub(super) probes: u64,
+    pub(crate) probes: u64,
     /// Whether the game can begin elsewhere than at its spawn.
     can_begin: bool,
 }
 
 impl<'a, E: std::error::Error + Send + 'static> ShrinkSearch<'a, E> {
-    pub(super) fn new(
+    pub(crate) fn new(
         session: Session,
         (edit, record): (ShrinkEdit, &'a RecordCandidate<'a, E>),
         (still, at_once): (&'a PropertyCheck<'a, E>, usize),
@@ -63,7 +64,7 @@ impl<'a, E: std::error::Error + Send + 'static> ShrinkSearch<'a, E> {
     }
 
     /// Shrinks until no single thing can be removed.
-    pub(super) fn run(&mut self) -> Result<(), ShrinkError<E>> {
+    pub(crate) fn run(&mut self) -> Result<(), ShrinkError<E>> {
         if self.can_begin {
             // Time comes first: the remaining players then begin at their recorded places, whichever players are
             // removed later.

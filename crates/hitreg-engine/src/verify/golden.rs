@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::report::{LogReport, LogVerdict, VerdictReason};
+use super::verdict::{LogReport, LogVerdict, VerdictReason};
 use crate::engine::EngineError;
 use hitreg_analysis::golden::{self, GoldenChange};
 use hitreg_analysis::text_diff::TextDiff;
@@ -55,10 +55,10 @@ pub(crate) struct Goldens {
 }
 
 /// A log that was recorded again, and the result of verifying it.
-pub(super) struct RerecordedLog {
+pub(crate) struct RerecordedLog {
     /// The new log and the temporary folder that holds it; `None` if it could not be recorded.
-    pub(super) log: Option<(TemporaryFolder, PathBuf)>,
-    pub(super) verified: LogReport,
+    pub(crate) log: Option<(TemporaryFolder, PathBuf)>,
+    pub(crate) verified: LogReport,
 }
 
 /// A proposed golden that waits for review.
@@ -114,12 +114,12 @@ impl Goldens {
     }
 
     /// The text of the golden, if there is one.
-    pub(super) fn accepted(&self) -> Result<Option<String>, EngineError> {
+    pub(crate) fn accepted(&self) -> Result<Option<String>, EngineError> {
         self.path().map_or(Ok(None), read)
     }
 
     /// Removes an earlier proposal, if this run proposes. What it proposed may no longer hold.
-    pub(super) fn withdraw(&self) -> Result<(), EngineError> {
+    pub(crate) fn withdraw(&self) -> Result<(), EngineError> {
         match (self.keep, &self.path) {
             (GoldenUpdate::Propose { .. }, Some(golden)) => discard(golden),
             _ => Ok(()),
@@ -127,7 +127,7 @@ impl Goldens {
     }
 
     /// Writes the golden, proposal or log as `keep` asks, and reports what was done.
-    pub(super) fn settle(&self, verified: LogReport, anew: Option<RerecordedLog>) -> Result<LogReport, EngineError> {
+    pub(crate) fn settle(&self, verified: LogReport, anew: Option<RerecordedLog>) -> Result<LogReport, EngineError> {
         self.withdraw()?;
         let Some(target) = &self.golden else { return Ok(verified) };
         match (&verified.golden_text, verified.why) {

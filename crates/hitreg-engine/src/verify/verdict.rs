@@ -1,15 +1,232 @@
-//! Judges the replays of a log: by the hashes in the log, by each other, and by the golden. A check that exercised nothing
-//! does not pass, and neither does a check of only a part of the log.
+//! The report on one log: its verdict, the reason, and the figures of the replay.
 
-use super::facts::{LogFacts, MissingPart};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
 use super::golden::Golden;
-use super::report::{LogReport, LogVerdict, VerdictReason};
 use hitreg_analysis::golden::{self, ReplaySummary};
 use hitreg_analysis::shot_counter::ShotCounter;
 use hitreg_analysis::summary::Coverage;
 use hitreg_analysis::text_diff::TextDiff;
-use hitreg_log::units::Micros;
-use hitreg_netcode::replay::{ReplayFindings, ReplayOutput};
+use hitreg_log::record::{Execution, ExecutionRecord, LogContents, PlayerRecords, Session, SessionHeader};
+use hitreg_log::sorted::SortedSet;
+use hitreg_log::stats::CountedValues;
+use hitreg_log::units::{CommandSeq, Micros, Tick};
+use hitreg_netcode::replay::{LogSurvey, ReplayFindings, ReplayOutput, TickCounts};
+
+/// The result for one log.
+#[derive(Debug, Default, Serialize)]
+pub struct LogReport {
+    /// The path of the log.
+    #[serde(serialize_with = "hitreg_log::store::shown::path")]
+    pub path: PathBuf,
+    /// The verdict.
+    pub verdict: LogVerdict,
+    /// The subject of a verdict other than `same`.
+    pub why: Option<VerdictReason>,
+    /// The digest of the first replay's trace; `None` if no replay of the whole log succeeded.
+    pub digest: Option<String>,
+    /// The features that the session exercised.
+    pub exercised: Coverage,
+    /// The number of tick hashes in the log.
+    pub hashes_recorded: u64,
+    /// The number of recorded tick hashes that were compared.
+    pub hashes_compared: u64,
+    /// Whether replays of the whole log differ from each other.
+    #[serde(skip)]
+    pub replays_differ: bool,
+    /// The number of rollback checks.
+    pub rollbacks: u32,
+    /// The number of legs, if the log was replayed in legs. Each leg starts from a keyframe and is compared with the
+    /// later keyframes that it reaches.
+    pub legs: Option<usize>,
+    /// The number of keyframes that the legs were compared with.
+    pub keyframes: Option<usize>,
+    /// Whether this program can replay the log's game, and so use the log in a comparison.
+    #[serde(skip)]
+    pub plays_here: bool,
+    /// Whether the log cannot be replayed because it holds one side of a session.
+    #[serde(skip)]
+    pub is_one_sided: bool,
+    /// Whether the build that replayed the log can record it again.
+    #[serde(skip)]
+    pub can_rerecord: bool,
+    /// What was done with the golden.
+    pub golden: Golden,
+    /// The golden as this build would write it.
+    #[serde(skip)]
+    pub(crate) golden_text: Option<String>,
+    /// The reason for a verdict other than `same`.
+    pub detail: Option<String>,
+    /// The first tick whose state differs from the recorded state.
+    pub tick: Option<Tick>,
+    /// The view errors of all shots, in units; `None` if no replay of the whole log succeeded.
+    #[serde(skip)]
+    pub view_errors: Option<CountedValues>,
+    /// The differences from the golden, whatever the verdict: outcomes first, digests last.
+    pub difference: Option<TextDiff>,
+    /// The duration in seconds. It is left out of the JSON, which is the same in every run.
+    #[serde(skip)]
+    pub seconds: f64,
+}
+
+/// The verdict on one log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogVerdict {
+    /// Everything that was compared is equal, and something was compared.
+    Same,
+    /// The outcome was accepted as the new golden. It may differ from the golden before it.
+    Accepted,
+    /// The log cannot be judged.
+    #[default]
+    Untestable,
+    /// Something differs.
+    Differs,
+    /// The log cannot be read, or contradicts itself.
+    Broken,
+}
+
+/// The reason for a verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VerdictReason {
+    /// The world was restored and run again, with another result.
+    Rollback,
+    /// A replayed state differs from the recorded state.
+    RecordedState,
+    /// A keyframe differs from the replayed state, although the recorded state hashes agree.
+    Keyframe,
+    /// Replays differ from each other.
+    Replays,
+    /// The golden differs.
+    Golden,
+    /// A golden was required, and there is none.
+    NoGolden,
+    /// The log holds nothing to compare a replay with, so only a golden could decide.
+    NeedsGolden,
+    /// A part of the log could not be judged.
+    Gap,
+    /// The replay exercised nothing, or there is nothing to compare it with.
+    NothingCompared,
+    /// The log could not be replayed.
+    NotReplayed,
+    /// The log contradicts itself.
+    Contradiction,
+    /// The log or its golden cannot be read.
+    Unreadable,
+}
+
+impl LogReport {
+    pub(crate) fn new(verdict: LogVerdict) -> LogReport {
+        LogReport { verdict, plays_here: true, ..LogReport::default() }
+    }
+
+    /// The result for a log that was not replayed.
+    pub(crate) fn not_replayed(why: impl Into<String>) -> LogReport {
+        LogReport::new(LogVerdict::Untestable).but(LogVerdict::Untestable, VerdictReason::NotReplayed, why)
+    }
+
+    /// The result for a log that cannot be read.
+    pub(crate) fn unreadable(path: &Path, why: String) -> LogReport {
+        let broken = LogReport::new(LogVerdict::Broken).but(LogVerdict::Broken, VerdictReason::Unreadable, why);
+        LogReport { path: path.to_owned(), ..broken }
+    }
+
+    /// The same result with another verdict.
+    #[must_use]
+    pub(crate) fn but(self, verdict: LogVerdict, why: VerdictReason, detail: impl Into<String>) -> LogReport {
+        LogReport { verdict, why: Some(why), detail: Some(detail.into()), ..self }
+    }
+}
+
+/// The facts of a log against which its replays are judged.
+#[derive(Clone, Debug, Default)]
+pub struct LogFacts {
+    /// The number of ticks with a state hash.
+    pub(crate) with_hash: u64,
+    /// Whether any hash is not 0.
+    pub(crate) has_hashes: bool,
+    pub(crate) usercmds: u64,
+    pub(crate) active_usercmds: u64,
+    /// Whether the log knows a player only by the packets that the server received.
+    pub(crate) has_heard_player: bool,
+    /// A contradiction in the log.
+    pub(crate) contradiction: Option<String>,
+    pub(crate) hole: Option<MissingPart>,
+    pub(crate) has_server: bool,
+}
+
+/// The first missing part of a log.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MissingPart {
+    pub(crate) from: Micros,
+    pub(crate) to: Micros,
+    pub(crate) ticks_before: u64,
+}
+
+impl LogFacts {
+    /// The facts of a surveyed log. `ticks_before` is the number of ticks before its first missing part.
+    pub fn of_log(header: &SessionHeader, survey: &LogSurvey, ticks_before: u64) -> LogFacts {
+        let TickCounts { with_hash, has_hashes, out_of_order, .. } = survey.ticks;
+        let contradiction = match out_of_order {
+            Some([before, after]) => Some(disorder(before, after)),
+            None => survey.is_all_nan().then(|| ALL_NAN.to_owned()),
+        };
+        LogFacts {
+            with_hash,
+            has_hashes,
+            usercmds: survey.usercmds(),
+            active_usercmds: survey.active_usercmds(),
+            has_heard_player: survey.first_heard_player().is_some(),
+            contradiction,
+            hole: survey.first_hole().map(|gap| MissingPart { from: gap.from, to: gap.to, ticks_before }),
+            has_server: header.holds() == LogContents::Whole,
+        }
+    }
+
+    /// The counts of a replay of the whole log. Usercmds are counted in the log if the replay has no client frames of some
+    /// players, or no active one: another build's trace may lack their table.
+    #[must_use]
+    pub fn completed(&self, exercised: Coverage) -> Coverage {
+        let lacks_players = self.has_heard_player && exercised.ticks > 0;
+        match lacks_players || exercised.active_usercmds == 0 {
+            true => Coverage { usercmds: self.usercmds, active_usercmds: self.active_usercmds, ..exercised },
+            false => exercised,
+        }
+    }
+}
+
+const ALL_NAN: &str = "every recorded state is NaN";
+
+fn disorder(before: Tick, after: Tick) -> String {
+    format!("its ticks are out of order: after tick {before} comes tick {after}")
+}
+
+/// Describes the first usercmd that a log records as run but does not hold. Returns `None` if the log holds every usercmd
+/// up to its first missing part. A log that begins inside a session may run usercmds that were made before it begins.
+pub(crate) fn missing_usercmd(session: &Session) -> Option<String> {
+    let until = session.first_hole().map(|hole| hole.from);
+    let is_before = |tick: Tick| {
+        let place = session.ticks.partition_point(|of| of.tick < tick);
+        until.is_none_or(|until| session.ticks.get(place).is_some_and(|of| of.at <= until))
+    };
+    let of_player = |(player, records): (usize, &PlayerRecords)| {
+        let heard = records.heard.iter().flat_map(|packet| &packet.commands).map(|command| command.seq);
+        let made = records.frames.iter().map(|frame| frame.command.seq);
+        let held: SortedSet<CommandSeq> = made.chain(heard).collect();
+        let first = *held.first()?;
+        let ran = records.executed.iter().filter(|done| done.how == Execution::Run && is_before(done.tick));
+        let is_missing = |done: &&ExecutionRecord| done.command > first && !held.contains(&done.command);
+        let missing = ran.filter(is_missing).min_by_key(|done| done.tick)?;
+        Some((missing.tick, player, missing.command))
+    };
+    let missing = session.players.iter().enumerate().filter_map(of_player).min_by_key(|(tick, ..)| *tick);
+    missing.map(|(tick, player, command)| {
+        format!("it records p{player} #{command} as run in tick {tick}, but does not hold this usercmd")
+    })
+}
 
 /// The numbers of threads with which each log is replayed.
 pub const THREADS: [usize; 2] = [1, 2];
@@ -35,15 +252,15 @@ pub struct VerifiedReplay {
 /// A replayed leg of a log. It keeps only the figures and not the outcome, because the number of legs grows with the
 /// log's length.
 #[derive(Debug)]
-pub(super) struct LegFigures {
+pub(crate) struct LegFigures {
     figures: ReplayFigures,
     /// Further results of the run.
-    pub(super) ran: ReplayFindings,
+    pub(crate) ran: ReplayFindings,
 }
 
 impl LegFigures {
     /// Creates the figures of a leg from its outcome.
-    pub(super) fn of(summary: &ReplaySummary, ran: ReplayFindings) -> LegFigures {
+    pub(crate) fn of(summary: &ReplaySummary, ran: ReplayFindings) -> LegFigures {
         LegFigures { figures: ReplayFigures::of(summary), ran }
     }
 }
@@ -117,7 +334,7 @@ impl ReplayFigures {
 }
 
 /// Judges the legs of a log, each replayed once and separately. Together they have every tick.
-pub(super) fn judge_legs(facts: &LogFacts, legs: &[LegFigures], against: VerifyReference<'_>) -> LogReport {
+pub(crate) fn judge_legs(facts: &LogFacts, legs: &[LegFigures], against: VerifyReference<'_>) -> LogReport {
     let Some(LegFigures { ran, .. }) = legs.first() else { return LogReport::not_replayed("it was not replayed") };
     let mut ran = ReplayFindings { hashes_compared: 0, hashes_before: 0, ..ran.clone() };
     for leg in legs {
@@ -282,7 +499,6 @@ mod tests {
     use super::*;
     use hitreg_log::trace::schema::{corrections, ticks};
     use hitreg_log::trace::{Column, ColumnData, Table, Trace, TraceHeader};
-    use hitreg_log::units::Tick;
     use hitreg_netcode::replay::HashDifference;
 
     fn replay(hash: u64) -> VerifiedReplay {

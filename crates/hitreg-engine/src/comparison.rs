@@ -1,0 +1,587 @@
+//! The two sides of a comparison, and how each side's trace is made.
+
+mod replay_spec;
+
+pub(crate) use replay_spec::ComparisonSource;
+pub use replay_spec::{ReplaySpec, SideTrace};
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use xxhash_rust::xxh3::Xxh3Default;
+
+use crate::build::{Build, UntestableBuild};
+use crate::engine::{Engine, EngineError, SideRejudgement, check};
+use hitreg_analysis::bisect::{PredictionTraces, predicted};
+use hitreg_analysis::corpus::THIS_BUILD;
+use hitreg_analysis::diff::{DiffError, DiffOptions, Divergence, TraceSide, TraceVerdict, diff};
+use hitreg_log::record::{GapRecord, LogContents};
+use hitreg_log::recorded::recorded;
+use hitreg_log::sorted::{SortedMap, SortedSet};
+use hitreg_log::store;
+use hitreg_log::store::shown::{shell_path, shell_word};
+use hitreg_log::trace::schema::{ColumnRole, TableSet, frames};
+use hitreg_log::trace::{ColumnData, SessionSource, Table, TraceSource, each_part};
+use hitreg_log::units::ClockTime;
+use hitreg_netcode::replay::WhatIf;
+
+/// The inputs of a comparison.
+#[derive(Clone, Debug)]
+pub struct ComparisonSpec {
+    /// The trace or log of side A. A log is replayed.
+    pub first: PathBuf,
+    /// The trace or log of side B; `None` if both sides use the same log.
+    pub second: Option<PathBuf>,
+    /// How each side replays its log.
+    pub replays: ReplaySpecs,
+    /// Runs both clients on the server of another build; `None` if each side replays its own log.
+    pub across: Option<CrossBuild>,
+    /// Whether to compare two files of different sessions, which are untestable otherwise.
+    pub compare_unrelated: bool,
+}
+
+/// A client that runs against the server of another build, as when a patched client meets an old server.
+#[derive(Clone, Debug)]
+pub struct CrossBuild {
+    /// The build that runs the server; `None` for this build.
+    pub server: Option<PathBuf>,
+    /// The client build of side B; `None` for this build. Side A uses its own build, or the server's build if it has
+    /// none.
+    pub client: Option<PathBuf>,
+}
+
+/// How both sides replay one log.
+#[derive(Clone, Debug, Default)]
+pub struct ReplaySpecs {
+    /// Side A.
+    pub a: ReplaySpec,
+    /// Side B.
+    pub b: ReplaySpec,
+}
+
+/// The traces of both sides.
+#[derive(Debug)]
+pub struct Traces {
+    /// A readable name for each side.
+    pub names: [String; 2],
+    /// The traces of sides A and B.
+    pub made: [SideTrace; 2],
+    /// The shots of each side under other rules, for a page; none of a side that is a trace or uses another build.
+    pub rejudged: [SideRejudgement; 2],
+    /// Whether one side holds only what the log recorded, which is less than a replay produces.
+    pub overlap_only: bool,
+    /// The replayed logs that lack a part of their session, each with the first missing part.
+    pub gaps: Vec<(PathBuf, GapRecord)>,
+}
+
+impl Traces {
+    /// The traces of a recording and its replay.
+    fn of_recorded(names: [String; 2], made: [SideTrace; 2]) -> Traces {
+        Traces { names, made, rejudged: [Ok(Vec::new()), Ok(Vec::new())], overlap_only: true, gaps: Vec::new() }
+    }
+}
+
+impl ComparisonSpec {
+    /// Makes the traces of both sides, in parallel, and keeps long traces in files instead of memory.
+    ///
+    /// # Errors
+    /// Fails if a file, a setting or a build is not available, if a build cannot play its log
+    /// ([`EngineError::Missing`]), or if the job was stopped.
+    pub fn traces_in_files(&self, engine: &Engine<'_>) -> Result<Traces, EngineError> {
+        self.made(engine, false)
+    }
+
+    /// Makes the traces of both sides in files, and judges the shots of each side under other rules.
+    ///
+    /// # Errors
+    /// Fails as [`ComparisonSpec::traces_in_files`] does.
+    pub fn traces_for_page(&self, engine: &Engine<'_>) -> Result<Traces, EngineError> {
+        self.made(engine, true)
+    }
+
+    fn made(&self, engine: &Engine<'_>, for_page: bool) -> Result<Traces, EngineError> {
+        // A build that is compared with itself runs twice: one cached trace would equal itself.
+        let uncached = engine.uncached();
+        let engine = if self.are_one_build() { &uncached } else { engine };
+        self.traces(engine, for_page).map_err(|error| match error {
+            EngineError::Missing(missing) => missing.of(self).into(),
+            error => error,
+        })
+    }
+
+    fn traces(&self, engine: &Engine<'_>, for_page: bool) -> Result<Traces, EngineError> {
+        if let Some(across) = &self.across {
+            return self.across(across, engine);
+        }
+        let ReplaySpecs { a: spec_a, b: spec_b } = &self.replays;
+        let a = ComparisonSource::of(engine, &self.first)?;
+        if self.is_single() {
+            spec_a.check(engine, &a)?;
+            return against_itself(engine, &a);
+        }
+        let b = self.second.as_deref().map(|path| ComparisonSource::of(engine, path)).transpose()?;
+        spec_a.check(engine, &a)?;
+        spec_b.check(engine, b.as_ref().unwrap_or(&a))?;
+        let mut replays = self.replays.clone();
+        if let Some(b) = &b {
+            replays.a.part = b.part();
+            replays.b.part = a.part();
+        }
+        let Some(b) = b else { return replays.both(engine, [&a, &a], for_page) };
+        if self.compare_unrelated {
+            return replays.both(engine, [&a, &b], for_page);
+        }
+        let sources = [&a, &b].map(ComparisonSource::recorded);
+        if let Some(difference) = by_source(&sources) {
+            return Err(MissingSide::unrelated(difference).into());
+        }
+        if is_one_session(&sources) {
+            return replays.both(engine, [&a, &b], for_page);
+        }
+        for spec in [&mut replays.a, &mut replays.b] {
+            spec.tables = spec.tables.with(&frames::SCHEMA);
+        }
+        let traces = replays.both(engine, [&a, &b], for_page)?;
+        match by_usercmds(traces.made.each_ref().map(SideTrace::source))? {
+            Some(difference) => Err(MissingSide::unrelated(difference).into()),
+            None => Ok(traces),
+        }
+    }
+
+    /// A client on another build's server: the server build's run is recorded, and its snapshots replayed by each client.
+    fn across(&self, across: &CrossBuild, engine: &Engine<'_>) -> Result<Traces, EngineError> {
+        if self.second.is_some() {
+            let what = "--server-build and --client-build need one log, not two files";
+            return Err(EngineError::Request(what.to_owned()));
+        }
+        let source = ComparisonSource::of(engine, &self.first)?;
+        let Some(log) = source.log() else {
+            let what = "this is a trace: give a log to --server-build and --client-build";
+            return Err(EngineError::unsuitable(&self.first, what));
+        };
+        let server = ReplaySpec { build: across.server.clone(), open: false, ..self.replays.a.clone() };
+        for build in [&server.build, &across.client].into_iter().flatten() {
+            Build::at(build)?;
+        }
+        let folder = store::temporary_folder()?;
+        let between = folder.file("server.hitlog");
+        let rerecorded = server.rerecord(engine, log, &between)?;
+        check(&engine.runner.stop)?;
+        EngineError::check_machine(&self.first, rerecorded)?.map_err(|untestable| {
+            let reason = format!("as the server, {}", untestable.reason);
+            let untestable = UntestableBuild { reason, ..untestable };
+            MissingSide::new(TraceSide::A, build_name(server.build.as_deref()), untestable)
+        })?;
+        let sent = ComparisonSource::of(engine, between.path())?;
+        let a = ReplaySpec {
+            build: self.replays.a.build.clone().or(server.build.clone()),
+            open: true,
+            ..self.replays.a.clone()
+        };
+        let b = ReplaySpec { build: across.client.clone(), open: true, ..self.replays.b.clone() };
+        let name = |spec: &ReplaySpec| {
+            let (client, server) = (build_name(spec.build.as_deref()), build_name(server.build.as_deref()));
+            format!("the client of {client} on the server of {server}, {}", self.first.display())
+        };
+        let names = [name(&a), name(&b)];
+        Ok(Traces { names, ..ReplaySpecs { a, b }.both(engine, [&sent, &sent], false)? })
+    }
+
+    /// Replays both sides again, never from the cache, and compares each side with its first trace. Without builds,
+    /// nothing is replayed: `verify` tests the games of this program.
+    ///
+    /// # Errors
+    /// Fails as [`ComparisonSpec::traces_in_files`] does, if the traces cannot be compared with these options, and with
+    /// [`EngineError::Missing`] if the traces of a side differ: it proves nothing about a difference of the sides.
+    pub(crate) fn repeat(
+        &self,
+        engine: &Engine<'_>,
+        first: [&dyn TraceSource; 2],
+        options: &DiffOptions,
+    ) -> Result<(), EngineError> {
+        let sides = [TraceSide::A, TraceSide::B];
+        if sides.iter().all(|side| self.build(*side).is_none()) {
+            return Ok(());
+        }
+        let again = match self.traces_in_files(&engine.quiet().uncached()) {
+            Err(EngineError::Missing(missing)) => return Err(missing.only_once().into()),
+            again => again?.made,
+        };
+        for (side, again) in sides.into_iter().zip(&again) {
+            // A file that the user named was not replayed.
+            if matches!(again, SideTrace::File(_, None)) {
+                continue;
+            }
+            if let Some(untestable) = disagreement(first[side as usize], again.source(), options)? {
+                return Err(MissingSide::new(side, build_name(self.build(side)), untestable).of(self).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// The build that gives the trace of a side; `None` for this build.
+    fn build(&self, side: TraceSide) -> Option<&Path> {
+        let build = match (side, &self.across) {
+            (TraceSide::A, across) => {
+                self.replays.a.build.as_ref().or(across.as_ref().and_then(|across| across.server.as_ref()))
+            }
+            (TraceSide::B, Some(across)) => across.client.as_ref(),
+            (TraceSide::B, None) => self.replays.b.build.as_ref(),
+        };
+        build.map(PathBuf::as_path)
+    }
+
+    /// Whether both sides are two replays of one log by one build under the same options.
+    pub(crate) fn are_one_build(&self) -> bool {
+        let ReplaySpecs { a, b } = &self.replays;
+        let options = |spec: &ReplaySpec| (spec.build.clone(), spec.options());
+        self.one_log().is_some() && options(a) == options(b)
+    }
+
+    /// Whether there is only one input file and nothing to compare it with.
+    pub fn is_single(&self) -> bool {
+        self.across.is_none() && self.second.is_none() && self.replays.are_plain()
+    }
+
+    /// Whether a build runs on one of the sides.
+    pub fn run_builds(&self) -> bool {
+        self.across.is_some() || self.replays.run_builds()
+    }
+
+    /// How changed settings are applied: by replay or by rejudging. `None` if no side changes a setting.
+    pub fn what_if(&self) -> Option<WhatIf> {
+        let sides = [&self.replays.a, &self.replays.b];
+        let rejudged = sides.iter().any(|spec| spec.rejudge);
+        let has_settings = sides.iter().any(|spec| spec.preset.is_some() || !spec.set.is_empty());
+        has_settings.then_some(if rejudged { WhatIf::Rejudge } else { WhatIf::Replay })
+    }
+
+    /// The log that both sides replay, and the build of each side. `None` if they do not replay one common log.
+    pub(crate) fn one_log(&self) -> Option<(&Path, [Option<&Path>; 2])> {
+        let replays = !(self.across.is_some() || self.second.is_some() || self.replays.are_plain());
+        replays.then_some((self.first.as_path(), [self.replays.a.build.as_deref(), self.replays.b.build.as_deref()]))
+    }
+}
+
+impl ReplaySpecs {
+    /// Limits the replays of this program to these tables, on both sides.
+    pub fn ask_for(&mut self, tables: TableSet) {
+        (self.a.tables, self.b.tables) = (tables, tables);
+    }
+
+    /// Whether both sides use this build and the log's own settings.
+    pub fn are_plain(&self) -> bool {
+        self.a.is_plain() && self.b.is_plain()
+    }
+
+    /// Whether a build runs on one of the sides.
+    pub fn run_builds(&self) -> bool {
+        self.a.build.is_some() || self.b.build.is_some()
+    }
+
+    /// The comparison of both sides over one log.
+    pub fn of_log(&self, log: &Path) -> ComparisonSpec {
+        ComparisonSpec {
+            first: log.to_owned(),
+            second: None,
+            replays: self.clone(),
+            across: None,
+            compare_unrelated: false,
+        }
+    }
+
+    fn both(&self, engine: &Engine<'_>, of: [&ComparisonSource<'_>; 2], for_page: bool) -> Result<Traces, EngineError> {
+        let (a, b) = rayon::join(
+            || self.a.trace(engine, of[0], (TraceSide::A, for_page)),
+            || self.b.trace(engine, of[1], (TraceSide::B, for_page)),
+        );
+        check(&engine.runner.stop)?;
+        let [a, b] = match (a, b) {
+            // An error outranks a side without a trace.
+            (Err(EngineError::Missing(_)), Err(error)) if !matches!(error, EngineError::Missing(_)) => {
+                return Err(error);
+            }
+            (a, b) => [a?, b?],
+        };
+        let names = [self.a.name(of[0]), self.b.name(of[1])];
+        let mut gaps: Vec<_> = of.iter().filter_map(|source| source.gap()).collect();
+        gaps.dedup_by(|b, a| a.0 == b.0);
+        let (made, rejudged) = ([a.trace, b.trace], [a.rejudged, b.rejudged]);
+        Ok(Traces { names, made, rejudged, overlap_only: false, gaps })
+    }
+}
+
+/// Compares a log with its replay. A server's log is compared by its states, a client's log by the server's acks.
+pub(crate) fn against_itself(engine: &Engine<'_>, source: &ComparisonSource<'_>) -> Result<Traces, EngineError> {
+    let Some(log) = source.log() else {
+        let what = "a single trace has nothing to compare with: name a second trace";
+        return Err(EngineError::Request(what.to_owned()));
+    };
+    let (path, plain) = (source.path, ReplaySpec::default());
+    let of_build = plain.name(source);
+    if let Some(hole) = log.survey.first_hole() {
+        return Err(MissingSide::incomplete(path, hole).into());
+    }
+    // What the log says takes about as much as the log.
+    let replayed = log.survey.trace_bytes(plain.tables);
+    let needed = log.session_bytes.saturating_mul(2).saturating_add(replayed);
+    let needs = |source| EngineError::NeedsMemory { path: path.to_owned(), source };
+    engine.games.memory().check(needed).map_err(needs)?;
+    if log.header.holds() == LogContents::Clients {
+        let replayed = plain.trace(engine, source, (TraceSide::B, false))?.trace;
+        let made = predicted(&*replayed.trace(engine.games.memory())?);
+        let names = [format!("{}, the server's states", path.display()), format!("{of_build}: {}", tally(&made))];
+        let made = [made.said, made.predicted].map(SideTrace::Memory);
+        return Ok(Traces::of_recorded(names, made));
+    }
+    let no_states = |source| EngineError::unsuitable(path, source);
+    let says = recorded(&log.session()?).map_err(no_states)?;
+    let names = [format!("{}, as recorded", path.display()), of_build];
+    let replayed = plain.trace(engine, source, (TraceSide::B, false))?.trace;
+    Ok(Traces::of_recorded(names, [SideTrace::Memory(says), replayed]))
+}
+
+fn tally(made: &PredictionTraces) -> String {
+    let PredictionTraces { checked, misses, .. } = made;
+    match made.misses - made.explained {
+        _ if made.misses == 0 => format!("{checked} acks, no corrections"),
+        0 => format!("{checked} acks, {misses} corrections, each with a cause"),
+        without => format!("{checked} acks, {misses} corrections, {without} without a cause"),
+    }
+}
+
+/// The reason why a build cannot be judged, if the second replay of its log differs from the first. `None` if both
+/// agree within the options.
+///
+/// # Errors
+/// Fails if the traces cannot be compared with these options.
+pub(crate) fn disagreement(
+    first: &dyn TraceSource,
+    again: &dyn TraceSource,
+    options: &DiffOptions,
+) -> Result<Option<UntestableBuild>, EngineError> {
+    let found = diff(first, again, &DiffOptions { brief: true, ..options.clone() })?;
+    let reason = match (found.verdict, found.untestable) {
+        (TraceVerdict::Same, _) => return Ok(None),
+        (TraceVerdict::Untestable, Some(reason)) => format!("its two replays cannot be compared: {reason}"),
+        (TraceVerdict::Untestable | TraceVerdict::Differs, _) => {
+            format!("two replays by this build differ, first in {}", first_place(found.first.as_ref()))
+        }
+    };
+    Ok(Some(UntestableBuild::because(reason)))
+}
+
+/// Says that a build gave a trace in its first replay of a log, and not in its second.
+pub(crate) fn only_once(reason: &str) -> String {
+    format!("replays this log only the first time: {reason}")
+}
+
+/// The table, the tick and the column of a divergence, as text. Traces with different tables have no divergence.
+pub(crate) fn first_place(first: Option<&Divergence>) -> String {
+    first.map_or("their columns".to_owned(), |first| {
+        let tick = first.place.tick.map_or(String::new(), |tick| format!(", tick {tick}"));
+        format!("`{}`{tick}, {}", first.table, first.field.as_deref().unwrap_or("a row that one lacks"))
+    })
+}
+
+/// A side without a trace, or two sides of different sessions.
+#[derive(Debug, Serialize)]
+pub struct MissingSide {
+    verdict: &'static str,
+    /// `a` or `b`; `None` if both traces exist.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    side: Option<TraceSide>,
+    /// The build of that side; `None` if the log is the reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    build: Option<String>,
+    #[serde(rename = "untestable")]
+    reason: String,
+    last_words: Vec<String>,
+    #[serde(skip)]
+    command: Option<String>,
+}
+
+impl MissingSide {
+    pub(crate) fn new(side: TraceSide, build: String, untestable: UntestableBuild) -> MissingSide {
+        let UntestableBuild { reason, last_words, one_sided, .. } = untestable;
+        // The log is the reason, so no build is named.
+        let build = Some(build).filter(|_| one_sided.is_none());
+        MissingSide { side: Some(side), build, last_words, ..MissingSide::because(reason) }
+    }
+
+    /// The same side, if it had a trace in an earlier replay.
+    pub(crate) fn only_once(self) -> MissingSide {
+        MissingSide { reason: only_once(&self.reason), ..self }
+    }
+
+    pub(crate) fn unrelated(difference: String) -> MissingSide {
+        let reason = format!("these files are of different sessions, so nothing can be concluded: {difference}");
+        MissingSide::because(reason)
+    }
+
+    fn because(reason: String) -> MissingSide {
+        MissingSide { verdict: "untestable", side: None, build: None, reason, last_words: Vec::new(), command: None }
+    }
+
+    /// The recorded side of a log with a missing part. No replay equals the recording after it.
+    pub(crate) fn incomplete(path: &Path, hole: &GapRecord) -> MissingSide {
+        let (from, to) = (ClockTime(hole.from), ClockTime(hole.to));
+        let reason = format!(
+            "a part of the log is missing, from {from} to {to}, so a replay cannot equal the rest: `hitreg verify {}` judges the part before it",
+            shell_path(path)
+        );
+        MissingSide { side: Some(TraceSide::A), ..MissingSide::because(reason) }
+    }
+
+    /// Whether the two sides are of different sessions. [`ComparisonSpec::compare_unrelated`] compares them.
+    pub fn is_unrelated(&self) -> bool {
+        self.side.is_none()
+    }
+
+    /// The verdict and its reason in one line.
+    pub fn line(&self) -> String {
+        format!("untestable: {}", self.untestable_text())
+    }
+
+    /// The build, if one has no trace, and the reason.
+    pub fn untestable_text(&self) -> String {
+        match &self.build {
+            Some(build) => format!("{build}: {}", self.reason),
+            None => self.reason.clone(),
+        }
+    }
+
+    /// The same side, as a side of this comparison.
+    pub(crate) fn of(self, compared: &ComparisonSpec) -> MissingSide {
+        let log = compared.second.as_ref().filter(|_| self.side == Some(TraceSide::B)).unwrap_or(&compared.first);
+        let build = self.build.as_deref().filter(|build| *build != THIS_BUILD);
+        let command = build.map(|build| format!("{} replay {} -o test.hittrace", shell_word(build), shell_path(log)));
+        MissingSide { command, ..self }
+    }
+
+    /// The command that shows how the build plays the log of its side of a comparison; `None` if the side has no build
+    /// of its own.
+    pub fn command(&self) -> Option<&str> {
+        self.command.as_deref()
+    }
+
+    /// The last lines that the build wrote to stderr.
+    pub fn last_words(&self) -> &[String] {
+        &self.last_words
+    }
+}
+
+pub(crate) fn build_name(build: Option<&Path>) -> String {
+    build.map_or(THIS_BUILD.to_owned(), |path| path.display().to_string())
+}
+
+/// Number of consecutive usercmds of a player that are compared together. One usercmd of a game with few inputs occurs
+/// in every session.
+const SEQUENCE: usize = 8;
+/// Number of different sequences that are kept for each side: those with the smallest hashes.
+const KEPT: usize = 4096;
+/// Number of different sequences that a decision needs.
+const ENOUGH: usize = 32;
+
+/// What a file says about the session that it was made from.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SessionIdentity {
+    /// Name of the game.
+    pub(crate) game: String,
+    /// Digest of the log; empty if unknown.
+    pub(crate) log_digest: String,
+    /// The session; `None` if the file does not say.
+    pub(crate) session: Option<SessionSource>,
+}
+
+/// Returns the difference that makes two files ones of different sessions, by what the files say.
+pub(crate) fn by_source([a, b]: &[SessionIdentity; 2]) -> Option<String> {
+    if !a.game.is_empty() && !b.game.is_empty() && a.game != b.game {
+        return Some(format!("the game is {} in A, {} in B", a.game, b.game));
+    }
+    let (Some(a), Some(b)) = (&a.session, &b.session) else { return None };
+    if a.seed != b.seed {
+        return Some(format!("the seed is {} in A, {} in B", a.seed.0, b.seed.0));
+    }
+    if !a.map.is_empty() && !b.map.is_empty() && a.map != b.map {
+        return Some(format!("the map is {} in A, {} in B", a.map, b.map));
+    }
+    None
+}
+
+/// Returns whether two files say that they are of one session. In a synthetic scenario the bots may give other usercmds
+/// under other settings.
+pub(crate) fn is_one_session([a, b]: &[SessionIdentity; 2]) -> bool {
+    let (Some(session_a), Some(session_b)) = (&a.session, &b.session) else {
+        return !a.log_digest.is_empty() && a.log_digest == b.log_digest;
+    };
+    a.log_digest == b.log_digest && !a.log_digest.is_empty()
+        || session_a.id.is_some() && session_a.id == session_b.id
+        || session_a.synthetic && session_b.synthetic
+}
+
+/// Returns the difference that makes two traces ones of different sessions, by their players' usercmds. Too few
+/// different usercmds decide nothing.
+///
+/// # Errors
+/// When a trace cannot be read.
+pub(crate) fn by_usercmds([a, b]: [&dyn TraceSource; 2]) -> Result<Option<String>, DiffError> {
+    let (a, b) = (sequences(a)?, sequences(b)?);
+    let limit = |side: &SortedSet<u64>| if side.len() < KEPT { u64::MAX } else { side.last().copied().unwrap_or(0) };
+    let limit = limit(&a).min(limit(&b));
+    let [of_a, of_b] = [&a, &b].map(|side| side.range(..=limit).count());
+    let fewer = of_a.min(of_b);
+    let common = a.range(..=limit).filter(|hash| b.contains(hash)).count();
+    let differs = fewer >= ENOUGH && common * 2 < fewer;
+    Ok(differs.then(|| {
+        let share = common * 100 / fewer;
+        format!("only {share} % of one file's usercmds are in the other")
+    }))
+}
+
+/// Returns the hashes of the players' sequences of usercmds, the [`KEPT`] smallest.
+fn sequences(trace: &dyn TraceSource) -> Result<SortedSet<u64>, DiffError> {
+    let input: Vec<&str> = frames::SCHEMA
+        .columns
+        .iter()
+        .filter(|column| column.role == ColumnRole::Input)
+        .map(|column| column.name)
+        .collect();
+    let columns: Vec<&str> = ["player"].into_iter().chain(input.iter().copied()).collect();
+    let mut kept = SortedSet::new();
+    let mut latest: SortedMap<u32, [u64; SEQUENCE]> = SortedMap::new();
+    each_part(trace, frames::SCHEMA.name, (&columns, None), &mut |rows| {
+        for (row, player) in rows.u32s("player").iter().enumerate() {
+            let sequence = latest.entry(*player).or_default();
+            sequence.rotate_left(1);
+            sequence[SEQUENCE - 1] = hash_of(rows, &input, row);
+            // A sequence that is not yet full, or of a player whose input rests, is no evidence.
+            if sequence.contains(&0) || sequence.iter().all(|hash| *hash == sequence[0]) {
+                continue;
+            }
+            let mut hasher = Xxh3Default::new();
+            sequence.iter().for_each(|hash| hasher.update(&hash.to_le_bytes()));
+            kept.insert(hasher.digest());
+            if kept.len() > KEPT {
+                kept.pop_last();
+            }
+        }
+        Ok(())
+    })
+    .map_err(DiffError::Unread)?;
+    Ok(kept)
+}
+
+/// Returns the hash of the input in a row; never 0.
+fn hash_of(rows: &Table, input: &[&str], row: usize) -> u64 {
+    let mut hasher = Xxh3Default::new();
+    for name in input {
+        let cell = match rows.column(name).map(|column| &column.data) {
+            Some(ColumnData::U32(values)) => values.get(row).copied(),
+            Some(ColumnData::F32(values)) => values.get(row).map(|value| value.to_bits()),
+            _ => None,
+        };
+        hasher.update(&cell.unwrap_or(0).to_le_bytes());
+    }
+    hasher.digest().max(1)
+}

@@ -1,0 +1,392 @@
+//! How one side replays its log, and the trace of that replay.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+use super::{SessionIdentity, build_name};
+use crate::build::{Build, BuildRequest, UntestableBuild};
+use crate::engine::{
+    BuildOutcome, Engine, EngineError, MissingSide, ReplaySpecs, ShownReplay, SurveyedLog, check, write_replayed,
+};
+use crate::surveyed_log::collect_replayed;
+use hitreg_analysis::diff::TraceSide;
+use hitreg_log::log::{FileKind, TraceLayout};
+use hitreg_log::memory::MemoryLimit;
+use hitreg_log::record::{GapRecord, LogContents, Session, SessionHeader};
+use hitreg_log::store::{self, Target, TemporaryFolder, TraceFile};
+use hitreg_log::trace::schema::{TableSet, packets, snapshots};
+use hitreg_log::trace::{SessionSource, Table, Trace, TraceHeader, TraceSource};
+use hitreg_netcode::replay::{Mode, Part, ReplayError, ReplayOptions, WhatIf, foreign_trace_memory, own_settings};
+use hitreg_netcode::settings::Settings;
+
+/// How one side replays its log.
+#[derive(Clone, Debug, Default)]
+pub struct ReplaySpec {
+    /// The build that replays the log; `None` for this build.
+    pub build: Option<PathBuf>,
+    /// A preset that replaces the log's settings.
+    pub preset: Option<String>,
+    /// Settings to change, each as `key=value`.
+    pub set: Vec<String>,
+    /// Replays open loop: only the clients, on the recorded snapshots.
+    pub open: bool,
+    /// Preset and settings only rejudge the recorded shots, as in [`WhatIf::Rejudge`](hitreg_netcode::replay::WhatIf::Rejudge).
+    pub rejudge: bool,
+    /// The tables that a replay by this program produces. Other builds always write all their tables.
+    pub tables: TableSet,
+    /// The part of the log for which this program writes rows: the part that the other side's trace covers.
+    pub part: Option<Part>,
+}
+
+impl ReplaySpec {
+    pub(crate) fn is_plain(&self) -> bool {
+        self.build.is_none() && self.preset.is_none() && self.set.is_empty() && !self.open
+    }
+
+    /// Rejects impossible requests before anything runs.
+    pub(crate) fn check(&self, engine: &Engine<'_>, source: &ComparisonSource<'_>) -> Result<(), EngineError> {
+        match source.log() {
+            None if !self.is_plain() => Err(EngineError::replayed(source.path)),
+            None => Ok(()),
+            Some(SurveyedLog { header, .. }) => {
+                self.settings(engine, header)?;
+                match &self.build {
+                    // The build opens the log itself.
+                    Some(build) => {
+                        store::check_regular(source.path)?;
+                        Build::at(build)?;
+                    }
+                    None => self.check_judge(engine, source.path, header)?,
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Refuses to judge shots again without a server, in a game that cannot do that.
+    fn check_judge(&self, engine: &Engine<'_>, path: &Path, log: &SessionHeader) -> Result<(), EngineError> {
+        let is_asked = self.rejudge && !(self.preset.is_none() && self.set.is_empty());
+        let is_open = self.open || log.holds() == LogContents::Clients;
+        let judges = engine.games.of_header(log).map_or(true, |game| game.judges_again());
+        match is_asked && is_open && !judges {
+            true => Err(EngineError::unsuitable(path, ReplayError::NoJudge)),
+            false => Ok(()),
+        }
+    }
+
+    pub(crate) fn name(&self, source: &ComparisonSource<'_>) -> String {
+        let path = source.path.display();
+        if source.log().is_none() {
+            return path.to_string();
+        }
+        let preset = self.preset.as_ref().map(|name| format!(" --preset {name}")).unwrap_or_default();
+        let set: String = self.set.iter().map(|pair| format!(" --set {pair}")).collect();
+        format!("{path} by {}{preset}{set}", build_name(self.build.as_deref()))
+    }
+
+    /// Makes the trace of one log.
+    ///
+    /// # Errors
+    /// Fails as [`ComparisonSpec::traces_in_files`](super::ComparisonSpec::traces_in_files) does.
+    pub fn trace_of(&self, engine: &Engine<'_>, path: &Path) -> Result<SideTrace, EngineError> {
+        let source = ComparisonSource::of(engine, path)?;
+        self.check(engine, &source)?;
+        let made = self.trace(engine, &source, (TraceSide::A, false));
+        check(&engine.runner.stop)?;
+        Ok(made?.trace)
+    }
+
+    /// Makes the trace of a side. `for_page` also judges the shots under other rules, if this program replays the log.
+    pub(crate) fn trace(
+        &self,
+        engine: &Engine<'_>,
+        source: &ComparisonSource<'_>,
+        (side, for_page): (TraceSide, bool),
+    ) -> Result<ShownReplay, EngineError> {
+        let log = match &source.holds {
+            ComparisonInput::Trace(trace) => return Ok(SideTrace::File(TraceFile::clone(trace), None).into()),
+            ComparisonInput::Log(log) => log,
+        };
+        let made = match &self.build {
+            None => self.replayed(engine, log, for_page)?,
+            Some(build) => {
+                let options = self.options();
+                let request = BuildRequest { options: &options, ..log.request()? };
+                match engine.runner.trace_file(&Build::at(build)?, &request) {
+                    Ok((trace, folder)) => {
+                        let made = self.check_applied_options(engine, &log.header, SideTrace::File(trace, folder))?;
+                        made.map(ShownReplay::from)
+                    }
+                    Err(untestable) => Err(untestable),
+                }
+            }
+        };
+        let made = EngineError::check_machine(source.path, made)?;
+        Ok(made.map_err(|untestable| MissingSide::new(side, build_name(self.build.as_deref()), untestable))?)
+    }
+
+    pub(crate) fn rerecord(&self, engine: &Engine<'_>, log: &SurveyedLog, to: &Target) -> BuildOutcome<()> {
+        let Some(build) = &self.build else {
+            return log.rerecord(engine, self.settings(engine, &log.header)?.as_ref(), to);
+        };
+        let options = self.options();
+        let request = BuildRequest { options: &options, ..log.request()? };
+        Ok(engine.runner.rerecord(&Build::at(build)?, &request, to.path()))
+    }
+
+    /// The options of this program's replay of a log on this side.
+    pub(crate) fn replay_options(
+        &self,
+        engine: &Engine<'_>,
+        log: &SessionHeader,
+    ) -> Result<ReplayOptions, EngineError> {
+        let mode = if self.open { Mode::Open } else { Mode::Auto };
+        let settings = self.settings(engine, log)?;
+        let tables = self.tables;
+        let network = [&packets::SCHEMA, &snapshots::SCHEMA].into_iter().any(|table| tables.has(table));
+        Ok(ReplayOptions {
+            mode,
+            network,
+            tables,
+            part: self.part,
+            memory: engine.games.memory(),
+            ..ReplayOptions::default()
+        }
+        .under(settings, self.rejudge))
+    }
+
+    /// The settings of this side, without settings that only its build knows. `None` if the log's own settings apply.
+    pub(crate) fn settings(&self, engine: &Engine<'_>, log: &SessionHeader) -> Result<Option<Settings>, EngineError> {
+        if self.preset.is_none() && self.set.is_empty() {
+            return Ok(None);
+        }
+        let is_builds_own =
+            |pair: &str| pair.split_once('=').is_some_and(|(key, _)| self.is_builds_own(engine, log, key.trim()));
+        let known = self.set.iter().filter(|pair| !is_builds_own(pair));
+        Ok(Some(own_settings(log)?.with_changes(self.preset.as_deref(), known)?))
+    }
+}
+
+impl ReplaySpec {
+    /// The options to pass to a build. Empty unless this side changes something.
+    pub(crate) fn options(&self) -> Vec<String> {
+        let mut options = Vec::new();
+        if let Some(name) = &self.preset {
+            options.extend(["--preset".to_owned(), name.clone()]);
+        }
+        options.extend(self.set.iter().flat_map(|pair| ["--set".to_owned(), pair.clone()]));
+        if self.open {
+            options.extend(["--mode".to_owned(), "open".to_owned()]);
+        }
+        if self.rejudge && !(self.preset.is_none() && self.set.is_empty()) {
+            options.extend(["--what-if".to_owned(), WhatIf::Rejudge.name().to_owned()]);
+        }
+        options
+    }
+
+    /// Accepts the trace of a build if it applied the requested options. A build that ignores an option is untestable.
+    pub(crate) fn check_applied_options(
+        &self,
+        engine: &Engine<'_>,
+        log: &SessionHeader,
+        trace: SideTrace,
+    ) -> BuildOutcome<SideTrace> {
+        let says = trace.source().header();
+        let because = |asked: String, found: &str| {
+            let reason = format!("the build ignores {asked}: its trace has {found}");
+            Ok(Err(UntestableBuild::because(reason)))
+        };
+        if self.open && says.mode != "open" {
+            return because("--mode open".into(), &format!("mode {}", says.mode));
+        }
+        if self.rejudge {
+            return Ok(Ok(trace));
+        }
+        for (key, value) in self.changed(engine, log)? {
+            match says.settings.iter().find(|(known, _)| *known == key) {
+                Some((_, found)) if *found == value => {}
+                Some((_, found)) => return because(format!("{key}={value}"), found),
+                None => return because(format!("{key}={value}"), "no such setting"),
+            }
+        }
+        Ok(Ok(trace))
+    }
+
+    /// The settings that this side changes, as a trace lists them.
+    fn changed(&self, engine: &Engine<'_>, log: &SessionHeader) -> Result<Vec<(String, String)>, EngineError> {
+        let Some(settings) = self.settings(engine, log)? else { return Ok(Vec::new()) };
+        let recorded = own_settings(log)?.to_pairs();
+        let mut changed: Vec<_> = settings.to_pairs().into_iter().filter(|pair| !recorded.contains(pair)).collect();
+        let own =
+            self.set.iter().filter_map(|pair| pair.split_once('=')).map(|(key, value)| (key.trim(), value.trim()));
+        let own = own.filter(|(key, _)| self.is_builds_own(engine, log, key));
+        changed.extend(own.map(|(key, value)| (key.to_owned(), value.to_owned())));
+        Ok(changed)
+    }
+
+    /// Whether only the build can know this setting. That holds if the log has it, or if this program does not know the
+    /// game. A name that resembles one of hitreg's own settings counts as a typing error.
+    pub(crate) fn is_builds_own(&self, engine: &Engine<'_>, log: &SessionHeader, key: &str) -> bool {
+        let recorded = &log.settings;
+        self.build.is_some()
+            && !Settings::is_known(key)
+            && (recorded.iter().any(|(known, _)| known == key)
+                || (engine.games.of_header(log).is_err() && !Settings::is_named_like_one(key)))
+    }
+}
+
+/// The input file of one side.
+pub(crate) struct ComparisonSource<'a> {
+    pub(crate) path: &'a Path,
+    pub(crate) holds: ComparisonInput,
+}
+
+/// What an input file is.
+pub(crate) enum ComparisonInput {
+    Trace(Box<TraceFile>),
+    Log(Box<SurveyedLog>),
+}
+
+impl<'a> ComparisonSource<'a> {
+    /// Surveys a log, or indexes a trace.
+    pub(crate) fn of(engine: &Engine<'_>, path: &'a Path) -> Result<ComparisonSource<'a>, EngineError> {
+        let holds = match store::kind_of(path)? {
+            FileKind::Trace => ComparisonInput::Trace(Box::new(TraceFile::open(path)?)),
+            // The log reader gives the best error message for a file of neither kind.
+            FileKind::Log | FileKind::Other => ComparisonInput::Log(Box::new(engine.survey(path)?)),
+        };
+        Ok(ComparisonSource { path, holds })
+    }
+
+    /// The part of the session that a trace covers; `None` for a log or the trace of a whole session.
+    pub(crate) fn part(&self) -> Option<Part> {
+        let ComparisonInput::Trace(trace) = &self.holds else { return None };
+        trace.header().part.map(|[from, to]| Part { from, to })
+    }
+
+    /// What the file says about the session that it was made from.
+    pub(crate) fn recorded(&self) -> SessionIdentity {
+        match &self.holds {
+            ComparisonInput::Trace(trace) => {
+                let TraceHeader { game, log_digest, session, .. } = trace.header().clone();
+                SessionIdentity { game, log_digest, session }
+            }
+            ComparisonInput::Log(log) => SessionIdentity {
+                game: log.header.game.clone(),
+                log_digest: log.digest.map_or(String::new(), |digest| digest.to_string()),
+                session: Some(SessionSource::of(&log.header)),
+            },
+        }
+    }
+
+    /// The first missing part of a log, with its path.
+    pub(crate) fn gap(&self) -> Option<(PathBuf, GapRecord)> {
+        let gap = self.log()?.survey.first_hole()?;
+        Some((self.path.to_owned(), *gap))
+    }
+
+    /// The log; `None` for a trace.
+    pub(crate) fn log(&self) -> Option<&SurveyedLog> {
+        match &self.holds {
+            ComparisonInput::Trace(_) => None,
+            ComparisonInput::Log(log) => Some(log),
+        }
+    }
+}
+
+/// The memory that comparing two traces takes, as a multiple of their size.
+const COMPARED: usize = 2;
+
+/// The trace of one side.
+#[derive(Debug)]
+pub enum SideTrace {
+    /// A trace in memory.
+    Memory(Trace),
+    /// A trace in a file. Dropping the folder deletes the file.
+    File(TraceFile, Option<TemporaryFolder>),
+}
+
+impl SideTrace {
+    /// The rows of the trace.
+    pub fn source(&self) -> &dyn TraceSource {
+        match self {
+            SideTrace::Memory(trace) => trace,
+            SideTrace::File(trace, _) => trace,
+        }
+    }
+
+    /// Loads the whole trace into memory.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be read.
+    pub fn trace(&self, memory: MemoryLimit) -> Result<Cow<'_, Trace>, EngineError> {
+        Ok(match self {
+            SideTrace::Memory(trace) => Cow::Borrowed(trace),
+            SideTrace::File(trace, _) => Cow::Owned(store::read_trace_within(memory, trace.path())?),
+        })
+    }
+}
+
+impl SurveyedLog {
+    /// Keeps the rows of a replay of the log, or of a part, that `attempt` makes, as [`collect_replayed`] runs it: of a
+    /// short log or part in memory, of a long one in a temporary file.
+    ///
+    /// # Errors
+    /// Fails if the trace cannot be written, and as `attempt` does.
+    pub(crate) fn keep_replayed<T>(
+        &self,
+        part: Option<Part>,
+        attempt: impl FnMut(bool, &mut dyn FnMut(&TraceHeader, Table)) -> Result<Option<T>, EngineError>,
+    ) -> Result<SideTrace, EngineError> {
+        if self.is_short() || part.is_some_and(|part| self.is_short_part(part)) {
+            return Ok(SideTrace::Memory(collect_replayed(attempt)?));
+        }
+        let folder = store::temporary_folder()?;
+        let target = folder.file("replayed.hittrace");
+        write_replayed(&target, TraceLayout::Raw, attempt)?;
+        Ok(SideTrace::File(TraceFile::open(target.path())?, Some(folder)))
+    }
+}
+
+impl ReplaySpecs {
+    /// An estimate by counts of the memory of both sides' traces while they are compared, in bytes.
+    pub(crate) fn compared_bytes(&self, engine: &Engine<'_>, session: &Session) -> Result<usize, EngineError> {
+        let [a, b] = [&self.a, &self.b].map(|spec| spec.trace_bytes_of(engine, session));
+        Ok(a?.saturating_add(b?).saturating_mul(COMPARED))
+    }
+}
+
+impl ReplaySpec {
+    pub(crate) fn trace_bytes_of(&self, engine: &Engine<'_>, session: &Session) -> Result<usize, EngineError> {
+        if self.build.is_some() {
+            return Ok(foreign_trace_memory(session));
+        }
+        let options = self.replay_options(engine, &session.header)?;
+        // The replay itself reports what is wrong with the log.
+        let game = engine.games.of(session).ok();
+        Ok(game.and_then(|game| game.trace_memory(session, &options).ok()).unwrap_or_default())
+    }
+
+    /// Replays a log. The trace of a short one stays in memory, that of a long one goes into a temporary file.
+    /// `for_page` also judges the shots under other rules.
+    pub(crate) fn replayed(&self, engine: &Engine<'_>, log: &SurveyedLog, for_page: bool) -> BuildOutcome<ShownReplay> {
+        let options = self.replay_options(engine, &log.header)?;
+        let game = match engine.games.of_header(&log.header) {
+            Ok(game) => game,
+            Err(unknown) => return Ok(Err(UntestableBuild::because_of(unknown))),
+        };
+        let replayed = match for_page {
+            true => log.replayed_and_rejudged(game, &options, |rows| rows, &mut |_| {}),
+            false => log
+                .keep_replayed(options.part, |encoded, put| {
+                    log.attempt(game, (&options, encoded), &mut |_| {}, put, &mut |_| {})
+                })
+                .map(ShownReplay::from),
+        };
+        match replayed {
+            Ok(replayed) => Ok(Ok(replayed)),
+            Err(EngineError::Replay { source, .. }) => Ok(Err(UntestableBuild::not_replayed(&source))),
+            Err(error) => Err(error),
+        }
+    }
+}
