@@ -18,7 +18,7 @@ use crate::engine::{BuildOutcome, EngineError};
 use hitreg_analysis::diff::{DiffOptions, TraceDiff, TraceVerdict, diff};
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::Trace;
-use search::{CandidateSearch, EndChecks, Probe, SearchSpace};
+use search::{CandidateSearch, EndChecks, SearchSpace};
 
 /// A progress callback: steps done, and about how many there will be.
 pub type StepProgress<'a> = dyn Fn(u64, u64) + 'a;
@@ -99,31 +99,10 @@ pub struct TestedCandidate {
 }
 
 impl BisectResult {
-    /// Creates a result from the answers, in the order of the trials.
-    pub(crate) fn of<'a>(
-        verdict: SearchVerdict,
-        tried: impl Iterator<Item = (String, &'a BuildAnswer)>,
-    ) -> BisectResult {
-        let (mut tested, mut skipped) = (Vec::new(), Vec::new());
-        for (name, answer) in tried {
-            if let BuildAnswer::Untestable(why) = answer {
-                skipped.push(SkippedCandidate { name: name.clone(), why: why.clone() });
-            }
-            tested.push(TestedCandidate { name, answer: answer.word() });
-        }
-        BisectResult { verdict, probes: tested.len(), skipped, tested, ..BisectResult::default() }
-    }
-
     /// Adds the reason why an end of the search could not be judged.
-    pub(crate) fn with_untestable_end(self, name: &str, what: &str, why: &UntestableBuild) -> BisectResult {
+    fn with_untestable_end(self, name: &str, what: &str, why: &UntestableBuild) -> BisectResult {
         let UntestableBuild { reason, last_words, .. } = why.clone();
         BisectResult { untestable: Some(format!("{name}, {what}: {reason}")), last_words, ..self }
-    }
-
-    /// Adds the difference between the good and the bad trace.
-    pub(crate) fn compare(&mut self, good: &Trace, bad: &Trace) {
-        // Default options have no tolerances, so they are valid for every pair of traces.
-        self.diff = diff(good, bad, &DiffOptions::default()).ok();
     }
 }
 
@@ -132,8 +111,8 @@ impl BisectResult {
 pub struct BuildJudge<'a> {
     condition: Option<Condition>,
     options: DiffOptions,
-    pub(crate) runner: BuildRunner,
-    pub(crate) request: BuildRequest<'a>,
+    runner: BuildRunner,
+    request: BuildRequest<'a>,
     /// An estimate of what the log's trace takes in memory.
     trace_bytes: usize,
 }
@@ -158,14 +137,14 @@ impl<'a> BuildJudge<'a> {
             return Err(EngineError::Request(what.to_owned()));
         }
         if condition.is_none() {
-            let needs = |source| EngineError::NeedsMemory { path: request.log.to_owned(), source };
-            runner.memory.check(trace_bytes.saturating_mul(HELD)).map_err(needs)?;
+            let needed = trace_bytes.saturating_mul(HELD);
+            runner.memory.check(needed).map_err(EngineError::needs_memory(request.log))?;
         }
         Ok(BuildJudge { condition, options, runner, request, trace_bytes })
     }
 
     /// The number of builds that the memory limit allows to run at once, at most `wanted`.
-    pub(crate) fn room(&self, wanted: usize) -> usize {
+    fn room(&self, wanted: usize) -> usize {
         match self.compares() {
             true => {
                 (self.runner.memory.bytes() / self.trace_bytes.max(1)).saturating_sub(HELD - 1).clamp(1, wanted.max(1))
@@ -175,21 +154,21 @@ impl<'a> BuildJudge<'a> {
     }
 
     /// A copy of this judge that `stop` stops.
-    pub(crate) fn under(&self, stop: &StopSignal) -> Self {
+    fn under(&self, stop: &StopSignal) -> Self {
         BuildJudge { runner: BuildRunner { stop: stop.clone(), ..self.runner.clone() }, ..self.clone() }
     }
 
     /// Whether this judge compares traces, and so needs the trace of the good build.
-    pub(crate) fn compares(&self) -> bool {
+    fn compares(&self) -> bool {
         self.condition.is_none()
     }
 
-    pub(crate) fn trace(&self, build: &Build) -> BuildOutcome<Trace> {
+    fn trace(&self, build: &Build) -> BuildOutcome<Trace> {
         EngineError::check_machine(self.request.log, self.runner.trace(build, &self.request))
     }
 
     /// Judges a build by comparing its trace with the good one.
-    pub(crate) fn compare(&self, good: &Trace, trace: &Trace) -> Result<BuildAnswer, EngineError> {
+    fn compare(&self, good: &Trace, trace: &Trace) -> Result<BuildAnswer, EngineError> {
         let found = diff(good, trace, &self.options)?;
         Ok(match found.verdict {
             TraceVerdict::Same => BuildAnswer::Good,
@@ -202,18 +181,12 @@ impl<'a> BuildJudge<'a> {
     }
 
     /// Replays the log again, never from the cache. Returns why the build cannot be judged, if the trace is not the first one.
-    pub(crate) fn repeat(&self, build: &Build, first: &Trace) -> Result<Option<UntestableBuild>, EngineError> {
+    fn repeat(&self, build: &Build, first: &Trace) -> Result<Option<UntestableBuild>, EngineError> {
         let fresh = BuildRunner { cache: None, ..self.runner.clone() };
         match EngineError::check_machine(self.request.log, fresh.trace(build, &self.request))? {
             Ok(again) => disagreement(first, &again, &self.options),
             Err(untestable) => Ok(Some(UntestableBuild { reason: only_once(&untestable.reason), ..untestable })),
         }
-    }
-
-    /// Runs a build: judges it with the command, or makes its trace if there is no command.
-    pub(crate) fn probe(&self, build: &Build) -> Result<Probe, EngineError> {
-        let Some(condition) = &self.condition else { return Ok(self.trace(build)?.map_err(BuildAnswer::Untestable)) };
-        Ok(Err(condition.ask(&self.runner, self.request.log, Some(build.path()))?))
     }
 }
 
@@ -238,7 +211,7 @@ impl BuildSearch<'_> {
     pub fn run(&self, judge: &BuildJudge<'_>, steps: &StepProgress<'_>) -> Result<BisectResult, EngineError> {
         let builds = self.builds.iter().map(|path| Build::at(path)).collect::<Result<_, _>>()?;
         let search = CandidateSearch {
-            space: &BuildList { paths: self.builds, builds, judge },
+            space: &BuildList { paths: self.builds, builds },
             judge,
             jobs: self.jobs,
             ends: [0, self.builds.len() - 1],
@@ -258,7 +231,6 @@ impl BuildSearch<'_> {
 struct BuildList<'a> {
     paths: &'a [PathBuf],
     builds: Vec<Build>,
-    judge: &'a BuildJudge<'a>,
 }
 
 impl SearchSpace for BuildList<'_> {
@@ -272,20 +244,12 @@ impl SearchSpace for BuildList<'_> {
         Ok(last(goods))
     }
 
-    fn probe(&self, item: &usize, judge: &BuildJudge<'_>, _: usize) -> Result<Probe, EngineError> {
-        judge.probe(&self.builds[*item])
-    }
-
-    fn trace(&self, item: &usize) -> BuildOutcome<Trace> {
-        self.judge.trace(&self.builds[*item])
-    }
-
-    fn repeat(&self, item: &usize, first: &Trace) -> Result<Option<UntestableBuild>, EngineError> {
-        self.judge.repeat(&self.builds[*item], first)
-    }
-
     fn name(&self, item: &usize) -> String {
         self.paths[*item].display().to_string()
+    }
+
+    fn build(&self, item: &usize, _: &BuildJudge<'_>, _: usize) -> BuildOutcome<Build> {
+        Ok(Ok(self.builds[*item].clone()))
     }
 }
 
@@ -294,7 +258,7 @@ fn last(goods: &[usize]) -> usize {
 }
 
 /// The places between the last good one and `bad`, from the middle outwards.
-pub(crate) fn between(bad: usize, goods: &[usize]) -> Vec<usize> {
+fn between(bad: usize, goods: &[usize]) -> Vec<usize> {
     let good = last(goods);
     let mut places: Vec<usize> = (good + 1..bad).collect();
     places.sort_by_key(|at| at.abs_diff(good + (bad - good) / 2));

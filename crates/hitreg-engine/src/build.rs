@@ -89,6 +89,13 @@ pub struct BuildRequest<'a> {
     pub side: Option<OneSidedLog>,
 }
 
+impl<'a> BuildRequest<'a> {
+    /// The request to replay the log of a session that is in memory.
+    pub(crate) fn of(log: &'a Path, log_digest: Digest, session: &Session) -> BuildRequest<'a> {
+        BuildRequest { log, log_digest, options: &[], side: OneSidedLog::of(session) }
+    }
+}
+
 /// Runs builds, each within a time limit, and caches their traces.
 #[derive(Clone, Debug)]
 pub struct BuildRunner {

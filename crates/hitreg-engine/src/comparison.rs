@@ -21,7 +21,7 @@ use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::store;
 use hitreg_log::store::shown::{shell_path, shell_word};
 use hitreg_log::trace::schema::{ColumnRole, TableSet, frames};
-use hitreg_log::trace::{ColumnData, SessionSource, Table, TraceSource, each_part};
+use hitreg_log::trace::{ColumnData, Table, TraceHeader, TraceSource, each_part};
 use hitreg_log::units::ClockTime;
 use hitreg_netcode::replay::WhatIf;
 
@@ -131,18 +131,18 @@ impl ComparisonSpec {
         if self.compare_unrelated {
             return replays.both(engine, [&a, &b], for_page);
         }
-        let sources = [&a, &b].map(ComparisonSource::recorded);
-        if let Some(difference) = by_source(&sources) {
+        let headers = [&a, &b].map(ComparisonSource::header);
+        if let Some(difference) = header_difference(&headers) {
             return Err(MissingSide::unrelated(difference).into());
         }
-        if is_one_session(&sources) {
+        if is_one_session(&headers) {
             return replays.both(engine, [&a, &b], for_page);
         }
         for spec in [&mut replays.a, &mut replays.b] {
             spec.tables = spec.tables.with(&frames::SCHEMA);
         }
         let traces = replays.both(engine, [&a, &b], for_page)?;
-        match by_usercmds(traces.made.each_ref().map(SideTrace::source))? {
+        match usercmd_difference(traces.made.each_ref().map(SideTrace::source))? {
             Some(difference) => Err(MissingSide::unrelated(difference).into()),
             None => Ok(traces),
         }
@@ -252,7 +252,7 @@ impl ComparisonSpec {
     pub fn what_if(&self) -> Option<WhatIf> {
         let sides = [&self.replays.a, &self.replays.b];
         let rejudged = sides.iter().any(|spec| spec.rejudge);
-        let has_settings = sides.iter().any(|spec| spec.preset.is_some() || !spec.set.is_empty());
+        let has_settings = sides.iter().any(|spec| spec.has_settings());
         has_settings.then_some(if rejudged { WhatIf::Rejudge } else { WhatIf::Replay })
     }
 
@@ -325,8 +325,7 @@ pub(crate) fn against_itself(engine: &Engine<'_>, source: &ComparisonSource<'_>)
     // What the log says takes about as much as the log.
     let replayed = log.survey.trace_bytes(plain.tables);
     let needed = log.session_bytes.saturating_mul(2).saturating_add(replayed);
-    let needs = |source| EngineError::NeedsMemory { path: path.to_owned(), source };
-    engine.games.memory().check(needed).map_err(needs)?;
+    engine.games.memory().check(needed).map_err(EngineError::needs_memory(path))?;
     if log.header.holds() == LogContents::Clients {
         let replayed = plain.trace(engine, source, (TraceSide::B, false))?.trace;
         let made = predicted(&*replayed.trace(engine.games.memory())?);
@@ -483,19 +482,8 @@ const KEPT: usize = 4096;
 /// Number of different sequences that a decision needs.
 const ENOUGH: usize = 32;
 
-/// What a file says about the session that it was made from.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct SessionIdentity {
-    /// Name of the game.
-    pub(crate) game: String,
-    /// Digest of the log; empty if unknown.
-    pub(crate) log_digest: String,
-    /// The session; `None` if the file does not say.
-    pub(crate) session: Option<SessionSource>,
-}
-
 /// Returns the difference that makes two files ones of different sessions, by what the files say.
-pub(crate) fn by_source([a, b]: &[SessionIdentity; 2]) -> Option<String> {
+pub(crate) fn header_difference([a, b]: &[TraceHeader; 2]) -> Option<String> {
     if !a.game.is_empty() && !b.game.is_empty() && a.game != b.game {
         return Some(format!("the game is {} in A, {} in B", a.game, b.game));
     }
@@ -511,7 +499,7 @@ pub(crate) fn by_source([a, b]: &[SessionIdentity; 2]) -> Option<String> {
 
 /// Returns whether two files say that they are of one session. In a synthetic scenario the bots may give other usercmds
 /// under other settings.
-pub(crate) fn is_one_session([a, b]: &[SessionIdentity; 2]) -> bool {
+pub(crate) fn is_one_session([a, b]: &[TraceHeader; 2]) -> bool {
     let (Some(session_a), Some(session_b)) = (&a.session, &b.session) else {
         return !a.log_digest.is_empty() && a.log_digest == b.log_digest;
     };
@@ -525,7 +513,7 @@ pub(crate) fn is_one_session([a, b]: &[SessionIdentity; 2]) -> bool {
 ///
 /// # Errors
 /// When a trace cannot be read.
-pub(crate) fn by_usercmds([a, b]: [&dyn TraceSource; 2]) -> Result<Option<String>, DiffError> {
+pub(crate) fn usercmd_difference([a, b]: [&dyn TraceSource; 2]) -> Result<Option<String>, DiffError> {
     let (a, b) = (sequences(a)?, sequences(b)?);
     let limit = |side: &SortedSet<u64>| if side.len() < KEPT { u64::MAX } else { side.last().copied().unwrap_or(0) };
     let limit = limit(&a).min(limit(&b));

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::build::{Build, BuildRequest, OneSidedLog, ProcessEnd, UntestableBuild};
+use crate::build::{Build, BuildRequest, ProcessEnd, UntestableBuild};
 use crate::comparison::first_place;
 use crate::engine::{BuildOutcome, Engine, EngineError, LogFile, check};
 use hitreg_analysis::diff::{DiffOptions, TraceVerdict, diff};
@@ -118,8 +118,8 @@ pub fn check_contract(engine: &Engine<'_>, build: &Build, log: &Path) -> Result<
 
 impl ContractTest<'_> {
     fn trace(&self, log: &Path, log_digest: Digest, options: &[String]) -> BuildOutcome<Trace> {
-        let side = OneSidedLog::of(&self.file.session);
-        let trace = self.engine.runner.trace(self.build, &BuildRequest { log, log_digest, options, side });
+        let request = BuildRequest { options, ..BuildRequest::of(log, log_digest, &self.file.session) };
+        let trace = self.engine.runner.trace(self.build, &request);
         check(&self.engine.runner.stop)?;
         Ok(trace)
     }
@@ -275,8 +275,7 @@ impl ContractTest<'_> {
         }
         if trace.header.can(RECORD) {
             let target = self.folder.file("recorded.hitlog");
-            let side = OneSidedLog::of(&self.file.session);
-            let request = BuildRequest { log: self.log, log_digest: self.file.digest, options: &[], side };
+            let request = BuildRequest::of(self.log, self.file.digest, &self.file.session);
             let recorded = self.engine.runner.rerecord(self.build, &request, target.path());
             check(&self.engine.runner.stop)?;
             if let Err(untestable) = recorded {

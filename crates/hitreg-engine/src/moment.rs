@@ -45,6 +45,11 @@ impl Engine<'_> {
     /// Fails if the log cannot be read.
     pub fn records_around(&self, path: &Path, shot: &ShotRows) -> Result<Session, EngineError> {
         let (first, last) = shot.span().unwrap_or((i64::MIN, i64::MAX));
+        self.records_of_span(path, first, last)
+    }
+
+    /// The log's own records from `AROUND` before a time until `AROUND` after another.
+    fn records_of_span(&self, path: &Path, first: i64, last: i64) -> Result<Session, EngineError> {
         let [first, last] = [first.saturating_sub(AROUND.0), last.saturating_add(AROUND.0)].map(Micros);
         let records = store::open_indexed_log(path)?.records_between(first, last);
         records.map_err(|source| EngineError::content(path, source))
@@ -66,10 +71,8 @@ impl Engine<'_> {
         let shot = asked.shot(&fired.trace).map_err(|error| EngineError::unsuitable(path, error))?;
         let rows = ShotRows::of(&fired.trace, shot);
         let session = self.records_around(path, &rows)?;
-        let mut trace = all_records_without(&session, &fired.hidden);
-        for table in trace.tables.iter_mut().filter(|table| ShotRows::TABLES.contains(&&*table.name)) {
-            *table = rows.select(table);
-        }
+        let trace = all_records_without(&session, &fired.hidden);
+        let trace = selected(trace, &ShotRows::TABLES, |table| rows.select(table));
         let (rejudged, other_corrections) = (Vec::new(), OtherCorrections::default());
         Ok(ExplainingRows { trace: rows.with(trace), session, rejudged, other_corrections })
     }
@@ -84,21 +87,17 @@ impl Engine<'_> {
             session.append(SessionStretch { unknown: chunk.unknown, texts: chunk.texts, ..SessionStretch::default() });
         }
         session.put_in_order();
-        let Some(recorded) = all_records(&session).tables.into_iter().find(|table| table.name == corrections::NAME)
-        else {
+        let records = all_records(&session);
+        let Some(recorded) = records.table(corrections::NAME) else {
             return Err(EngineError::unsuitable(path, WhyError::no_correction_table()));
         };
         let other_corrections = OtherCorrections::default();
-        let corrected = CorrectionRows::corrected(&recorded);
+        let corrected = CorrectionRows::corrected(recorded);
         let rows = CorrectionRows::of(corrected, &other_corrections, player, number)
             .map_err(|error| EngineError::unsuitable(path, error))?;
-        let at = Micros(rows.ack().2.unwrap_or_default());
-        let around = [at.0.saturating_sub(AROUND.0), at.0.saturating_add(AROUND.0)].map(Micros);
-        let session = store::open_indexed_log(path)?.records_between(around[0], around[1]).map_err(fail)?;
-        let mut trace = all_records(&session);
-        for table in trace.tables.iter_mut().filter(|table| CorrectionRows::TABLES.contains(&&*table.name)) {
-            *table = rows.select(table);
-        }
+        let at = rows.ack().2.unwrap_or_default();
+        let session = self.records_of_span(path, at, at)?;
+        let trace = selected(all_records(&session), &CorrectionRows::TABLES, |table| rows.select(table));
         Ok(ExplainingRows { trace: rows.with(trace), session, rejudged: Vec::new(), other_corrections })
     }
 
@@ -205,10 +204,7 @@ impl<'a> ExplainedLog<'a> {
         if let WhyQuery::Correction { player, number } = *asked {
             return self.correction(player, number);
         }
-        let near = match self.near(asked)? {
-            Some(part) => Some(self.shots_in(part)?),
-            None => None,
-        };
+        let near = self.near(asked)?.map(|part| self.shots_in(part)).transpose()?;
         let near = near.and_then(|near| Some((asked.shot(&near).ok()?, near)));
         let (shot, fired) = match near {
             Some(found) => found,
@@ -314,10 +310,7 @@ impl<'a> ExplainedLog<'a> {
     fn near(&self, asked: &WhyQuery) -> Result<Option<Part>, EngineError> {
         let part = |from: i64, to: i64| Some(Part { from: Micros(from), to: Micros(to) });
         Ok(match *asked {
-            WhyQuery::At { at_us, .. } => {
-                let [from, to] = [at_us.saturating_sub(NEAR.0), at_us.saturating_add(NEAR.0 + 1)];
-                part(from, to)
-            }
+            WhyQuery::At { at_us, .. } => part(at_us.saturating_sub(NEAR.0), at_us.saturating_add(NEAR.0 + 1)),
             WhyQuery::Shot(name) => self
                 .made_at(name.shooter, name.command)?
                 .and_then(|made| part(made.0, made.0.saturating_add(JUDGED_WITHIN.0))),
@@ -359,6 +352,14 @@ impl<'a> ExplainedLog<'a> {
             })
         })
     }
+}
+
+/// A trace with the selected rows of these tables, and all rows of the others.
+fn selected(mut trace: Trace, tables: &[&str], select: impl Fn(&Table) -> Table) -> Trace {
+    for table in trace.tables.iter_mut().filter(|table| tables.contains(&&*table.name)) {
+        *table = select(table);
+    }
+    trace
 }
 
 /// The options of a replay that makes only these tables, in a part if the log can be streamed.

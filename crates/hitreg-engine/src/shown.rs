@@ -6,6 +6,7 @@ use std::io::BufReader;
 use std::path::Path;
 
 use crate::engine::{Engine, EngineError, Playable, SideTrace, SurveyedLog};
+use crate::surveyed_log::collect_replayed;
 use hitreg_analysis::page::{PageLog, only_shown};
 use hitreg_analysis::why::{RejudgeRules, RejudgedShots};
 use hitreg_log::log::IndexedLog;
@@ -89,10 +90,6 @@ impl Engine<'_> {
     }
 }
 
-fn has_no_shots(trace: &SideTrace) -> bool {
-    trace.source().tables().iter().all(|(table, rows)| table.name != shots::NAME || *rows == 0)
-}
-
 impl SurveyedLog {
     /// Replays the log, and judges its shots under other rules. `shape` is applied to all rows.
     pub(crate) fn replayed_and_rejudged(
@@ -103,55 +100,33 @@ impl SurveyedLog {
         progress: &mut dyn FnMut(Micros),
     ) -> Result<ShownReplay, EngineError> {
         let rules = OtherRules::of(&self.header, options)?;
-        let ((trace, mut judged), judges) =
-            rules.replayed(options, |options| self.replayed_apart(game, options, shape, progress))?;
-        let rejudged = match judges {
-            Ok(()) => self.rejudged(game, (&rules, options), &trace, &mut judged)?,
-            Err(source) => Err(source),
-        };
-        Ok(ShownReplay { trace, rejudged })
-    }
-
-    /// Replays the log. Returns the trace, and the shots under other rules apart.
-    fn replayed_apart(
-        &self,
-        game: &dyn Playable,
-        options: &ReplayOptions,
-        shape: fn(Table) -> Table,
-        progress: &mut dyn FnMut(Micros),
-    ) -> Result<(SideTrace, Trace), EngineError> {
         let mut judged = Trace::default();
-        let trace = self.keep_replayed(options.part, |encoded, write| {
-            judged = Trace::default();
-            let mut put = |header: &TraceHeader, rows: Table| match is_rejudged_table(&rows.name) {
-                // All rows of one replay have the same columns.
-                true => judged.append(rows).unwrap_or_default(),
-                false => write(header, shape(rows)),
-            };
-            self.attempt(game, (options, encoded), &mut |_| {}, &mut put, progress)
+        let (trace, judges) = rules.replayed(options, |options| {
+            self.keep_replayed(options.part, |encoded, write| {
+                judged = Trace::default();
+                let mut put = |header: &TraceHeader, rows: Table| match is_rejudged_table(&rows.name) {
+                    // All rows of one replay have the same columns.
+                    true => judged.append(rows).unwrap_or_default(),
+                    false => write(header, shape(rows)),
+                };
+                self.attempt(game, (options, encoded), &mut |_| {}, &mut put, progress)
+            })
         })?;
-        Ok((trace, judged))
-    }
-
-    /// The shots of `trace` under other rules: from `judged`, or from further replays.
-    fn rejudged(
-        &self,
-        game: &dyn Playable,
-        (rules, options): (&OtherRules, &ReplayOptions),
-        trace: &SideTrace,
-        judged: &mut Trace,
-    ) -> Result<SideRejudgement, EngineError> {
-        if has_no_shots(trace) {
-            return Ok(Ok(Vec::new()));
+        if let Err(source) = judges {
+            return Ok(ShownReplay { trace, rejudged: Err(source) });
+        }
+        if trace.source().tables().iter().all(|(table, rows)| table.name != shots::NAME || *rows == 0) {
+            return Ok(ShownReplay::from(trace));
         }
         let again = |options: &ReplayOptions| {
-            self.trace(game, &ReplayOptions { tables: TableSet::named([shots::NAME]), ..options.clone() })
+            let options = ReplayOptions { tables: TableSet::named([shots::NAME]), ..options.clone() };
+            collect_replayed(|encoded, put| self.attempt(game, (&options, encoded), &mut |_| {}, put, &mut |_| {}))
         };
-        match rules.of_trace(judged, options, again) {
-            Ok(rejudged) => Ok(Ok(rejudged)),
-            Err(EngineError::Replay { source, .. }) => Ok(Err(source)),
-            Err(error) => Err(error),
-        }
+        let rejudged = match rules.of_trace(&mut judged, options, again) {
+            Err(EngineError::Replay { source, .. }) => Err(source),
+            rejudged => Ok(rejudged?),
+        };
+        Ok(ShownReplay { trace, rejudged })
     }
 }
 
@@ -281,12 +256,12 @@ impl OtherRules {
     ///
     /// # Errors
     /// Fails as `replay` does.
-    pub(crate) fn of_trace<E>(
+    pub(crate) fn of_trace(
         &self,
         trace: &mut Trace,
         options: &ReplayOptions,
-        replay: impl Fn(&ReplayOptions) -> Result<Trace, E>,
-    ) -> Result<Vec<RejudgedShots>, E> {
+        replay: impl Fn(&ReplayOptions) -> Result<Trace, EngineError>,
+    ) -> Result<Vec<RejudgedShots>, EngineError> {
         let mut taken = Vec::new();
         for (place, (rules, settings)) in self.0.iter().enumerate() {
             let name = rejudged_table(place);

@@ -15,7 +15,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::build::condition::{BuildAnswer, Condition};
-use crate::build::{Build, BuildRequest, OneSidedLog};
+use crate::build::{Build, BuildRequest};
 use crate::engine::{Engine, EngineError, Playable, ReplaySpecs, check};
 use hitreg_analysis::diff::{DiffOptions, TraceDiff, TraceVerdict, diff};
 use hitreg_log::log::WriterOptions as LogOptions;
@@ -282,8 +282,7 @@ fn recorded_by(
     let (candidate, again) = (folder.file("candidate.hitlog"), folder.file("again.hitlog"));
     store::save_log(&candidate, session, LogOptions::whole())?;
     let log_digest = Digest::of_bytes(&store::read_bytes(candidate.path())?);
-    let side = OneSidedLog::of(session);
-    let request = BuildRequest { log: candidate.path(), log_digest, options: &[], side };
+    let request = BuildRequest::of(candidate.path(), log_digest, session);
     let recorded = engine.runner.rerecord(build, &request, again.path());
     check(&engine.runner.stop)?;
     match EngineError::check_machine(path, recorded)? {
@@ -296,7 +295,7 @@ fn recorded_by(
 fn can_record(engine: &Engine<'_>, build: &Build, path: &Path) -> Result<bool, EngineError> {
     store::check_regular(path)?;
     let log = engine.read_log(path)?;
-    let request = BuildRequest { log: path, log_digest: log.digest, options: &[], side: OneSidedLog::of(&log.session) };
+    let request = BuildRequest::of(path, log.digest, &log.session);
     let traced = engine.runner.trace_file(build, &request);
     check(&engine.runner.stop)?;
     Ok(EngineError::check_machine(path, traced)?.is_ok_and(|(trace, _)| trace.header().can(RECORD)))
@@ -368,8 +367,7 @@ fn candidates_at_once(
     };
     let held = session_bytes.saturating_mul(HELD);
     let each = session_bytes.saturating_mul(EACH).saturating_add(of_property);
-    let needs = |source| EngineError::NeedsMemory { path: path.to_owned(), source };
-    limit.check(held.saturating_add(each)).map_err(needs)?;
+    limit.check(held.saturating_add(each)).map_err(EngineError::needs_memory(path))?;
     let left = MemoryLimit::of_bytes(limit.bytes().saturating_sub(held));
     Ok(left.tasks_at_once(each, rayon::current_num_threads()))
 }

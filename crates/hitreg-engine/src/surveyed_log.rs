@@ -13,7 +13,7 @@ use crate::build::{BuildRequest, OneSidedLog, UntestableBuild};
 use crate::engine::{BuildOutcome, Engine, EngineError, HashingReader, LogFile, Playable};
 use crate::verify::LogFacts;
 use hitreg_log::log::{KeyframeQuery, LogError, LogReader, TraceLayout, WriterOptions, write_trace_meanwhile};
-use hitreg_log::memory::{MemoryLimit, NeedsMemory};
+use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{Session, SessionHeader, SessionStretch};
 use hitreg_log::recorded::recorded_network;
 use hitreg_log::store::{self, InputFile, Target};
@@ -152,12 +152,13 @@ impl SurveyedLog {
         to: &mut dyn FnMut(&TraceHeader, Table),
         progress: &mut dyn FnMut(Micros),
     ) -> Result<Option<ReplayFindings>, EngineError> {
+        let sinks = ReplaySinks { seen, to, progress };
         // A keyframe of a replay without datagrams holds no state of theirs.
         if options.1 && self.start.as_ref().is_some_and(|start| !start.has_sizes()) {
             let whole = SurveyedLog::of(self.memory, &self.path)?;
-            return whole.run(game, &whole.source(), options, seen, to, progress);
+            return whole.run(game, &whole.source(), options, sinks);
         }
-        self.run(game, &self.source(), options, seen, to, progress)
+        self.run(game, &self.source(), options, sinks)
     }
 
     fn run(
@@ -165,21 +166,20 @@ impl SurveyedLog {
         game: &dyn Playable,
         source: &ReplaySource<'_>,
         options: (&ReplayOptions, bool),
-        seen: &mut dyn FnMut(&SessionStretch),
-        to: &mut dyn FnMut(&TraceHeader, Table),
-        progress: &mut dyn FnMut(Micros),
+        sinks: ReplaySinks<'_>,
     ) -> Result<Option<ReplayFindings>, EngineError> {
         if source.start.is_none() && self.streams_clients(game, options.0) {
-            return self.run_clients(game, source, options.0, seen, to, progress).map(Some);
+            return self.run_clients(game, source, options.0, sinks).map(Some);
         }
         if source.start.is_none() && !self.streams_closed(options.0) {
-            return self.run_whole(game, options.0, seen, to, progress).map(Some);
+            return self.run_whole(game, options.0, sinks).map(Some);
         }
-        let fail = |source| EngineError::content(&self.path, source);
+        let ReplaySinks { seen, to, progress } = sinks;
         let mut reader = match source.start {
             None => self.reader()?,
             Some(start) => {
-                let found = store::open_indexed_log(&self.path)?.seek(KeyframeQuery::At(start.at)).map_err(fail)?;
+                let found = store::open_indexed_log(&self.path)?.seek(KeyframeQuery::At(start.at));
+                let found = found.map_err(|source| self.unreadable(source))?;
                 found.ok_or_else(|| self.not_replayed(ReplayError::NoKeyframe))?.reader
             }
         };
@@ -197,7 +197,7 @@ impl SurveyedLog {
         let mut labelled = |header: &TraceHeader, table| to(&self.labelled(header), table);
         let ran = game.stream(source, &mut chunks, options, &mut labelled, progress);
         match broken {
-            Some(error) => Err(fail(error)),
+            Some(error) => Err(self.unreadable(error)),
             None => ran.map_err(|source| self.not_replayed(source)),
         }
     }
@@ -207,9 +207,7 @@ impl SurveyedLog {
         &self,
         game: &dyn Playable,
         options: &ReplayOptions,
-        seen: &mut dyn FnMut(&SessionStretch),
-        to: &mut dyn FnMut(&TraceHeader, Table),
-        progress: &mut dyn FnMut(Micros),
+        ReplaySinks { seen, to, progress }: ReplaySinks<'_>,
     ) -> Result<ReplayFindings, EngineError> {
         let session = self.session()?;
         let options = ReplayOptions { memory: self.memory, ..options.clone() };
@@ -239,9 +237,9 @@ impl SurveyedLog {
         EngineError::Replay { path: self.path.clone(), source }
     }
 
-    /// The error of a command that needs more memory than it may use for the log.
-    pub(crate) fn needs_memory(&self, source: NeedsMemory) -> EngineError {
-        EngineError::NeedsMemory { path: self.path.clone(), source }
+    /// The error of a log that cannot be read again.
+    fn unreadable(&self, source: LogError) -> EngineError {
+        EngineError::content(&self.path, source)
     }
 
     /// Whether the log has a server to run. Without one, only its clients run, in open loop.
@@ -256,7 +254,7 @@ impl SurveyedLog {
     pub fn recorded_network(&self) -> Result<Vec<Table>, EngineError> {
         let mut reader = self.reader()?;
         let mut session = Session::new(self.header.clone());
-        while let Some(chunk) = reader.next_chunk().map_err(|source| EngineError::content(&self.path, source))? {
+        while let Some(chunk) = reader.next_chunk().map_err(|source| self.unreadable(source))? {
             for (kept, mut records) in session.players.iter_mut().zip(chunk.players) {
                 kept.sent.append(&mut records.sent);
                 kept.reached.append(&mut records.reached);
@@ -279,9 +277,8 @@ impl SurveyedLog {
     pub fn facts(&self) -> Result<LogFacts, EngineError> {
         let mut ticks_before = 0;
         if let Some(hole) = self.survey.first_hole() {
-            let fail = |source| EngineError::content(&self.path, source);
             let mut reader = self.reader()?;
-            while let Some(chunk) = reader.next_chunk().map_err(fail)? {
+            while let Some(chunk) = reader.next_chunk().map_err(|source| self.unreadable(source))? {
                 ticks_before += chunk.ticks.iter().filter(|tick| tick.at <= hole.from).count() as u64;
             }
         }
@@ -294,9 +291,7 @@ impl SurveyedLog {
         game: &dyn Playable,
         source: &ReplaySource<'_>,
         options: &ReplayOptions,
-        seen: &mut dyn FnMut(&SessionStretch),
-        to: &mut dyn FnMut(&TraceHeader, Table),
-        progress: &mut dyn FnMut(Micros),
+        ReplaySinks { seen, to, progress }: ReplaySinks<'_>,
     ) -> Result<ReplayFindings, EngineError> {
         let (mut broken, mut is_first) = (None, true);
         let mut pass = |take: &mut dyn FnMut(SessionStretch) -> Result<(), ReplayError>| {
@@ -344,7 +339,6 @@ impl SurveyedLog {
         next: fn(&mut LogSource) -> Result<Option<SessionStretch>, LogError>,
         take: &mut dyn FnMut(SessionStretch) -> Result<(), E>,
     ) -> Result<(), E> {
-        let fail = |source| EngineError::content(&self.path, source);
         let mut reader = match self.reader() {
             Ok(reader) if broken.is_none() => reader,
             Ok(_) => return Ok(()),
@@ -358,7 +352,7 @@ impl SurveyedLog {
                 Ok(Some(chunk)) => take(chunk)?,
                 Ok(None) => return Ok(()),
                 Err(error) => {
-                    *broken = Some(fail(error));
+                    *broken = Some(self.unreadable(error));
                     return Ok(());
                 }
             }
@@ -366,7 +360,7 @@ impl SurveyedLog {
     }
 
     fn reader(&self) -> Result<LogSource, EngineError> {
-        LogReader::new(store::open(&self.path)?).map_err(|source| EngineError::content(&self.path, source))
+        LogReader::new(store::open(&self.path)?).map_err(|source| self.unreadable(source))
     }
 
     /// Adds the log's digest to the header of its trace.
@@ -389,14 +383,16 @@ impl SurveyedLog {
             Err(error) => Ok(Err(UntestableBuild::not_replayed(&error))),
         }
     }
+}
 
-    /// Replays the log, and keeps its trace in memory.
-    ///
-    /// # Errors
-    /// Fails if the log cannot be read again, or if this build cannot replay it.
-    pub(crate) fn trace(&self, game: &dyn Playable, options: &ReplayOptions) -> Result<Trace, EngineError> {
-        collect_replayed(|encoded, put| self.attempt(game, (options, encoded), &mut |_| {}, put, &mut |_| {}))
-    }
+/// What a replay passes on while it runs.
+pub(crate) struct ReplaySinks<'s> {
+    /// Gets each chunk before the replay uses it.
+    pub(crate) seen: &'s mut dyn FnMut(&SessionStretch),
+    /// Gets the header and the rows.
+    pub(crate) to: &'s mut dyn FnMut(&TraceHeader, Table),
+    /// Gets the session time reached.
+    pub(crate) progress: &'s mut dyn FnMut(Micros),
 }
 
 type LogSource = LogReader<BufReader<InputFile>>;

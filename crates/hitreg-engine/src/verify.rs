@@ -18,7 +18,7 @@ use rayon::prelude::*;
 use crate::build::{Build, OneSidedLog, UntestableBuild};
 use crate::engine::{Engine, EngineError, SurveyedLog, check, retry_with_encoding};
 use crate::in_order;
-use crate::surveyed_log::Leg;
+use crate::surveyed_log::{Leg, ReplaySinks};
 use hitreg_analysis::diff::{DiffOptions, TraceVerdict, diff};
 use hitreg_analysis::golden::ReplaySummary;
 use hitreg_log::record::{EventTime, Session, SessionHeader, SessionStretch};
@@ -151,10 +151,10 @@ fn thread_pool(threads: usize) -> Result<rayon::ThreadPool, EngineError> {
 }
 
 /// The replays and the records that differ from them, or the reason why there are no replays.
-pub(crate) type Replays = Result<(Vec<VerifiedReplay>, LogDifference), String>;
+type Replays = Result<(Vec<VerifiedReplay>, LogDifference), String>;
 
 /// Records the log's input and links again in `to`, by this build or another, or returns the reason why that is impossible.
-pub(crate) fn rerecord(
+fn rerecord(
     engine: &Engine<'_>,
     build: Option<&Build>,
     log: &SurveyedLog,
@@ -186,7 +186,7 @@ fn built_replays(engine: &Engine<'_>, build: &Build, log: &SurveyedLog) -> Resul
             return Ok(Err(format!("the build wrote a trace of the game `{of_trace}`, and the log is of `{of_log}`")));
         }
         let needed = trace.tables.iter().map(Table::row_bytes).fold(session.bytes(), usize::saturating_add);
-        runner.memory.check(needed).map_err(|source| log.needs_memory(source))?;
+        runner.memory.check(needed).map_err(EngineError::needs_memory(&log.path))?;
         let ran = compare_hashes(&session, &trace);
         if replays.is_empty() && ran.hashes_compared > 0 {
             contradicts = recorded(&session).ok().and_then(|says| {
@@ -206,66 +206,51 @@ fn describe(untestable: &UntestableBuild) -> String {
     }
 }
 
-/// The first difference between a log and its replay although their state hashes agree, as text such as
+/// The first difference between a log's records and the same rows of its replay, as text such as
 /// `` in `ticks`, first in tick 5: at_us``.
-pub(crate) struct Contradiction(String);
-
-impl Contradiction {
-    /// The verdict on a log with a contradiction. This program replays by the log's own rules, so the log is invalid.
-    /// Another build writes its rows itself, so that build differs.
-    fn judge(&self, build: Option<&Build>, verified: LogReport) -> LogReport {
-        let Contradiction(place) = self;
-        match build {
-            None => {
-                let detail = format!(
-                    "the log contradicts itself: its state hashes match the replay, but not its records {place}"
-                );
-                verified.but(LogVerdict::Broken, VerdictReason::Contradiction, detail)
-            }
-            Some(build) => {
-                let detail = format!(
-                    "the build {} differs from the log {place}; the state hashes agree",
-                    build.path().display()
-                );
-                verified.but(LogVerdict::Differs, VerdictReason::RecordedState, detail)
-            }
-        }
-    }
-}
-
-/// The first difference between a log's records and the same rows of its replay.
-pub(crate) fn contradiction(says: &Trace, played: &Trace) -> Option<Contradiction> {
+fn contradiction(says: &Trace, played: &Trace) -> Option<String> {
     let options = DiffOptions { overlap_only: true, ..DiffOptions::default() };
     let found = diff(says, played, &options).ok()?;
     let first = found.first.filter(|_| found.verdict == TraceVerdict::Differs)?;
     let at = first.place.tick.map_or(String::new(), |tick| format!(" in tick {tick}"));
     let field = first.field.as_deref().unwrap_or("a row");
-    Some(Contradiction(format!("in `{}`, first{at}: {field}", first.table)))
+    Some(format!("in `{}`, first{at}: {field}", first.table))
 }
 
 /// Records of a log that differ from its replays.
 #[derive(Default)]
-pub(crate) struct LogDifference {
-    /// A record that differs from the first replay although the state hashes agree.
-    pub(crate) contradicts: Option<Contradiction>,
+struct LogDifference {
+    /// A record that differs from the first replay although the state hashes agree, as [`contradiction`] names it.
+    contradicts: Option<String>,
     /// The first tick whose keyframe differs from the state of the last replay.
-    pub(crate) keyframe: Option<Tick>,
+    keyframe: Option<Tick>,
     /// A usercmd that another build cannot run, because the log does not hold it.
-    pub(crate) missing_usercmd: Option<String>,
+    missing_usercmd: Option<String>,
 }
 
 impl LogDifference {
-    /// The verdict on a log whose other checks passed.
-    pub(crate) fn judge(self, build: Option<&Build>, verified: LogReport) -> LogReport {
-        match self {
-            LogDifference { contradicts: Some(contradicts), .. } => contradicts.judge(build, verified),
-            LogDifference { keyframe: Some(tick), .. } => {
+    /// The verdict on a log whose other checks passed. This program replays by the log's own rules, so a log that
+    /// contradicts the replay is invalid. Another build writes its rows itself, so that build differs.
+    fn judge(self, build: Option<&Build>, verified: LogReport) -> LogReport {
+        match (self, build) {
+            (LogDifference { contradicts: Some(place), .. }, None) => {
+                let detail = format!(
+                    "the log contradicts itself: its state hashes match the replay, but not its records {place}"
+                );
+                verified.but(LogVerdict::Broken, VerdictReason::Contradiction, detail)
+            }
+            (LogDifference { contradicts: Some(place), .. }, Some(build)) => {
+                let build = build.path().display();
+                let detail = format!("the build {build} differs from the log {place}; the state hashes agree");
+                verified.but(LogVerdict::Differs, VerdictReason::RecordedState, detail)
+            }
+            (LogDifference { keyframe: Some(tick), .. }, _) => {
                 let detail = format!("the keyframe after tick {tick} differs from the replayed state");
                 let recorded_differs = verified.why == Some(VerdictReason::RecordedState);
                 let why = if recorded_differs { VerdictReason::RecordedState } else { VerdictReason::Keyframe };
                 verified.but(LogVerdict::Differs, why, detail)
             }
-            LogDifference { contradicts: None, keyframe: None, .. } => verified,
+            (LogDifference { contradicts: None, keyframe: None, .. }, _) => verified,
         }
     }
 }
@@ -290,8 +275,8 @@ fn own_replays(
         // records that the replay of its clients could contradict.
         let records = number == 0 && log.has_server();
         let attempt = |encoded| {
-            compared(log, records, golden && number == 0, |seen, to| {
-                log.replay_beside(game, !records, (&options, encoded), seen, to)
+            compared(log, records, golden && number == 0, |sinks| {
+                log.replay_beside(game, !records, (&options, encoded), sinks)
             })
         };
         thread_pool(threads)?.install(|| retry_with_encoding(&encoded, attempt))
@@ -311,7 +296,7 @@ fn own_replays(
                 all.push(played);
             }
             Err(EngineError::Replay { source: ReplayError::NeedsMemory(source), .. }) => {
-                return Err(log.needs_memory(source));
+                return Err(EngineError::needs_memory(&log.path)(source));
             }
             Err(EngineError::Replay { source, .. }) => return Ok(Err(source.to_string())),
             Err(error) => return Err(error),
@@ -320,31 +305,30 @@ fn own_replays(
     Ok(Ok((all, unlike)))
 }
 
-type ComparedReplay = Result<Option<(VerifiedReplay, LogDifference)>, EngineError>;
-
 /// Runs a replay of a log or of a leg. `run` compares the states with keyframes. With `records`, the rows are compared
 /// with the log's records. `golden` collects the figures for the golden.
 fn compared(
     log: &SurveyedLog,
     records: bool,
     golden: bool,
-    run: impl FnOnce(
-        &mut dyn FnMut(&SessionStretch),
-        &mut dyn FnMut(&TraceHeader, Table),
-    ) -> Result<Option<(ReplayFindings, Option<Tick>)>, EngineError>,
-) -> ComparedReplay {
+    run: impl FnOnce(ReplaySinks<'_>) -> Result<Option<(ReplayFindings, Option<Tick>)>, EngineError>,
+) -> Result<Option<(VerifiedReplay, LogDifference)>, EngineError> {
     let mut summary: Option<ReplaySummary> = None;
     let mut gather = |header: &TraceHeader, rows: &Table| {
         summary.get_or_insert_with(|| ReplaySummary::new(header.clone(), golden)).add(rows);
     };
     let (ran, contradicts) = match records {
         true => meanwhile(RecordedRows::new(&log.header, &log.survey.hidden), |comparer| {
-            run(&mut |chunk| comparer.chunk(chunk), &mut |header, rows| {
+            let mut to = |header: &TraceHeader, rows: Table| {
                 gather(header, &rows);
                 comparer.rows(rows);
-            })
+            };
+            run(ReplaySinks { seen: &mut |chunk| comparer.chunk(chunk), to: &mut to, progress: &mut |_| {} })
         })?,
-        false => (run(&mut |_| {}, &mut |header, rows| gather(header, &rows))?, None),
+        false => {
+            let mut to = |header: &TraceHeader, rows: Table| gather(header, &rows);
+            (run(ReplaySinks { seen: &mut |_| {}, to: &mut to, progress: &mut |_| {} })?, None)
+        }
     };
     let played = ran.zip(summary);
     Ok(played.map(|((ran, keyframe), summary)| {
@@ -354,7 +338,7 @@ fn compared(
 
 /// Verifies a log leg by leg. Returns `None` if it has no keyframes, or if datagrams may have affected the outcome.
 /// Keyframes hold no datagram state.
-pub(crate) fn in_legs(
+fn in_legs(
     engine: &Engine<'_>,
     log: &SurveyedLog,
     against: VerifyReference<'_>,
@@ -368,7 +352,7 @@ pub(crate) fn in_legs(
         |report| LogReport { legs: Some(legs.len()), keyframes: Some(legs.iter().map(Leg::keyframes).sum()), ..report };
     let at_once = legs.len().min(rayon::current_num_threads());
     let replays = in_order(legs.len(), at_once, |number| {
-        let leg = compared(log, true, false, |seen, to| log.run_leg(game, &legs[number], seen, to))?;
+        let leg = compared(log, true, false, |sinks| log.run_leg(game, &legs[number], sinks))?;
         Ok(leg.map(|(VerifiedReplay { summary, ran }, unlike)| (LegFigures::of(&summary, ran), unlike)))
     });
     let (mut played, mut unlike) = (Vec::with_capacity(legs.len()), LogDifference::default());
@@ -401,7 +385,7 @@ pub(crate) fn in_legs(
 }
 
 /// The chunks of a log that were not compared yet, and the replayed rows to compare them with.
-pub(crate) struct RecordedRows<'a> {
+struct RecordedRows<'a> {
     header: &'a SessionHeader,
     hidden: &'a SortedSet<String>,
     /// The tables that a log records, without rows.
@@ -413,7 +397,7 @@ pub(crate) struct RecordedRows<'a> {
     /// The last tick whose rows are complete.
     reached: Option<(Tick, Micros)>,
     /// The first contradiction.
-    found: Option<Contradiction>,
+    found: Option<String>,
 }
 
 /// A message to the comparing thread: a chunk before the replay uses it, or rows of the replay.
@@ -423,17 +407,17 @@ enum VerifyInput {
 }
 
 /// The sending end of the channel to the comparing thread.
-pub(crate) struct VerifySender(SyncSender<VerifyInput>);
+struct VerifySender(SyncSender<VerifyInput>);
 
 impl VerifySender {
-    pub(crate) fn chunk(&self, chunk: &SessionStretch) {
+    fn chunk(&self, chunk: &SessionStretch) {
         // Chunks wait for the next tick. An empty chunk has nothing to compare.
         if !chunk.is_empty() {
             self.tell(VerifyInput::Chunk(Box::new(chunk.clone())));
         }
     }
 
-    pub(crate) fn rows(&self, rows: Table) {
+    fn rows(&self, rows: Table) {
         if is_bodies(&rows.name) || [ticks::NAME, executed::NAME, frames::NAME].contains(&&*rows.name) {
             self.tell(VerifyInput::Rows(rows));
         }
@@ -449,10 +433,10 @@ impl VerifySender {
 const WAITING: usize = 16;
 
 /// Replays a log and compares its records on another thread. Returns the replay's result and the first contradiction.
-pub(crate) fn meanwhile<T, E: From<EngineError>>(
+fn meanwhile<T>(
     mut said: RecordedRows<'_>,
-    replay: impl FnOnce(&VerifySender) -> Result<T, E>,
-) -> Result<(T, Option<Contradiction>), E> {
+    replay: impl FnOnce(&VerifySender) -> Result<T, EngineError>,
+) -> Result<(T, Option<String>), EngineError> {
     let (telling, waiting) = sync_channel(WAITING);
     std::thread::scope(|scope| {
         let listen = move || {
@@ -472,7 +456,7 @@ pub(crate) fn meanwhile<T, E: From<EngineError>>(
 }
 
 impl<'a> RecordedRows<'a> {
-    pub(crate) fn new(header: &'a SessionHeader, hidden: &'a SortedSet<String>) -> RecordedRows<'a> {
+    fn new(header: &'a SessionHeader, hidden: &'a SortedSet<String>) -> RecordedRows<'a> {
         let recorded = recorded_without(&Session::new(header.clone()), hidden);
         let (chunks, before, rows) = (VecDeque::new(), Vec::new(), Vec::new());
         RecordedRows { header, hidden, recorded, chunks, before, rows, reached: None, found: None }
@@ -506,7 +490,7 @@ impl<'a> RecordedRows<'a> {
     }
 
     /// Compares the remaining chunks and returns the first contradiction.
-    fn end(mut self) -> Option<Contradiction> {
+    fn end(mut self) -> Option<String> {
         self.compare(self.chunks.len());
         self.found
     }

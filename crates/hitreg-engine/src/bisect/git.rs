@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::search::{CandidateSearch, EndChecks, Probe, SearchSpace};
+use super::search::{CandidateSearch, EndChecks, SearchSpace};
 use super::{BisectResult, BuildJudge, StepProgress};
 use crate::build::condition::BuildAnswer;
-use crate::build::git::{GitError, Repository, make};
+use crate::build::git::{Repository, make};
 use crate::build::{Build, UntestableBuild};
 use crate::engine::{BuildOutcome, EngineError, check};
 use hitreg_log::store::{self, FolderError, LockedFolder, OwnFolder, Target};
@@ -58,8 +58,7 @@ impl GitSearch<'_> {
         let commits = repository.candidates(&bad, std::slice::from_ref(&good))?.len() as u64;
         let workshop = WorktreePool {
             repository: &repository,
-            judge,
-            folder: state.folder().to_owned(),
+            folder: state.folder.folder(),
             build_cmd: self.build_cmd,
             artifact: self.artifact,
             time_limit: self.build_time_limit,
@@ -86,7 +85,7 @@ impl GitSearch<'_> {
         found.subjects = named.map(subject).collect::<Result<_, EngineError>>()?;
         found.subject = found.first_bad.as_ref().and_then(|bad| found.subjects.get(bad)).cloned();
         found.resumed = (resumed > 0).then_some(resumed);
-        state.forget()?;
+        state.folder.remove()?;
         repository.forget_missing_worktrees()?;
         Ok(found)
     }
@@ -105,16 +104,15 @@ impl GitSearch<'_> {
 }
 
 /// Builds and judges commits, several at a time, each in its own worktree.
-pub(crate) struct WorktreePool<'a> {
-    pub(crate) repository: &'a Repository,
-    pub(crate) judge: &'a BuildJudge<'a>,
+struct WorktreePool<'a> {
+    repository: &'a Repository,
     /// The folder for worktrees and traces. They are removed when the search ends.
-    pub(crate) folder: OwnFolder,
-    pub(crate) build_cmd: &'a str,
-    pub(crate) artifact: &'a Path,
-    pub(crate) time_limit: Duration,
+    folder: &'a OwnFolder,
+    build_cmd: &'a str,
+    artifact: &'a Path,
+    time_limit: Duration,
     /// Serializes git's changes to worktrees.
-    pub(crate) git: Mutex<()>,
+    git: Mutex<()>,
 }
 
 impl SearchSpace for WorktreePool<'_> {
@@ -132,59 +130,17 @@ impl SearchSpace for WorktreePool<'_> {
         }
     }
 
-    /// Builds a commit in the worktree of the slot's number, and judges it.
-    fn probe(&self, commit: &String, judge: &BuildJudge<'_>, slot: usize) -> Result<Probe, EngineError> {
-        if judge.compares() {
-            return Ok(self.trace_in(judge, commit, slot)?.map_err(BuildAnswer::Untestable));
-        }
-        let build = match self.build(judge, commit, slot)? {
-            Ok(build) => build,
-            Err(untestable) => return Ok(Err(BuildAnswer::Untestable(untestable))),
-        };
-        let probed = judge.probe(&build)?;
-        // The trace shows what changed in the final result. A build without a trace can still be judged by the command.
-        if let Ok(trace) = judge.trace(&build)? {
-            self.keep_trace(commit, &trace)?;
-        }
-        Ok(probed)
-    }
-
-    fn trace(&self, commit: &String) -> BuildOutcome<Trace> {
-        self.trace_in(self.judge, commit, 0)
-    }
-
-    fn repeat(&self, commit: &String, first: &Trace) -> Result<Option<UntestableBuild>, EngineError> {
-        match self.build(self.judge, commit, 0)? {
-            Ok(build) => self.judge.repeat(&build, first),
-            Err(untestable) => Ok(Some(untestable)),
-        }
-    }
-
     fn name(&self, commit: &String) -> String {
         commit.clone()
     }
-}
 
-impl WorktreePool<'_> {
-    /// The trace of a commit: the saved one, or a new one.
-    fn trace_in(&self, judge: &BuildJudge<'_>, commit: &str, worktree: usize) -> BuildOutcome<Trace> {
-        if let Ok(trace) = store::read_trace_within(self.judge.runner.memory, self.trace_file(commit).path()) {
-            return Ok(Ok(trace));
-        }
-        let made = match self.build(judge, commit, worktree)? {
-            Ok(build) => judge.trace(&build)?,
-            Err(untestable) => Err(untestable),
-        };
-        if let Ok(trace) = &made {
-            self.keep_trace(commit, trace)?;
-        }
-        Ok(made)
-    }
-
-    fn build(&self, judge: &BuildJudge<'_>, commit: &str, worktree: usize) -> BuildOutcome<Build> {
-        let worktree = self.folder.path().join(format!("worktree-{worktree}"));
+    /// Builds a commit in the worktree of the slot's number.
+    fn build(&self, commit: &String, judge: &BuildJudge<'_>, slot: usize) -> BuildOutcome<Build> {
+        let worktree = self.folder.path().join(format!("worktree-{slot}"));
         let artifact = worktree.join(self.artifact);
-        self.check_out(&worktree, &artifact, commit)?;
+        let alone = self.git.lock().unwrap_or_else(PoisonError::into_inner);
+        self.repository.check_out(&worktree, commit, &artifact)?;
+        drop(alone);
         let made = make(&worktree, self.build_cmd, self.time_limit, &judge.runner.stop).and_then(|()| {
             let because = |error| UntestableBuild::because(format!("after the build command: {error}"));
             Build::at(&artifact).map_err(because)
@@ -193,13 +149,32 @@ impl WorktreePool<'_> {
         Ok(made.map_err(|untestable| if has_submodules { with_submodules_missing(untestable) } else { untestable }))
     }
 
-    fn check_out(&self, worktree: &Path, artifact: &Path, commit: &str) -> Result<(), GitError> {
-        let _alone = self.git.lock().unwrap_or_else(PoisonError::into_inner);
-        self.repository.check_out(worktree, commit, artifact)
+    /// The trace of a commit: the saved one, or a new one.
+    fn trace(&self, commit: &String, judge: &BuildJudge<'_>, slot: usize) -> BuildOutcome<Trace> {
+        if let Ok(trace) = store::read_trace_within(judge.runner.memory, self.trace_file(commit).path()) {
+            return Ok(Ok(trace));
+        }
+        match self.build(commit, judge, slot)? {
+            Ok(build) => self.new_trace(commit, judge, &build),
+            Err(untestable) => Ok(Err(untestable)),
+        }
     }
 
-    fn keep_trace(&self, commit: &str, trace: &Trace) -> Result<(), EngineError> {
-        Ok(store::save_trace(&self.trace_file(commit), trace)?)
+    /// Keeps the trace, which shows what changed in the final result. A build without a trace can still be judged by the
+    /// command.
+    fn keep(&self, commit: &String, judge: &BuildJudge<'_>, build: &Build) -> Result<(), EngineError> {
+        self.new_trace(commit, judge, build).map(drop)
+    }
+}
+
+impl WorktreePool<'_> {
+    /// Makes the trace of a commit, and saves it.
+    fn new_trace(&self, commit: &str, judge: &BuildJudge<'_>, build: &Build) -> BuildOutcome<Trace> {
+        let made = judge.trace(build)?;
+        if let Ok(trace) = &made {
+            store::save_trace(&self.trace_file(commit), trace)?;
+        }
+        Ok(made)
     }
 
     fn trace_file(&self, commit: &str) -> Target {
@@ -217,7 +192,7 @@ fn with_submodules_missing(untestable: UntestableBuild) -> UntestableBuild {
 }
 
 /// The folder of one search: answers, traces and worktrees.
-pub(crate) struct SearchState {
+struct SearchState {
     folder: LockedFolder,
     search: String,
 }
@@ -232,7 +207,7 @@ struct SavedSearch {
 
 impl SearchState {
     /// Opens the state of the search with this description, with the saved answers of an earlier run.
-    pub(crate) fn open(
+    fn open(
         cache: &Path,
         search: &str,
         restart: bool,
@@ -249,21 +224,13 @@ impl SearchState {
         Ok((SearchState { folder, search: search.to_owned() }, answers.unwrap_or_default()))
     }
 
-    pub(crate) fn save(&self, answers: &[(String, BuildAnswer)]) -> Result<(), EngineError> {
+    fn save(&self, answers: &[(String, BuildAnswer)]) -> Result<(), EngineError> {
         let file = SavedSearch { search: self.search.clone(), answers: answers.to_vec() };
-        let text = serde_json::to_vec_pretty(&file)
-            .map_err(|source| FolderError::Io { folder: self.folder().path().to_owned(), source: source.into() })?;
-        Ok(store::save_bytes(&self.folder().file("state.json"), &text)?)
-    }
-
-    /// The folder for traces and worktrees.
-    pub(crate) fn folder(&self) -> &OwnFolder {
-        self.folder.folder()
-    }
-
-    /// Deletes the state of a finished search.
-    pub(crate) fn forget(self) -> Result<(), EngineError> {
-        Ok(self.folder.remove()?)
+        let text = serde_json::to_vec_pretty(&file).map_err(|source| FolderError::Io {
+            folder: self.folder.folder().path().to_owned(),
+            source: source.into(),
+        })?;
+        Ok(store::save_bytes(&self.folder.folder().file("state.json"), &text)?)
     }
 }
 

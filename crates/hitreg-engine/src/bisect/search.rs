@@ -6,15 +6,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Scope;
 
-use super::{BisectResult, BuildJudge, SearchVerdict, StepProgress};
+use super::{BisectResult, BuildJudge, SearchVerdict, SkippedCandidate, StepProgress, TestedCandidate};
 use crate::build::condition::BuildAnswer;
-use crate::build::{StopSignal, UntestableBuild};
+use crate::build::{Build, StopSignal, UntestableBuild};
 use crate::engine::{BuildOutcome, EngineError, check};
+use hitreg_analysis::diff::{DiffOptions, diff};
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::Trace;
 
 /// What a search goes through: a list of builds, or a range of commits.
-pub(crate) trait SearchSpace: Sync {
+pub(super) trait SearchSpace: Sync {
     /// Names a candidate.
     type Item: Ord + Clone + Send + 'static;
 
@@ -24,28 +25,45 @@ pub(crate) trait SearchSpace: Sync {
     /// The good candidate to report beside the first bad one. `goods` are in the order of the trials.
     fn last_good(&self, bad: &Self::Item, goods: &[Self::Item]) -> Result<Self::Item, EngineError>;
 
-    /// Runs a candidate. No other running probe uses the slot.
-    fn probe(&self, item: &Self::Item, judge: &BuildJudge<'_>, slot: usize) -> Result<Probe, EngineError>;
-
-    /// The trace of a candidate, while no probe is running.
-    fn trace(&self, item: &Self::Item) -> BuildOutcome<Trace>;
-
-    /// Replays the log in a candidate again, while no probe is running. Returns why the candidate cannot be judged, if
-    /// its trace is not the first one.
-    fn repeat(&self, item: &Self::Item, first: &Trace) -> Result<Option<UntestableBuild>, EngineError>;
-
     fn name(&self, item: &Self::Item) -> String;
+
+    /// The build of a candidate. No other running probe uses the slot.
+    fn build(&self, item: &Self::Item, judge: &BuildJudge<'_>, slot: usize) -> BuildOutcome<Build>;
+
+    /// The trace of a candidate.
+    fn trace(&self, item: &Self::Item, judge: &BuildJudge<'_>, slot: usize) -> BuildOutcome<Trace> {
+        match self.build(item, judge, slot)? {
+            Ok(build) => judge.trace(&build),
+            Err(untestable) => Ok(Err(untestable)),
+        }
+    }
+
+    /// Keeps what the end of the search needs of a build that the judge's command has judged.
+    fn keep(&self, _: &Self::Item, _: &BuildJudge<'_>, _: &Build) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    /// Runs a candidate: judges it with the judge's command, or makes its trace if there is no command.
+    fn probe(&self, item: &Self::Item, judge: &BuildJudge<'_>, slot: usize) -> Result<Probe, EngineError> {
+        let Some(condition) = &judge.condition else {
+            return Ok(self.trace(item, judge, slot)?.map_err(BuildAnswer::Untestable));
+        };
+        let build = match self.build(item, judge, slot)? {
+            Ok(build) => build,
+            Err(untestable) => return Ok(Err(BuildAnswer::Untestable(untestable))),
+        };
+        let answer = condition.ask(&judge.runner, judge.request.log, Some(build.path()))?;
+        self.keep(item, judge, &build)?;
+        Ok(Err(answer))
+    }
 }
 
 /// A trace for the search to compare, or the answer if the candidate is already judged.
-pub(crate) type Probe = Result<Trace, BuildAnswer>;
-
-/// Saves the answers of a search.
-pub(crate) type SaveAnswers<'a, T> = dyn Fn(&[(T, BuildAnswer)]) -> Result<(), EngineError> + 'a;
+pub(super) type Probe = Result<Trace, BuildAnswer>;
 
 /// When a search tries the ends of its range, which it assumes to be good and bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum EndChecks {
+pub(super) enum EndChecks {
     /// Both before any other candidate.
     First,
     /// Each only if the answer depends on it.
@@ -55,25 +73,25 @@ pub(crate) enum EndChecks {
 }
 
 /// A search, ready to run.
-pub(crate) struct CandidateSearch<'a, S: SearchSpace> {
-    pub(crate) space: &'a S,
-    pub(crate) judge: &'a BuildJudge<'a>,
+pub(super) struct CandidateSearch<'a, S: SearchSpace> {
+    pub(super) space: &'a S,
+    pub(super) judge: &'a BuildJudge<'a>,
     /// The number of probes that run at the same time, including speculative ones.
-    pub(crate) jobs: usize,
+    pub(super) jobs: usize,
     /// The good end and the bad end.
-    pub(crate) ends: [S::Item; 2],
-    pub(crate) end_checks: EndChecks,
+    pub(super) ends: [S::Item; 2],
+    pub(super) end_checks: EndChecks,
     /// The answers so far, in the order of the trials.
-    pub(crate) answers: Vec<(S::Item, BuildAnswer)>,
+    pub(super) answers: Vec<(S::Item, BuildAnswer)>,
     /// Receives all answers after each new one.
-    pub(crate) save: &'a SaveAnswers<'a, S::Item>,
-    pub(crate) steps: &'a StepProgress<'a>,
+    pub(super) save: &'a dyn Fn(&[(S::Item, BuildAnswer)]) -> Result<(), EngineError>,
+    pub(super) steps: &'a StepProgress<'a>,
     /// The estimated number of steps.
-    pub(crate) most: u64,
+    pub(super) most: u64,
 }
 
 impl<S: SearchSpace> CandidateSearch<'_, S> {
-    pub(crate) fn run(self) -> Result<BisectResult, EngineError> {
+    pub(super) fn run(self) -> Result<BisectResult, EngineError> {
         let (space, judge, jobs) = (self.space, self.judge, self.jobs);
         let probe = |item: &S::Item, stop: &StopSignal, slot: usize| space.probe(item, &judge.under(stop), slot);
         std::thread::scope(|scope| {
@@ -161,7 +179,7 @@ impl<S: SearchSpace> Bisection<'_, '_, '_, S> {
     /// The candidate to try next, then speculative ones, up to the number of free slots.
     fn upcoming(&self, bad: &S::Item) -> Result<Vec<S::Item>, EngineError> {
         // Finished probes need no slot.
-        let most = self.search.judge.room(self.search.jobs + self.ahead.waiting());
+        let most = self.search.judge.room(self.search.jobs + self.ahead.done.len());
         upcoming(self.search.space, &self.search.answers, bad, self.goods(), most)
     }
 
@@ -223,33 +241,47 @@ impl<S: SearchSpace> Bisection<'_, '_, '_, S> {
                 }
             }
         }
-        let mut trace =
-            |item: &S::Item| self.traces.remove(item).map_or_else(|| space.trace(item), |trace| Ok(Ok(trace)));
+        let judge = self.search.judge;
+        let mut trace = |item: &S::Item| match self.traces.remove(item) {
+            Some(trace) => Ok(Ok(trace)),
+            None => space.trace(item, judge, 0),
+        };
         let traces = [trace(&last_good)?, trace(first_bad)?];
-        check(&self.search.judge.runner.stop)?;
+        check(&judge.runner.stop)?;
         if let [Ok(good), Ok(bad)] = &traces {
-            found.compare(good, bad);
+            // Default options have no tolerances, so they are valid for every pair of traces.
+            found.diff = diff(good, bad, &DiffOptions::default()).ok();
         }
         Ok(found)
     }
 
     /// Replays the log in a candidate again, and returns why the candidate cannot be judged, if its traces differ.
     fn repeat(&mut self, item: &S::Item) -> Result<Option<UntestableBuild>, EngineError> {
+        let CandidateSearch { space, judge, .. } = self.search;
         if !self.traces.contains_key(item) {
-            match self.search.space.trace(item)? {
+            match space.trace(item, judge, 0)? {
                 Ok(trace) => self.traces.insert(item.clone(), trace),
                 Err(untestable) => return Ok(Some(untestable)),
             };
         }
-        let repeated = self.traces.get(item).map(|first| self.search.space.repeat(item, first));
-        check(&self.search.judge.runner.stop)?;
+        let repeated = self.traces.get(item).map(|first| match space.build(item, judge, 0)? {
+            Ok(build) => judge.repeat(&build, first),
+            Err(untestable) => Ok(Some(untestable)),
+        });
+        check(&judge.runner.stop)?;
         repeated.unwrap_or(Ok(None))
     }
 
     fn so_far(&self, verdict: SearchVerdict) -> BisectResult {
-        let in_vain = self.ahead.begun().saturating_sub(self.asked);
-        let tried = self.search.answers.iter().map(|(item, answer)| (self.name(item), answer));
-        BisectResult { speculative: Some(in_vain), ..BisectResult::of(verdict, tried) }
+        let speculative = Some(self.ahead.begun.saturating_sub(self.asked));
+        let (mut tested, mut skipped) = (Vec::new(), Vec::new());
+        for (item, answer) in &self.search.answers {
+            if let BuildAnswer::Untestable(why) = answer {
+                skipped.push(SkippedCandidate { name: self.name(item), why: why.clone() });
+            }
+            tested.push(TestedCandidate { name: self.name(item), answer: answer.word() });
+        }
+        BisectResult { verdict, probes: tested.len(), speculative, skipped, tested, ..BisectResult::default() }
     }
 
     fn name(&self, item: &S::Item) -> String {
@@ -293,16 +325,18 @@ fn choose<T>(best_first: &[T], skipped: usize) -> Option<&T> {
 }
 
 /// A function that runs one probe. The number is its slot, such as a worktree, which no other running probe uses.
-pub(crate) type ProbeFn<'env, K, T> = dyn Fn(&K, &StopSignal, usize) -> T + Sync + 'env;
+type ProbeFn<'env, K, T> = dyn Fn(&K, &StopSignal, usize) -> T + Sync + 'env;
 
 /// Runs up to `jobs` probes at a time.
-pub(crate) struct ProbePool<'scope, 'env, K, T> {
+struct ProbePool<'scope, 'env, K, T> {
     scope: &'scope Scope<'scope, 'env>,
     probe: &'env ProbeFn<'env, K, T>,
     stop: StopSignal,
     jobs: usize,
     running: SortedMap<K, RunningProbe>,
+    /// The results that were not used yet.
     done: SortedMap<K, T>,
+    /// The number of probes that were started, including speculative ones.
     begun: usize,
     ended: Sender<FinishedProbe<K, T>>,
     endings: Receiver<FinishedProbe<K, T>>,
@@ -317,7 +351,7 @@ type FinishedProbe<K, T> = (K, Result<T, Box<dyn Any + Send>>);
 
 impl<'scope, 'env, K: Ord + Clone + Send + 'scope, T: Send + 'scope> ProbePool<'scope, 'env, K, T> {
     /// Creates an idle runner. `stop` ends all its probes.
-    pub(crate) fn new(
+    fn new(
         scope: &'scope Scope<'scope, 'env>,
         probe: &'env ProbeFn<'env, K, T>,
         stop: &StopSignal,
@@ -339,7 +373,7 @@ impl<'scope, 'env, K: Ord + Clone + Send + 'scope, T: Send + 'scope> ProbePool<'
 
     /// Waits for the result of `first`, and meanwhile runs the other wanted probes in free slots. Stops running probes
     /// that are not wanted.
-    pub(crate) fn get(&mut self, first: &K, wanted: &[K]) -> T {
+    fn get(&mut self, first: &K, wanted: &[K]) -> T {
         self.done.retain(|key, _| key == first || wanted.contains(key));
         loop {
             if let Some(found) = self.done.remove(first) {
@@ -365,22 +399,12 @@ impl<'scope, 'env, K: Ord + Clone + Send + 'scope, T: Send + 'scope> ProbePool<'
     }
 
     /// Stops all running probes and waits for them.
-    pub(crate) fn end(&mut self) {
+    fn end(&mut self) {
         self.stop_all();
         while !self.running.is_empty() {
             let Ok((key, _)) = self.endings.recv() else { unreachable!("a sender is kept for as long as this is") };
             self.running.remove(&key);
         }
-    }
-
-    /// The number of finished probes whose results were not used yet.
-    pub(crate) fn waiting(&self) -> usize {
-        self.done.len()
-    }
-
-    /// The number of probes that were started, including speculative ones.
-    pub(crate) fn begun(&self) -> usize {
-        self.begun
     }
 
     fn begin(&mut self, key: &K) {
@@ -435,15 +459,7 @@ mod tests {
             unreachable!("nothing is run")
         }
 
-        fn probe(&self, _: &usize, _: &BuildJudge<'_>, _: usize) -> Result<Probe, EngineError> {
-            unreachable!("nothing is run")
-        }
-
-        fn trace(&self, _: &usize) -> BuildOutcome<Trace> {
-            unreachable!("nothing is run")
-        }
-
-        fn repeat(&self, _: &usize, _: &Trace) -> Result<Option<UntestableBuild>, EngineError> {
+        fn build(&self, _: &usize, _: &BuildJudge<'_>, _: usize) -> BuildOutcome<Build> {
             unreachable!("nothing is run")
         }
 
@@ -562,7 +578,7 @@ mod tests {
         std::thread::scope(|scope| {
             let mut ahead = ProbePool::new(scope, &probe, &StopSignal::default(), 3);
             assert_eq!(ahead.get(&60, &[1, 60_000, 2]), 600);
-            assert_eq!((ahead.begun(), ahead.waiting() >= 1), (4, true));
+            assert_eq!((ahead.begun, !ahead.done.is_empty()), (4, true));
             // The result of 3 is available; probes that are not wanted are stopped.
             assert_eq!(ahead.get(&1, &[3]), 10);
             assert_eq!(ahead.get(&3, &[50_000]), 30);
@@ -579,7 +595,7 @@ mod tests {
         std::thread::scope(|scope| {
             let mut ahead = ProbePool::new(scope, &probe, &StopSignal::default(), 1);
             assert_eq!(ahead.get(&7, &[8, 9]), (7, 0));
-            assert_eq!((ahead.begun(), ahead.waiting()), (1, 0));
+            assert_eq!((ahead.begun, ahead.done.len()), (1, 0));
         });
     }
 }

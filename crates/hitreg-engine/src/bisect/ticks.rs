@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::build::{Build, BuildRequest, OneSidedLog};
+use crate::build::{Build, BuildRequest};
 use crate::effects::behind;
 use crate::engine::{Bodies, ComparisonSpec, Engine, EngineError, GameError, LogFile, Playable, Traces, check};
 use hitreg_analysis::bisect::{self, CauseFinding, DivergenceCause, RerunFn, RerunStep, StateOwner, TickBisection};
@@ -112,8 +112,8 @@ impl BuildRerun<'_> {
             }
             Some(path) => {
                 let options = arguments(player, command, &entities);
-                let side = OneSidedLog::of(&log.session);
-                let request = BuildRequest { log: self.path, log_digest: log.digest, options: &options, side };
+                let request = BuildRequest::of(self.path, log.digest, &log.session);
+                let request = BuildRequest { options: &options, ..request };
                 let build = Build::at(path).map_err(|error| error.to_string())?;
                 let bytes =
                     self.engine.runner.answer(&build, "step", &request).map_err(|untestable| untestable.reason)?;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use super::{SessionIdentity, build_name};
+use super::build_name;
 use crate::build::{Build, BuildRequest, UntestableBuild};
 use crate::engine::{
     BuildOutcome, Engine, EngineError, MissingSide, ReplaySpecs, ShownReplay, SurveyedLog, check, write_replayed,
@@ -39,8 +39,13 @@ pub struct ReplaySpec {
 }
 
 impl ReplaySpec {
-    pub(crate) fn is_plain(&self) -> bool {
-        self.build.is_none() && self.preset.is_none() && self.set.is_empty() && !self.open
+    pub(super) fn is_plain(&self) -> bool {
+        self.build.is_none() && !self.has_settings() && !self.open
+    }
+
+    /// Whether the settings are not simply those of the log.
+    pub(super) fn has_settings(&self) -> bool {
+        self.preset.is_some() || !self.set.is_empty()
     }
 
     /// Rejects impossible requests before anything runs.
@@ -65,7 +70,7 @@ impl ReplaySpec {
 
     /// Refuses to judge shots again without a server, in a game that cannot do that.
     fn check_judge(&self, engine: &Engine<'_>, path: &Path, log: &SessionHeader) -> Result<(), EngineError> {
-        let is_asked = self.rejudge && !(self.preset.is_none() && self.set.is_empty());
+        let is_asked = self.rejudge && self.has_settings();
         let is_open = self.open || log.holds() == LogContents::Clients;
         let judges = engine.games.of_header(log).map_or(true, |game| game.judges_again());
         match is_asked && is_open && !judges {
@@ -157,12 +162,10 @@ impl ReplaySpec {
 
     /// The settings of this side, without settings that only its build knows. `None` if the log's own settings apply.
     pub(crate) fn settings(&self, engine: &Engine<'_>, log: &SessionHeader) -> Result<Option<Settings>, EngineError> {
-        if self.preset.is_none() && self.set.is_empty() {
+        if !self.has_settings() {
             return Ok(None);
         }
-        let is_builds_own =
-            |pair: &str| pair.split_once('=').is_some_and(|(key, _)| self.is_builds_own(engine, log, key.trim()));
-        let known = self.set.iter().filter(|pair| !is_builds_own(pair));
+        let known = self.set.iter().filter(|pair| self.builds_own(engine, log, pair).is_none());
         Ok(Some(own_settings(log)?.with_changes(self.preset.as_deref(), known)?))
     }
 }
@@ -178,7 +181,7 @@ impl ReplaySpec {
         if self.open {
             options.extend(["--mode".to_owned(), "open".to_owned()]);
         }
-        if self.rejudge && !(self.preset.is_none() && self.set.is_empty()) {
+        if self.rejudge && self.has_settings() {
             options.extend(["--what-if".to_owned(), WhatIf::Rejudge.name().to_owned()]);
         }
         options
@@ -217,21 +220,20 @@ impl ReplaySpec {
         let Some(settings) = self.settings(engine, log)? else { return Ok(Vec::new()) };
         let recorded = own_settings(log)?.to_pairs();
         let mut changed: Vec<_> = settings.to_pairs().into_iter().filter(|pair| !recorded.contains(pair)).collect();
-        let own =
-            self.set.iter().filter_map(|pair| pair.split_once('=')).map(|(key, value)| (key.trim(), value.trim()));
-        let own = own.filter(|(key, _)| self.is_builds_own(engine, log, key));
+        let own = self.set.iter().filter_map(|pair| self.builds_own(engine, log, pair));
         changed.extend(own.map(|(key, value)| (key.to_owned(), value.to_owned())));
         Ok(changed)
     }
 
-    /// Whether only the build can know this setting. That holds if the log has it, or if this program does not know the
-    /// game. A name that resembles one of hitreg's own settings counts as a typing error.
-    pub(crate) fn is_builds_own(&self, engine: &Engine<'_>, log: &SessionHeader, key: &str) -> bool {
-        let recorded = &log.settings;
-        self.build.is_some()
+    /// The key and value of a `key=value` that only the build can know. That holds if the log has the key, or if this
+    /// program does not know the game. A name that resembles one of hitreg's own settings counts as a typing error.
+    fn builds_own<'p>(&self, engine: &Engine<'_>, log: &SessionHeader, pair: &'p str) -> Option<(&'p str, &'p str)> {
+        let (key, value) = pair.split_once('=').map(|(key, value)| (key.trim(), value.trim()))?;
+        let is_own = self.build.is_some()
             && !Settings::is_known(key)
-            && (recorded.iter().any(|(known, _)| known == key)
-                || (engine.games.of_header(log).is_err() && !Settings::is_named_like_one(key)))
+            && (log.settings.iter().any(|(known, _)| known == key)
+                || (engine.games.of_header(log).is_err() && !Settings::is_named_like_one(key)));
+        is_own.then_some((key, value))
     }
 }
 
@@ -264,17 +266,15 @@ impl<'a> ComparisonSource<'a> {
         trace.header().part.map(|[from, to]| Part { from, to })
     }
 
-    /// What the file says about the session that it was made from.
-    pub(crate) fn recorded(&self) -> SessionIdentity {
+    /// The header of the trace. For a log, what the header of a trace of it says about the session.
+    pub(super) fn header(&self) -> TraceHeader {
         match &self.holds {
-            ComparisonInput::Trace(trace) => {
-                let TraceHeader { game, log_digest, session, .. } = trace.header().clone();
-                SessionIdentity { game, log_digest, session }
-            }
-            ComparisonInput::Log(log) => SessionIdentity {
+            ComparisonInput::Trace(trace) => trace.header().clone(),
+            ComparisonInput::Log(log) => TraceHeader {
                 game: log.header.game.clone(),
                 log_digest: log.digest.map_or(String::new(), |digest| digest.to_string()),
                 session: Some(SessionSource::of(&log.header)),
+                ..TraceHeader::default()
             },
         }
     }

@@ -9,13 +9,13 @@ use std::sync::atomic::AtomicBool;
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::engine::{Engine, EngineError, Playable, SurveyedLog, retry_with_encoding};
+use super::{ReplaySinks, SurveyedLog, retry_with_encoding};
+use crate::engine::{Engine, EngineError, Playable};
 use hitreg_log::log::{IndexedLog, KeyframeQuery, LogReader};
-use hitreg_log::record::{Keyframe, SessionStretch};
+use hitreg_log::record::Keyframe;
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::store;
 use hitreg_log::trace::schema::{TableSet, bodies, corrections, executed, frames, shots, ticks};
-use hitreg_log::trace::{Table, TraceHeader};
 use hitreg_log::units::{ClockTime, Micros, Tick};
 use hitreg_netcode::replay::{
     BadKeyframe, KeyframeSchedule, Part, ReplayError, ReplayFindings, ReplayOptions, ReplaySource, ReplayStart,
@@ -141,7 +141,8 @@ impl Engine<'_> {
             let keyframes = RefCell::new(Vec::new());
             let take = |keyframe| keyframes.borrow_mut().push(keyframe);
             let source = ReplaySource { keyframes: Some((due, &take)), ..log.source() };
-            let ran = log.run(game, &source, (&options, encoded), &mut |_| {}, &mut |_, _| {}, progress)?;
+            let sinks = ReplaySinks { seen: &mut |_| {}, to: &mut |_, _| {}, progress: &mut *progress };
+            let ran = log.run(game, &source, (&options, encoded), sinks)?;
             // Keyframes of a replay whose datagrams may have mattered are void, as its rows are.
             Ok(ran.map(|_| keyframes.into_inner()))
         })
@@ -178,22 +179,20 @@ impl SurveyedLog {
         game: &dyn Playable,
         keyframes: bool,
         options: (&ReplayOptions, bool),
-        seen: &mut dyn FnMut(&SessionStretch),
-        to: &mut dyn FnMut(&TraceHeader, Table),
+        sinks: ReplaySinks<'_>,
     ) -> Result<Option<(ReplayFindings, Option<Tick>)>, EngineError> {
         let said = if keyframes { &self.keyframes[..] } else { &[] };
-        self.run_beside(said, game, &self.source(), options, seen, to)
+        self.run_beside(said, game, &self.source(), options, sinks)
     }
 
     /// Replays from a source, and returns the first tick whose keyframe in `said` differs from the replayed state.
-    pub(crate) fn run_beside(
+    fn run_beside(
         &self,
         said: &[KeyframeRef],
         game: &dyn Playable,
         source: &ReplaySource<'_>,
         options: (&ReplayOptions, bool),
-        seen: &mut dyn FnMut(&SessionStretch),
-        to: &mut dyn FnMut(&TraceHeader, Table),
+        sinks: ReplaySinks<'_>,
     ) -> Result<Option<(ReplayFindings, Option<Tick>)>, EngineError> {
         if let Some((keyframe, version)) = said.iter().find_map(|said| Some((said, said.other_version?))) {
             let (tick, at, why) = (keyframe.tick, ClockTime(keyframe.at), BadKeyframe::Version(version));
@@ -211,7 +210,7 @@ impl SurveyedLog {
         // A part of a log may not show that its datagrams matter, but the states are compared with those of a replay
         // that encoded them.
         let options = (options.0, options.1 || said.first().is_some_and(|said| said.has_sizes));
-        let ran = self.run(game, &ReplaySource { keyframes, ..*source }, options, seen, to, &mut |_| {})?;
+        let ran = self.run(game, &ReplaySource { keyframes, ..*source }, options, sinks)?;
         let made = made.into_inner();
         let is_like = |said: &KeyframeRef| made.get(&said.tick).is_some_and(|made| said.is_like(made));
         Ok(ran.map(|ran| (ran, said.iter().find(|said| !is_like(said)).map(|said| said.tick))))
@@ -265,22 +264,20 @@ impl SurveyedLog {
         &self,
         game: &dyn Playable,
         leg: &Leg,
-        seen: &mut dyn FnMut(&SessionStretch),
-        to: &mut dyn FnMut(&TraceHeader, Table),
+        sinks: ReplaySinks<'_>,
     ) -> Result<Option<(ReplayFindings, Option<Tick>)>, EngineError> {
         let start = leg.from.map(|from| self.start_at(&self.keyframes[from])).transpose()?;
         let said = &self.keyframes[leg.to.clone()];
         let source = ReplaySource { start: start.as_ref(), ..self.source() };
         let (part, tables) = (Some(leg.part), TableSet::named(TABLES));
         let options = ReplayOptions { part, tables, without_predicted_bodies: true, ..ReplayOptions::default() };
-        self.run_beside(said, game, &source, (&options, false), seen, to)
+        self.run_beside(said, game, &source, (&options, false), sinks)
     }
 
     /// Reads a keyframe from the log to start a replay from it.
     fn start_at(&self, there: &KeyframeRef) -> Result<ReplayStart, EngineError> {
         let found = store::open_indexed_log(&self.path)?.keyframe(KeyframeQuery::At(there.at));
-        let found = found.map_err(|source| EngineError::content(&self.path, source))?;
-        let keyframe = found.map(|(keyframe, _)| keyframe);
+        let keyframe = found.map_err(|source| self.unreadable(source))?.map(|(keyframe, _)| keyframe);
         let keyframe = keyframe.filter(|found| (found.tick, found.at) == (there.tick, there.at));
         let keyframe = keyframe.ok_or_else(|| self.not_replayed(ReplayError::NoKeyframe))?;
         let start = ReplayStart::read(&Keyframe { stretch: there.stretch, ..keyframe }, &self.header);
