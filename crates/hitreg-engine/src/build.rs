@@ -54,7 +54,7 @@ pub struct BuildError {
 }
 
 /// The error for a build without a usable result.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error, serde::Serialize, serde::Deserialize)]
 #[error("{reason}")]
 pub struct UntestableBuild {
     /// The reason, as a text.
@@ -93,6 +93,22 @@ impl<'a> BuildRequest<'a> {
     /// The request to replay the log of a session that is in memory.
     pub(crate) fn of(log: &'a Path, log_digest: Digest, session: &Session) -> BuildRequest<'a> {
         BuildRequest { log, log_digest, options: &[], side: OneSidedLog::of(session) }
+    }
+
+    /// Rejects a log that no build can replay.
+    fn check_log(&self) -> Result<(), UntestableBuild> {
+        match self.side {
+            Some(OneSidedLog::Server) => Err(UntestableBuild::one_sided(OneSidedLog::Server)),
+            Some(OneSidedLog::Client) | None => Ok(()),
+        }
+    }
+
+    /// Rejects the trace of a client's log that claims to hold the server.
+    fn check_trace(&self, trace: &TraceHeader) -> Result<(), UntestableBuild> {
+        match self.side {
+            Some(side) if !trace.is_open() => Err(UntestableBuild::one_sided(side)),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -151,14 +167,7 @@ impl Build {
 
 impl UntestableBuild {
     pub(crate) fn because(reason: impl Into<String>) -> UntestableBuild {
-        UntestableBuild {
-            reason: reason.into(),
-            last_words: Vec::new(),
-            needs_memory: None,
-            is_refusal: false,
-            is_of_machine: false,
-            one_sided: None,
-        }
+        UntestableBuild { reason: reason.into(), ..UntestableBuild::default() }
     }
 
     /// The result for a log that holds one side of a session.
@@ -223,11 +232,11 @@ impl BuildRunner {
         request: &BuildRequest<'_>,
         take: impl Fn(&Path) -> Result<T, StoreError>,
     ) -> Result<(T, Option<TemporaryFolder>), UntestableBuild> {
-        OneSidedLog::check_log(request.side)?;
+        request.check_log()?;
         let slot = self.cache.as_ref().and_then(|cache| Some((cache, key(build, request)?)));
         // A cached trace that cannot be read is made again.
         if let Some(trace) = slot.as_ref().and_then(|(cache, key)| take(cache.file(*key).path()).ok()) {
-            OneSidedLog::check_trace(request.side, trace.header())?;
+            request.check_trace(trace.header())?;
             return Ok((trace, None));
         }
         let folder = store::temporary_folder().map_err(no_folder)?;
@@ -236,7 +245,7 @@ impl BuildRunner {
         let words = self.run(build, "replay", request, &[OsStr::new("-o"), path.as_os_str()])?;
         let trace = read(path, take).and_then(|trace| check_log(trace, request.log_digest));
         let trace = trace.map_err(|untestable| untestable.with_last_words(words))?;
-        OneSidedLog::check_trace(request.side, trace.header())?;
+        request.check_trace(trace.header())?;
         if let Some((cache, key)) = slot {
             cache.put(key, path);
         }
@@ -281,7 +290,7 @@ impl BuildRunner {
         request: &BuildRequest<'_>,
         output: &[&OsStr],
     ) -> Result<Vec<String>, UntestableBuild> {
-        OneSidedLog::check_log(request.side)?;
+        request.check_log()?;
         let log = std::path::absolute(request.log).map_err(no_folder)?;
         let mut command = Command::new(&build.path);
         command.env(CONFIG_VARIABLE, NO_CONFIG);
@@ -291,28 +300,21 @@ impl BuildRunner {
             is_of_machine: is_of_machine(&error),
             ..UntestableBuild::because(format!("it cannot be started: {error}"))
         })?;
-        if let Some(needs) = memory_need(&ran) {
-            return Err(UntestableBuild::over_limit(needs).with_last_words(ran.last_words));
-        }
-        match why_untestable(&ran.ended, TIME_LIMIT_OPTION) {
-            Some(reason) => {
-                let is_refusal = ran.ended == ProcessEnd::Exit(125);
-                // A build made with hitreg says so.
-                let full = ran.last_words.iter().filter(|_| ran.ended == ProcessEnd::Exit(128));
-                let full = full.into_iter().find(|line| line.contains(store::DISK_FULL));
-                let (is_of_machine, reason) = (full.is_some(), full.cloned().unwrap_or(reason));
-                let untestable = UntestableBuild { is_refusal, is_of_machine, ..UntestableBuild::because(reason) };
-                Err(untestable.with_last_words(ran.last_words))
-            }
-            None => Ok(ran.last_words),
-        }
+        let ProcessResult { ended, last_words } = ran;
+        let Some(reason) = why_untestable(&ended, TIME_LIMIT_OPTION) else { return Ok(last_words) };
+        // A build made with hitreg says why its exit code is 128.
+        let said = if ended == ProcessEnd::Exit(128) { &last_words[..] } else { &[] };
+        let full = said.iter().find(|line| line.contains(store::DISK_FULL)).cloned();
+        let untestable = match said.iter().find_map(|line| NeedsMemory::in_line(line)) {
+            Some(needs) => UntestableBuild::over_limit(needs),
+            None => UntestableBuild {
+                is_refusal: ended == ProcessEnd::Exit(125),
+                is_of_machine: full.is_some(),
+                ..UntestableBuild::because(full.unwrap_or(reason))
+            },
+        };
+        Err(untestable.with_last_words(last_words))
     }
-}
-
-/// The memory that a build made with hitreg needs for a log, if it refused the log because of the limit.
-fn memory_need(ran: &ProcessResult) -> Option<NeedsMemory> {
-    let refused = ran.ended == ProcessEnd::Exit(128);
-    ran.last_words.iter().filter(|_| refused).find_map(|line| NeedsMemory::in_line(line))
 }
 
 /// Why the end of a process makes a build untestable; `None` on success. `limit_option` sets its time limit.
@@ -458,22 +460,6 @@ impl OneSidedLog {
             (LogContents::Server, _) if !has_usercmds => Some(OneSidedLog::Server),
             (LogContents::Clients, Some(_)) => Some(OneSidedLog::Client),
             _ => None,
-        }
-    }
-
-    /// The result for a log that no build can replay.
-    pub(crate) fn check_log(side: Option<OneSidedLog>) -> Result<(), UntestableBuild> {
-        match side {
-            Some(OneSidedLog::Server) => Err(UntestableBuild::one_sided(OneSidedLog::Server)),
-            Some(OneSidedLog::Client) | None => Ok(()),
-        }
-    }
-
-    /// Rejects the trace of a client's log that claims to hold the server.
-    pub(crate) fn check_trace(side: Option<OneSidedLog>, trace: &TraceHeader) -> Result<(), UntestableBuild> {
-        match side {
-            Some(side) if !trace.is_open() => Err(UntestableBuild::one_sided(side)),
-            _ => Ok(()),
         }
     }
 }

@@ -122,12 +122,9 @@ impl ComparisonSpec {
         let b = self.second.as_deref().map(|path| ComparisonSource::of(engine, path)).transpose()?;
         spec_a.check(engine, &a)?;
         spec_b.check(engine, b.as_ref().unwrap_or(&a))?;
+        let Some(b) = b else { return self.replays.both(engine, [&a, &a], for_page) };
         let mut replays = self.replays.clone();
-        if let Some(b) = &b {
-            replays.a.part = b.part();
-            replays.b.part = a.part();
-        }
-        let Some(b) = b else { return replays.both(engine, [&a, &a], for_page) };
+        (replays.a.part, replays.b.part) = (b.part(), a.part());
         if self.compare_unrelated {
             return replays.both(engine, [&a, &b], for_page);
         }

@@ -40,7 +40,8 @@ impl Engine<'_> {
         if paths.len() > OPEN_MOST {
             return in_memory(self.games.memory(), paths, target, self.read);
         }
-        let mut files = MergeFiles::open(self.games.memory(), paths)?;
+        let readers = paths.iter().map(|path| MergeReader::open(path)).collect::<Result<_, _>>()?;
+        let mut files = MergeFiles { memory: self.games.memory(), paths, readers };
         paths.iter().zip(&files.readers).for_each(|(path, log)| (self.read)(path, log.reader.header()));
         let headers: Vec<SessionHeader> = files.readers.iter().map(|log| log.reader.header().clone()).collect();
         match MergePlan::of(&headers.iter().collect::<Vec<_>>(), &mut files) {
@@ -77,17 +78,6 @@ impl MergeReader {
     }
 }
 
-impl MergeFiles<'_> {
-    fn open(memory: MemoryLimit, paths: &[PathBuf]) -> Result<MergeFiles<'_>, EngineError> {
-        let readers = paths.iter().map(|path| MergeReader::open(path)).collect::<Result<_, _>>()?;
-        Ok(MergeFiles { memory, paths, readers })
-    }
-
-    fn cut_off(&self) -> Vec<usize> {
-        (0..self.readers.len()).filter(|log| self.readers[*log].is_cut_off).collect()
-    }
-}
-
 impl SideLogs for MergeFiles<'_> {
     type Error = EngineError;
 
@@ -121,7 +111,7 @@ fn write(
     session: Option<SessionId>,
 ) -> Result<MergedLog, EngineError> {
     let header = &plan.header;
-    let cut_off = files.cut_off();
+    let cut_off = (0..files.readers.len()).filter(|log| files.readers[*log].is_cut_off).collect();
     let (mut figures, mut usercmds) = (InfoBuilder::new(header), vec![0; header.players.len()]);
     let unwritten = |source| EngineError::from(StoreError::write(target.path(), source));
     let mut merged = Ok(());

@@ -25,7 +25,7 @@ use hitreg_log::store;
 use hitreg_log::trace::{Digest, RECORD, TraceSource};
 use hitreg_log::units::named;
 use hitreg_netcode::replay::{ReplayError, ReplayOptions};
-use search::ShrinkSearch;
+use search::shrink_by;
 
 named! {
     /// What a session can be reduced by, in order of importance. A session with fewer players is the smaller one,
@@ -156,34 +156,6 @@ type RecordCandidate<'a, E> = dyn Fn(&Session) -> Result<Option<Session>, Shrink
 
 /// Whether a session still shows the property.
 pub type PropertyCheck<'a, E> = dyn Fn(&Session) -> Result<bool, E> + Sync + 'a;
-
-/// Shrinks like [`shrink()`], with the caller's `record` in place of a game, for candidates made by `edit`. Tests
-/// `at_once` candidates at a time; the result does not depend on that number.
-///
-/// # Errors
-/// Under the conditions of [`shrink()`].
-fn shrink_by<E: std::error::Error + Send + 'static>(
-    session: &Session,
-    (edit, record): (ShrinkEdit, &RecordCandidate<'_, E>),
-    (still, at_once): (&PropertyCheck<'_, E>, usize),
-    progress: &mut dyn FnMut(&ShrinkStep),
-) -> Result<ShrinkResult, ShrinkError<E>> {
-    if !still(session).map_err(ShrinkError::Property)? {
-        return Err(ShrinkError::NotShown);
-    }
-    let again = record(session)?.ok_or(ShrinkError::NotReproduced)?;
-    if again != *session && !still(&again).map_err(ShrinkError::Property)? {
-        return Err(ShrinkError::NotReproduced);
-    }
-    let before = CostCounts::of(&again, edit);
-    let mut search = ShrinkSearch::new(again, (edit, record), (still, at_once), progress);
-    search.run()?;
-    let ShrinkSearch { current: session, probes, .. } = search;
-    let after = CostCounts::of(&session, edit);
-    let removed =
-        CostKind::ALL.map(|kind| RemovedCount { kind, before: before.of_kind(kind), after: after.of_kind(kind) });
-    Ok(ShrinkResult { session, removed: removed.to_vec(), probes })
-}
 
 /// The property that a shrunk session must still have.
 #[derive(Debug)]

@@ -74,27 +74,21 @@ impl Condition {
         command.arg("-c").arg(&text);
         let ran = process::run(command, runner.time_limit, &runner.stop);
         let ran = ran.map_err(|e| bad(e.to_string()))?;
-        let last_words = ran.last_words;
-        let unknown = |reason: String, last_words| {
-            Ok(BuildAnswer::Untestable(UntestableBuild::because(reason).with_last_words(last_words)))
-        };
-        match ran.ended {
-            ProcessEnd::Exit(0) => Ok(BuildAnswer::Good),
-            ProcessEnd::Exit(1) => Ok(BuildAnswer::Bad),
-            ProcessEnd::Exit(125) => unknown("the command cannot tell (exit code 125)".into(), last_words),
-            ProcessEnd::Exit(code @ 2..=124) => unknown(format!("the command failed (exit code {code})"), last_words),
-            ProcessEnd::Exit(code) => Err(bad(format!("exit code {code}{}", quoted_end(&last_words)))),
-            ProcessEnd::Signal(n) => unknown(format!("the command crashed ({})", process::signal_name(n)), last_words),
-            ProcessEnd::TimeLimit(limit) => {
-                unknown(format!("the command was still running after {} s", limit.as_secs_f64()), last_words)
+        let reason = match ran.ended {
+            ProcessEnd::Exit(0) => return Ok(BuildAnswer::Good),
+            ProcessEnd::Exit(1) => return Ok(BuildAnswer::Bad),
+            ProcessEnd::Exit(125) => "the command cannot tell (exit code 125)".to_owned(),
+            ProcessEnd::Exit(code @ 2..=124) => format!("the command failed (exit code {code})"),
+            ProcessEnd::Exit(code) => {
+                let quoted = ran.last_words.last().map(|line| format!(" ({line})")).unwrap_or_default();
+                return Err(bad(format!("exit code {code}{quoted}")));
             }
-            ProcessEnd::Stopped => unknown("the command was stopped".into(), last_words),
-        }
+            ProcessEnd::Signal(n) => format!("the command crashed ({})", process::signal_name(n)),
+            ProcessEnd::TimeLimit(limit) => format!("the command was still running after {} s", limit.as_secs_f64()),
+            ProcessEnd::Stopped => "the command was stopped".to_owned(),
+        };
+        Ok(BuildAnswer::Untestable(UntestableBuild::because(reason).with_last_words(ran.last_words)))
     }
-}
-
-fn quoted_end(last_words: &[String]) -> String {
-    last_words.last().map(|line| format!(" ({line})")).unwrap_or_default()
 }
 
 #[cfg(all(test, unix))]

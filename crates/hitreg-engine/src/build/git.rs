@@ -157,18 +157,14 @@ impl Repository {
             return Ok(());
         }
         // A worktree that a killed run left incomplete is removed, not repaired.
-        self.remove(folder)?;
+        if folder.exists() {
+            std::fs::remove_dir_all(folder)?;
+        }
+        self.forget_missing_worktrees()?;
         let folder = folder.as_os_str();
         let add = [OsStr::new("worktree"), "add".as_ref(), "--quiet".as_ref(), "--force".as_ref(), "--detach".as_ref()];
         let add = quietly.into_iter().map(OsStr::new).chain(add).chain([folder, commit.as_ref()]);
         self.git(add).map(drop)
-    }
-
-    fn remove(&self, folder: &Path) -> Result<(), GitError> {
-        if folder.exists() {
-            std::fs::remove_dir_all(folder)?;
-        }
-        self.forget_missing_worktrees()
     }
 
     /// Removes the repository's entries for worktrees that are missing.

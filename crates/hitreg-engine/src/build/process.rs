@@ -47,7 +47,7 @@ pub(crate) fn run(mut command: Command, limit: Duration, stop: &StopSignal) -> s
     }
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mark = ProcessMark::mark(&mut command);
-    let mut child = WatchedProcess { child: spawn(in_process_group(command))?, mark };
+    let mut child = WatchedProcess { child: spawn(command)?, mark };
     let tail = child.child.stderr().take().map(PipeTail::of).transpose()?;
     let started = Instant::now();
     let ended = loop {
@@ -73,9 +73,14 @@ pub(crate) fn run(mut command: Command, limit: Duration, stop: &StopSignal) -> s
     Ok(ProcessResult { ended, last_words })
 }
 
-/// Starts a command. A file that was just copied may still be open for writing in a child that another thread is
-/// starting, so this retries.
-fn spawn(mut command: CommandWrap) -> std::io::Result<Box<dyn ChildWrapper>> {
+/// Starts a command in its own process group or, on Windows, a job. A file that was just copied may still be open for
+/// writing in a child that another thread is starting, so this retries.
+fn spawn(command: Command) -> std::io::Result<Box<dyn ChildWrapper>> {
+    let mut command = CommandWrap::from(command);
+    #[cfg(unix)]
+    command.wrap(ProcessGroup::leader());
+    #[cfg(windows)]
+    command.wrap(JobObject);
     let started = Instant::now();
     loop {
         match command.spawn() {
@@ -107,16 +112,6 @@ impl Drop for WatchedProcess {
         let _ = self.child.wait();
         self.mark.end_all();
     }
-}
-
-/// Wraps the command in its own process group or, on Windows, a job.
-fn in_process_group(command: Command) -> CommandWrap {
-    let mut command = CommandWrap::from(command);
-    #[cfg(unix)]
-    command.wrap(ProcessGroup::leader());
-    #[cfg(windows)]
-    command.wrap(JobObject);
-    command
 }
 
 #[cfg(unix)]

@@ -220,7 +220,7 @@ pub(crate) fn input_things(session: &Session, kind: CostKind) -> Vec<Removable> 
         for (frame, record) in records.frames.iter().enumerate() {
             let input = &record.command.input;
             match kind {
-                CostKind::Usercmds if !is_idle(input) => things.push(Removable::Usercmd(player, frame)),
+                CostKind::Usercmds if *input != idle(input) => things.push(Removable::Usercmd(player, frame)),
                 CostKind::Buttons => things.extend(keys(input).map(|key| Removable::Button(player, frame, key))),
                 CostKind::Angles if input.viewangles != Vec3::ZERO => things.push(Removable::Angles(player, frame)),
                 CostKind::Moves => {
@@ -271,10 +271,6 @@ pub(crate) fn remove_input(session: &mut Session, thing: Removable) {
         | Removable::Duplicate(..)
         | Removable::Delay(..) => {}
     }
-}
-
-fn is_idle(input: &Input) -> bool {
-    *input == idle(input)
 }
 
 /// Only the duration and the view angles of an input.

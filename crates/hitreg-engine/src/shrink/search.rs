@@ -7,7 +7,9 @@ use rayon::prelude::*;
 use xxhash_rust::xxh3::Xxh3Default;
 
 use super::edit::{Removable, ShrinkEdit};
-use super::{CostCounts, CostKind, PropertyCheck, RecordCandidate, ShrinkError, ShrinkStep};
+use super::{
+    CostCounts, CostKind, PropertyCheck, RecordCandidate, RemovedCount, ShrinkError, ShrinkResult, ShrinkStep,
+};
 use hitreg_log::record::{ArrivalRecord, Session, States};
 use hitreg_log::sorted::SortedSet;
 use hitreg_log::trace::Digest;
@@ -33,7 +35,37 @@ const SHORT: Micros = Micros::from_s(2);
 /// The shortest window that is tested, in ticks.
 const SHORTEST_WINDOW: usize = 32;
 
-pub(crate) struct ShrinkSearch<'a, E: std::error::Error + 'static> {
+/// Shrinks like [`shrink()`], with the caller's `record` in place of a game, for candidates made by `edit`. Tests
+/// `at_once` candidates at a time; the result does not depend on that number.
+///
+/// # Errors
+/// Under the conditions of [`shrink()`].
+pub(super) fn shrink_by<E: std::error::Error + Send + 'static>(
+    session: &Session,
+    (edit, record): (ShrinkEdit, &RecordCandidate<'_, E>),
+    (still, at_once): (&PropertyCheck<'_, E>, usize),
+    progress: &mut dyn FnMut(&ShrinkStep),
+) -> Result<ShrinkResult, ShrinkError<E>> {
+    if !still(session).map_err(ShrinkError::Property)? {
+        return Err(ShrinkError::NotShown);
+    }
+    let again = record(session)?.ok_or(ShrinkError::NotReproduced)?;
+    if again != *session && !still(&again).map_err(ShrinkError::Property)? {
+        return Err(ShrinkError::NotReproduced);
+    }
+    let before = CostCounts::of(&again, edit);
+    let can_begin = edit == ShrinkEdit::Cut || can_begin(&again, record);
+    let (current, counts, failed) = (again, before, SortedSet::new());
+    let mut search =
+        ShrinkSearch { edit, record, still, at_once, progress, current, counts, failed, probes: 0, can_begin };
+    search.run()?;
+    let ShrinkSearch { current: session, counts: after, probes, .. } = search;
+    let removed =
+        CostKind::ALL.map(|kind| RemovedCount { kind, before: before.of_kind(kind), after: after.of_kind(kind) });
+    Ok(ShrinkResult { session, removed: removed.to_vec(), probes })
+}
+
+struct ShrinkSearch<'a, E: std::error::Error + 'static> {
     edit: ShrinkEdit,
     record: &'a RecordCandidate<'a, E>,
     still: &'a PropertyCheck<'a, E>,
@@ -41,30 +73,18 @@ pub(crate) struct ShrinkSearch<'a, E: std::error::Error + 'static> {
     at_once: usize,
     progress: &'a mut dyn FnMut(&ShrinkStep),
     /// The smallest session so far that shows the property.
-    pub(crate) current: Session,
+    current: Session,
     counts: CostCounts,
     /// Digests of inputs that do not show the property.
     failed: SortedSet<Digest>,
-    pub(crate) probes: u64,
+    probes: u64,
     /// Whether the game can begin elsewhere than at its spawn.
     can_begin: bool,
 }
 
-impl<'a, E: std::error::Error + Send + 'static> ShrinkSearch<'a, E> {
-    pub(crate) fn new(
-        session: Session,
-        (edit, record): (ShrinkEdit, &'a RecordCandidate<'a, E>),
-        (still, at_once): (&'a PropertyCheck<'a, E>, usize),
-        progress: &'a mut dyn FnMut(&ShrinkStep),
-    ) -> ShrinkSearch<'a, E> {
-        let counts = CostCounts::of(&session, edit);
-        let can_begin = edit == ShrinkEdit::Cut || can_begin(&session, record);
-        let failed = SortedSet::new();
-        ShrinkSearch { edit, record, still, at_once, progress, current: session, counts, failed, probes: 0, can_begin }
-    }
-
+impl<E: std::error::Error + Send + 'static> ShrinkSearch<'_, E> {
     /// Shrinks until no single thing can be removed.
-    pub(crate) fn run(&mut self) -> Result<(), ShrinkError<E>> {
+    fn run(&mut self) -> Result<(), ShrinkError<E>> {
         if self.can_begin {
             // Time comes first: the remaining players then begin at their recorded places, whichever players are
             // removed later.

@@ -171,8 +171,10 @@ impl LogFacts {
     pub fn of_log(header: &SessionHeader, survey: &LogSurvey, ticks_before: u64) -> LogFacts {
         let TickCounts { with_hash, has_hashes, out_of_order, .. } = survey.ticks;
         let contradiction = match out_of_order {
-            Some([before, after]) => Some(disorder(before, after)),
-            None => survey.is_all_nan().then(|| ALL_NAN.to_owned()),
+            Some([before, after]) => {
+                Some(format!("its ticks are out of order: after tick {before} comes tick {after}"))
+            }
+            None => survey.is_all_nan().then(|| "every recorded state is NaN".to_owned()),
         };
         LogFacts {
             with_hash,
@@ -196,12 +198,6 @@ impl LogFacts {
             false => exercised,
         }
     }
-}
-
-const ALL_NAN: &str = "every recorded state is NaN";
-
-fn disorder(before: Tick, after: Tick) -> String {
-    format!("its ticks are out of order: after tick {before} comes tick {after}")
 }
 
 /// Describes the first usercmd that a log records as run but does not hold. Returns `None` if the log holds every usercmd
