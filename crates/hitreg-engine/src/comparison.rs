@@ -309,7 +309,7 @@ impl ReplaySpecs {
 }
 
 /// Compares a log with its replay. A server's log is compared by its states, a client's log by the server's acks.
-pub(crate) fn against_itself(engine: &Engine<'_>, source: &ComparisonSource<'_>) -> Result<Traces, EngineError> {
+fn against_itself(engine: &Engine<'_>, source: &ComparisonSource<'_>) -> Result<Traces, EngineError> {
     let Some(log) = source.log() else {
         let what = "a single trace has nothing to compare with: name a second trace";
         return Err(EngineError::Request(what.to_owned()));
@@ -410,7 +410,7 @@ impl MissingSide {
         MissingSide { reason: only_once(&self.reason), ..self }
     }
 
-    pub(crate) fn unrelated(difference: String) -> MissingSide {
+    fn unrelated(difference: String) -> MissingSide {
         let reason = format!("these files are of different sessions, so nothing can be concluded: {difference}");
         MissingSide::because(reason)
     }
@@ -480,7 +480,7 @@ const KEPT: usize = 4096;
 const ENOUGH: usize = 32;
 
 /// Returns the difference that makes two files ones of different sessions, by what the files say.
-pub(crate) fn header_difference([a, b]: &[TraceHeader; 2]) -> Option<String> {
+fn header_difference([a, b]: &[TraceHeader; 2]) -> Option<String> {
     if !a.game.is_empty() && !b.game.is_empty() && a.game != b.game {
         return Some(format!("the game is {} in A, {} in B", a.game, b.game));
     }
@@ -496,7 +496,7 @@ pub(crate) fn header_difference([a, b]: &[TraceHeader; 2]) -> Option<String> {
 
 /// Returns whether two files say that they are of one session. In a synthetic scenario the bots may give other usercmds
 /// under other settings.
-pub(crate) fn is_one_session([a, b]: &[TraceHeader; 2]) -> bool {
+fn is_one_session([a, b]: &[TraceHeader; 2]) -> bool {
     let (Some(session_a), Some(session_b)) = (&a.session, &b.session) else {
         return !a.log_digest.is_empty() && a.log_digest == b.log_digest;
     };
@@ -510,7 +510,7 @@ pub(crate) fn is_one_session([a, b]: &[TraceHeader; 2]) -> bool {
 ///
 /// # Errors
 /// When a trace cannot be read.
-pub(crate) fn usercmd_difference([a, b]: [&dyn TraceSource; 2]) -> Result<Option<String>, DiffError> {
+fn usercmd_difference([a, b]: [&dyn TraceSource; 2]) -> Result<Option<String>, DiffError> {
     let (a, b) = (sequences(a)?, sequences(b)?);
     let limit = |side: &SortedSet<u64>| if side.len() < KEPT { u64::MAX } else { side.last().copied().unwrap_or(0) };
     let limit = limit(&a).min(limit(&b));

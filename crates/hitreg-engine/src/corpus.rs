@@ -5,7 +5,7 @@ mod judge;
 mod results;
 
 pub use judge::{ComparedCorpus, CorpusJudge, CorpusRun, JudgedCorpus, JudgedLog, VerifiedCorpus, for_each_log};
-pub use results::{ResultFolder, ResultSet, ResultsError, is_parquet};
+pub use results::{ResultFolder, ResultSet, is_parquet};
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;

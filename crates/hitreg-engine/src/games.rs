@@ -396,7 +396,7 @@ impl GameError {
     }
 
     /// The map file does not define rules of the game.
-    pub(crate) fn no_rules(error: RulesError) -> GameError {
+    fn no_rules(error: RulesError) -> GameError {
         GameError(format!("the game cannot use this map: {error}"))
     }
 }
@@ -471,7 +471,7 @@ pub trait SelfPlaying: Send + Sync {
 }
 
 /// A game with bots, and the function that makes its rules.
-pub(crate) struct BotGame<G: Game> {
+struct BotGame<G: Game> {
     pub(crate) rules: RulesFactory<G>,
 }
 

@@ -124,7 +124,7 @@ impl SurveyedLog {
     }
 
     /// Whether the log is replayed open loop, and that replay can be streamed.
-    pub(crate) fn streams_clients(&self, game: &dyn Playable, options: &ReplayOptions) -> bool {
+    fn streams_clients(&self, game: &dyn Playable, options: &ReplayOptions) -> bool {
         let is_soon_read = self.survey.pass_bytes() <= MAX_PASS_BYTES;
         is_soon_read && !game.judges_again() && self.source().streams_clients(options)
     }

@@ -171,10 +171,10 @@ impl<'p> SweepBuilder<'p> {
 }
 
 /// Makes the figures of one log, by its index, at one point. The number is the index of the repetition, from 0.
-pub(crate) type FigureRun<'a, E> = dyn Fn(usize, &[&str], u16) -> Result<RunFigures, E> + Sync + 'a;
+type FigureRun<'a, E> = dyn Fn(usize, &[&str], u16) -> Result<RunFigures, E> + Sync + 'a;
 
 /// Makes the figures of every log at every point.
-pub(crate) fn sweep_by<E: Send>(
+fn sweep_by<E: Send>(
     logs: usize,
     plan: &SweepPlan,
     (run, at_once): (&FigureRun<'_, E>, usize),
@@ -445,7 +445,7 @@ impl ReplaySpec {
 
 /// What the figures need of one replay.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct RunFigures {
+struct RunFigures {
     has_usercmds: bool,
     has_judged_shots: bool,
     has_corrections: bool,
@@ -462,7 +462,7 @@ pub(crate) struct RunFigures {
 
 /// Collects the figures of a run from the rows of its replay.
 #[derive(Debug, Default)]
-pub(crate) struct FigureCollector {
+struct FigureCollector {
     summary: SummaryBuilder,
     run: RunFigures,
     /// Whether the shots come from a replay in open loop; `None` without a table of shots.
@@ -489,7 +489,7 @@ impl FigureCollector {
     }
 
     /// Adds the traffic of a session of this length.
-    pub(crate) fn add_traffic(&mut self, traffic: TrafficBytes, length: Micros, players: usize) {
+    fn add_traffic(&mut self, traffic: TrafficBytes, length: Micros, players: usize) {
         self.run.traffic = Some(traffic);
         self.run.player_seconds = length.as_s_f64() * players as f64;
     }
@@ -529,7 +529,7 @@ impl RunFigures {
     }
 
     /// The numbers of shots that hit and of all shots.
-    pub(crate) fn hits_of_shots(&self) -> (u64, u64) {
+    fn hits_of_shots(&self) -> (u64, u64) {
         (self.summary.shots.hit, self.summary.shots.fired)
     }
 

@@ -59,7 +59,7 @@ pub(super) trait SearchSpace: Sync {
 }
 
 /// A trace for the search to compare, or the answer if the candidate is already judged.
-pub(super) type Probe = Result<Trace, BuildAnswer>;
+type Probe = Result<Trace, BuildAnswer>;
 
 /// When a search tries the ends of its range, which it assumes to be good and bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

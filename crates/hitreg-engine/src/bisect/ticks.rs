@@ -168,7 +168,7 @@ pub fn step(
 }
 
 /// The cells of entities by their owners.
-pub(crate) type OwnedCells = SortedMap<StateOwner, Vec<u32>>;
+type OwnedCells = SortedMap<StateOwner, Vec<u32>>;
 
 /// The arguments of `BUILD step` for one usercmd. States of a class with a table of its own name the class.
 pub(crate) fn arguments(player: u32, command: u32, entities: &OwnedCells) -> Vec<String> {

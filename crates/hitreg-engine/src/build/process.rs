@@ -188,7 +188,7 @@ impl StopSignal {
 const VARIABLE: &str = "HITREG_BUILD_RUNS";
 
 /// The mark of one run of a build.
-pub(crate) struct ProcessMark {
+struct ProcessMark {
     // Not read on systems where the environment of processes cannot be read.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code))]
     mark: String,
@@ -197,7 +197,7 @@ pub(crate) struct ProcessMark {
 impl ProcessMark {
     /// Adds a new mark to a command's environment.
     #[expect(clippy::disallowed_methods, reason = "a build may itself run builds, and then both marks apply")]
-    pub(crate) fn mark(command: &mut Command) -> ProcessMark {
+    fn mark(command: &mut Command) -> ProcessMark {
         use std::sync::atomic::{AtomicU64, Ordering};
         static RUNS: AtomicU64 = AtomicU64::new(0);
         let mark = format!("{}.{};", std::process::id(), RUNS.fetch_add(1, Ordering::Relaxed));
@@ -209,7 +209,7 @@ impl ProcessMark {
 
     /// Ends all processes that still have the mark.
     #[cfg(target_os = "linux")]
-    pub(crate) fn end_all(&self) {
+    fn end_all(&self) {
         // A process that starts another at this moment is found in the next round.
         for _ in 0..ROUNDS {
             if !self.end_visible() {
@@ -220,7 +220,7 @@ impl ProcessMark {
     }
 
     #[cfg(not(target_os = "linux"))]
-    pub(crate) fn end_all(&self) {}
+    fn end_all(&self) {}
 
     #[cfg(target_os = "linux")]
     fn end_visible(&self) -> bool {
@@ -262,7 +262,7 @@ const LINES: usize = 8;
 const LINE_CHARS: usize = 400;
 
 /// Reads a pipe to its end on its own thread, so that the writer never blocks, and keeps the end of the output.
-pub(crate) struct PipeTail {
+struct PipeTail {
     kept: Arc<Mutex<VecDeque<u8>>>,
     reader: JoinHandle<()>,
 }

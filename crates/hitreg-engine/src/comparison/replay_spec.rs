@@ -140,11 +140,7 @@ impl ReplaySpec {
     }
 
     /// The options of this program's replay of a log on this side.
-    pub(crate) fn replay_options(
-        &self,
-        engine: &Engine<'_>,
-        log: &SessionHeader,
-    ) -> Result<ReplayOptions, EngineError> {
+    fn replay_options(&self, engine: &Engine<'_>, log: &SessionHeader) -> Result<ReplayOptions, EngineError> {
         let mode = if self.open { Mode::Open } else { Mode::Auto };
         let settings = self.settings(engine, log)?;
         let tables = self.tables;
@@ -188,7 +184,7 @@ impl ReplaySpec {
     }
 
     /// Accepts the trace of a build if it applied the requested options. A build that ignores an option is untestable.
-    pub(crate) fn check_applied_options(
+    fn check_applied_options(
         &self,
         engine: &Engine<'_>,
         log: &SessionHeader,
@@ -240,11 +236,11 @@ impl ReplaySpec {
 /// The input file of one side.
 pub(crate) struct ComparisonSource<'a> {
     pub(crate) path: &'a Path,
-    pub(crate) holds: ComparisonInput,
+    holds: ComparisonInput,
 }
 
 /// What an input file is.
-pub(crate) enum ComparisonInput {
+enum ComparisonInput {
     Trace(Box<TraceFile>),
     Log(Box<SurveyedLog>),
 }
@@ -357,7 +353,7 @@ impl ReplaySpecs {
 }
 
 impl ReplaySpec {
-    pub(crate) fn trace_bytes_of(&self, engine: &Engine<'_>, session: &Session) -> Result<usize, EngineError> {
+    fn trace_bytes_of(&self, engine: &Engine<'_>, session: &Session) -> Result<usize, EngineError> {
         if self.build.is_some() {
             return Ok(foreign_trace_memory(session));
         }

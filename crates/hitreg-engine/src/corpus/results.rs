@@ -10,26 +10,11 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::CorpusShare;
+use crate::engine::EngineError;
 use hitreg_analysis::corpus::{CorpusSummary, CorpusSummaryBuilder, LogRow, ResultRow, read_row, write_row};
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::store::{self, FileIdentity, LineFile, LineSpan, StoreError};
 use hitreg_log::trace::Digest;
-
-/// Why results cannot be read or written.
-#[derive(Debug, thiserror::Error)]
-pub enum ResultsError {
-    /// A file cannot be read or written.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// A file is not one of results; says why.
-    #[error("{}: {what}", path.display())]
-    Content {
-        /// The folder or file.
-        path: PathBuf,
-        /// What is wrong, and what to do.
-        what: String,
-    },
-}
 
 /// A log at a path, as a results folder knows it: a hash, so that a million logs take little memory.
 type PlaceKey = u128;
@@ -71,7 +56,7 @@ impl ResultFolder {
     ///
     /// # Errors
     /// When a file cannot be opened, another process uses it, or its rows are of another version.
-    pub fn open(folder: &Path, share: Option<CorpusShare>, now_ms: fn() -> u64) -> Result<ResultFolder, ResultsError> {
+    pub fn open(folder: &Path, share: Option<CorpusShare>, now_ms: fn() -> u64) -> Result<ResultFolder, EngineError> {
         store::create_folder(folder)?;
         let name = |kind: &str| match share {
             Some(CorpusShare { k, n }) => folder.join(format!("{kind}-{k}-of-{n}.jsonl")),
@@ -87,7 +72,7 @@ impl ResultFolder {
                 newest.insert(RunKey::of(log).place(&log.log), log.key.clone());
             })
         })?;
-        reader.end(path)?;
+        reader.end(&path)?;
         let files = LineFile::open(&name("files"), &mut |line, _| {
             if let Ok(row) = serde_json::from_str::<FileRow>(line) {
                 digests.insert(row.path.clone(), row);
@@ -163,8 +148,8 @@ impl RowReader {
         true
     }
 
-    fn end(self, path: PathBuf) -> Result<(), ResultsError> {
-        let broken = |(line, what)| Err(ResultsError::Content { path, what: format!("line {line}: {what}") });
+    fn end(self, path: &Path) -> Result<(), EngineError> {
+        let broken = |(line, what)| Err(EngineError::unsuitable(path, format!("line {line}: {what}")));
         self.broken.map_or(Ok(()), broken)
     }
 }
@@ -212,9 +197,9 @@ impl RunKey {
     }
 }
 
-fn no_results(path: &Path) -> ResultsError {
+fn no_results(path: &Path) -> EngineError {
     let what = "there are no results here: name a file of rows, or a folder that --results has written";
-    ResultsError::Content { path: path.to_owned(), what: what.to_owned() }
+    EngineError::unsuitable(path, what)
 }
 
 impl ResultSet {
@@ -222,7 +207,7 @@ impl ResultSet {
     ///
     /// # Errors
     /// When a file cannot be read, or a line is not a row of this version.
-    pub fn read(paths: &[PathBuf]) -> Result<ResultSet, ResultsError> {
+    pub fn read(paths: &[PathBuf]) -> Result<ResultSet, EngineError> {
         let mut set = ResultSet::default();
         for path in paths {
             let before = set.files.len();
@@ -246,12 +231,12 @@ impl ResultSet {
         }
     }
 
-    fn index(&mut self, number: usize) -> Result<(), ResultsError> {
+    fn index(&mut self, number: usize) -> Result<(), EngineError> {
         let path = self.files[number].clone();
         if is_parquet(&path) {
             let what =
                 "this is Parquet: name the JSONL file with the same rows, or build hitreg with `--features parquet`";
-            return Err(ResultsError::Content { path, what: what.to_owned() });
+            return Err(EngineError::unsuitable(&path, what));
         }
         let mut reader = RowReader::default();
         store::read_lines(&path, &mut |line, span| {
@@ -271,7 +256,7 @@ impl ResultSet {
                 }
             })
         })?;
-        reader.end(path)
+        reader.end(&path)
     }
 
     /// How many commands, builds and options there are.
@@ -288,7 +273,7 @@ impl ResultSet {
     ///
     /// # Errors
     /// When a file cannot be read again.
-    pub fn each_log(&self, run: usize, to: &mut dyn FnMut(&[ResultRow])) -> Result<(), ResultsError> {
+    pub fn each_log(&self, run: usize, to: &mut dyn FnMut(&[ResultRow])) -> Result<(), EngineError> {
         let Some((_, logs)) = self.runs.get(run) else { return Ok(()) };
         let mut spans: Vec<(usize, LineSpan)> = logs.values().map(|(_, file, span)| (*file, *span)).collect();
         spans.sort_unstable_by_key(|(file, span)| (*file, span.from));
@@ -304,7 +289,7 @@ impl ResultSet {
     ///
     /// # Errors
     /// When a file cannot be read again.
-    pub fn summary(&self, run: usize) -> Result<CorpusSummary, ResultsError> {
+    pub fn summary(&self, run: usize) -> Result<CorpusSummary, EngineError> {
         let mut builder = CorpusSummaryBuilder::default();
         self.each_log(run, &mut |rows| builder.add(rows))?;
         Ok(builder.summary())

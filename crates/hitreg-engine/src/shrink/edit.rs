@@ -162,7 +162,7 @@ fn remove_players(session: &mut Session, removed: &SortedSet<usize>) {
 
 /// The states of tick 0 for a session without some of its ticks. They are the last recorded states of the players
 /// before the first remaining tick, or else the session's own first states.
-pub(crate) fn first_states(session: &Session, removed: &[Removable]) -> States {
+fn first_states(session: &Session, removed: &[Removable]) -> States {
     let ticks = removed_ticks(removed);
     // Indices count from 0 and ticks from 1, so the number of removed ticks is the number of the last removed tick.
     let gone = (0..).take_while(|place| ticks.contains(place)).count();
@@ -185,7 +185,7 @@ fn players_of(session: &Session, tick: Tick) -> impl Iterator<Item = (StateKey, 
 }
 
 /// Removes players from the first states. The numbers of later players move down.
-pub(crate) fn remove_players_of_states(states: &mut States, removed: &SortedSet<usize>) {
+fn remove_players_of_states(states: &mut States, removed: &SortedSet<usize>) {
     let was = std::mem::take(states);
     for (key, cells) in was.of_tick(Tick(0)).filter(|(key, _)| !removed.contains(&usize::from(key.entity.0))) {
         let before = removed.range(..usize::from(key.entity.0)).count() as u16;
@@ -194,13 +194,13 @@ pub(crate) fn remove_players_of_states(states: &mut States, removed: &SortedSet<
 }
 
 /// The players that have records.
-pub(crate) fn players_with_records(session: &Session) -> Vec<Removable> {
+fn players_with_records(session: &Session) -> Vec<Removable> {
     let players = session.players.iter().enumerate().filter(|(_, player)| !player.is_empty());
     players.map(|(index, _)| Removable::Player(index)).collect()
 }
 
 /// The session without some of its things. Ticks between others stay.
-pub(crate) fn part_without(session: &Session, things: &[Removable]) -> Session {
+fn part_without(session: &Session, things: &[Removable]) -> Session {
     let is_removed = removed_ticks(things);
     let mut kept = (0..session.ticks.len()).filter(|index| !is_removed.contains(index));
     let (first, last) = (kept.next().unwrap_or(session.ticks.len()), kept.next_back());
@@ -213,7 +213,7 @@ pub(crate) fn part_without(session: &Session, things: &[Removable]) -> Session {
 }
 
 /// The things of a kind that concerns usercmds.
-pub(crate) fn input_things(session: &Session, kind: CostKind) -> Vec<Removable> {
+fn input_things(session: &Session, kind: CostKind) -> Vec<Removable> {
     let own_fields = session.header.own_usercmd_fields();
     let mut things = Vec::new();
     for (player, records) in session.players.iter().enumerate() {
@@ -241,7 +241,7 @@ pub(crate) fn input_things(session: &Session, kind: CostKind) -> Vec<Removable> 
 }
 
 /// Removes a player's input. Things of other kinds change nothing.
-pub(crate) fn remove_input(session: &mut Session, thing: Removable) {
+fn remove_input(session: &mut Session, thing: Removable) {
     let (Removable::Usercmd(player, frame)
     | Removable::Button(player, frame, _)
     | Removable::Angles(player, frame)
@@ -291,7 +291,7 @@ fn keys(input: &Input) -> impl Iterator<Item = InputKey> + use<> {
 
 /// Removes ticks, by their indices, with everything that was done and sent since the tick before. Everything later
 /// moves to an earlier time. A remaining packet keeps its delay.
-pub(crate) fn remove_ticks(session: &mut Session, removed: &SortedSet<usize>) {
+fn remove_ticks(session: &mut Session, removed: &SortedSet<usize>) {
     if removed.is_empty() {
         return;
     }
@@ -378,7 +378,7 @@ fn arrivals(
 const DIRECTIONS: [PacketDirection; 2] = [PacketDirection::Up, PacketDirection::Down];
 
 /// The things of a kind that concerns packets.
-pub(crate) fn link_things(session: &Session, kind: CostKind) -> Vec<Removable> {
+fn link_things(session: &Session, kind: CostKind) -> Vec<Removable> {
     let mut things = Vec::new();
     for (player, records) in session.players.iter().enumerate() {
         for direction in DIRECTIONS {
@@ -400,7 +400,7 @@ pub(crate) fn link_things(session: &Session, kind: CostKind) -> Vec<Removable> {
 }
 
 /// Removes losses, duplicates and delays. Things of other kinds change nothing.
-pub(crate) fn remove_link_things(session: &mut Session, things: &[Removable]) {
+fn remove_link_things(session: &mut Session, things: &[Removable]) {
     let link_things =
         things.iter().filter(|t| matches!(t, Removable::Loss(..) | Removable::Duplicate(..) | Removable::Delay(..)));
     let removed: SortedSet<Removable> = link_things.copied().collect();

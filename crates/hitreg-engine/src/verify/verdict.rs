@@ -145,22 +145,22 @@ impl LogReport {
 #[derive(Clone, Debug, Default)]
 pub struct LogFacts {
     /// The number of ticks with a state hash.
-    pub(crate) with_hash: u64,
+    with_hash: u64,
     /// Whether any hash is not 0.
-    pub(crate) has_hashes: bool,
+    has_hashes: bool,
     pub(crate) usercmds: u64,
     pub(crate) active_usercmds: u64,
     /// Whether the log knows a player only by the packets that the server received.
-    pub(crate) has_heard_player: bool,
+    has_heard_player: bool,
     /// A contradiction in the log.
     pub(crate) contradiction: Option<String>,
-    pub(crate) hole: Option<MissingPart>,
+    hole: Option<MissingPart>,
     pub(crate) has_server: bool,
 }
 
 /// The first missing part of a log.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct MissingPart {
+struct MissingPart {
     pub(crate) from: Micros,
     pub(crate) to: Micros,
     pub(crate) ticks_before: u64,
