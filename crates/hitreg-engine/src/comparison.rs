@@ -1,4 +1,4 @@
-//! The two sides of a comparison, and how each side's trace is made.
+//! The two sides of a comparison: how the traces of both are made, and whether a comparison of them has a meaning.
 
 mod replay_spec;
 
@@ -348,6 +348,7 @@ fn tally(made: &PredictionTraces) -> String {
 
 /// The reason why a build cannot be judged, if the second replay of its log differs from the first. `None` if both
 /// agree within the options.
+/// A build that disagrees with itself proves nothing about a difference.
 ///
 /// # Errors
 /// Fails if the traces cannot be compared with these options.
@@ -470,6 +471,11 @@ impl MissingSide {
 pub(crate) fn build_name(build: Option<&Path>) -> String {
     build.map_or(THIS_BUILD.to_owned(), |path| path.display().to_string())
 }
+
+// Whether two files are of one recorded session, so that a comparison of them has a meaning. The headers decide where
+// they can. Files of different games, seeds or maps are of different sessions. Files of one log, of one live session, or
+// of one synthetic scenario are of one session. Otherwise the usercmds decide: parts, copies and merges of one session
+// have the same sequences of input, whatever their numbers.
 
 /// Number of consecutive usercmds of a player that are compared together. One usercmd of a game with few inputs occurs
 /// in every session.

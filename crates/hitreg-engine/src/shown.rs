@@ -1,5 +1,6 @@
 //! What a page shows of a log: the trace of its replay, in memory or in a temporary file, and its own records, which are
-//! read when they are needed.
+//! read when they are needed. Shots are also judged under other rules: with lag compensation switched, and with the
+//! longest rewind limit.
 
 use std::cell::RefCell;
 use std::io::BufReader;

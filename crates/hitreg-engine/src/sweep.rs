@@ -1,5 +1,5 @@
 //! Runs the same sessions under every combination of one or two settings and presets, with a row of figures for each
-//! combination.
+//! combination. This program or another build runs them.
 
 pub use hitreg_analysis::swept::{Sweep, SweepCell, SweepFigures, SweepRow, SweepTable, figure_names};
 

@@ -384,7 +384,9 @@ fn in_legs(
     Ok(Some(counted(LogDifference { contradicts, keyframe, ..LogDifference::default() }.judge(None, verified))))
 }
 
-/// The chunks of a log that were not compared yet, and the replayed rows to compare them with.
+/// Compares a log's records with the replay of the log while both are read. It holds the chunks that were not compared
+/// yet, and the replayed rows to compare them with. If the state hashes agree but other records differ, the log
+/// contradicts itself.
 struct RecordedRows<'a> {
     header: &'a SessionHeader,
     hidden: &'a SortedSet<String>,

@@ -1,4 +1,5 @@
-//! Finds the commit after which a game plays a log differently.
+//! Finds the commit after which a game plays a log differently. Commits are built in worktrees beside the user's own. An
+//! interrupted search resumes from its saved state.
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};

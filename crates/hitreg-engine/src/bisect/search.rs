@@ -1,4 +1,6 @@
 //! A binary search among builds or commits. Candidates that cannot be judged are skipped, as in `git bisect skip`.
+//!
+//! Candidates run concurrently: the one that the search waits for, and others that it may need next.
 
 use std::any::Any;
 use std::collections::VecDeque;

@@ -1,4 +1,7 @@
 //! Finds the first tick, entity and field where two runs differ, and the cause.
+//!
+//! For the cause, one usercmd runs again on one body in the builds of both sides, and the resulting bodies are compared.
+//! Another build is called as `BUILD step LOG OPTIONS -o FILE`.
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};

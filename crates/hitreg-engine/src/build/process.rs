@@ -187,7 +187,8 @@ impl StopSignal {
 /// The environment variable with the marks of all runs that a process belongs to, outermost first.
 const VARIABLE: &str = "HITREG_BUILD_RUNS";
 
-/// The mark of one run of a build.
+/// The mark of one run of a build, in the environment of its process. Child processes inherit it unless they clear it.
+/// It shows which processes the build started, also those that left its process group, as daemons do.
 struct ProcessMark {
     // Not read on systems where the environment of processes cannot be read.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code))]

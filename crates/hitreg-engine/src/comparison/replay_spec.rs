@@ -1,4 +1,4 @@
-//! How one side replays its log, and the trace of that replay.
+//! One side of a comparison: its input file, how it replays a log, and its trace in memory or in a file.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -164,9 +164,7 @@ impl ReplaySpec {
         let known = self.set.iter().filter(|pair| self.builds_own(engine, log, pair).is_none());
         Ok(Some(own_settings(log)?.with_changes(self.preset.as_deref(), known)?))
     }
-}
 
-impl ReplaySpec {
     /// The options to pass to a build. Empty unless this side changes something.
     pub(crate) fn options(&self) -> Vec<String> {
         let mut options = Vec::new();
@@ -230,6 +228,39 @@ impl ReplaySpec {
             && (log.settings.iter().any(|(known, _)| known == key)
                 || (engine.games.of_header(log).is_err() && !Settings::is_named_like_one(key)));
         is_own.then_some((key, value))
+    }
+
+    fn trace_bytes_of(&self, engine: &Engine<'_>, session: &Session) -> Result<usize, EngineError> {
+        if self.build.is_some() {
+            return Ok(foreign_trace_memory(session));
+        }
+        let options = self.replay_options(engine, &session.header)?;
+        // The replay itself reports what is wrong with the log.
+        let game = engine.games.of(session).ok();
+        Ok(game.and_then(|game| game.trace_memory(session, &options).ok()).unwrap_or_default())
+    }
+
+    /// Replays a log. The trace of a short one stays in memory, that of a long one goes into a temporary file.
+    /// `for_page` also judges the shots under other rules.
+    pub(crate) fn replayed(&self, engine: &Engine<'_>, log: &SurveyedLog, for_page: bool) -> BuildOutcome<ShownReplay> {
+        let options = self.replay_options(engine, &log.header)?;
+        let game = match engine.games.of_header(&log.header) {
+            Ok(game) => game,
+            Err(unknown) => return Ok(Err(UntestableBuild::because_of(unknown))),
+        };
+        let replayed = match for_page {
+            true => log.replayed_and_rejudged(game, &options, |rows| rows, &mut |_| {}),
+            false => log
+                .keep_replayed(options.part, |encoded, put| {
+                    log.attempt(game, (&options, encoded), &mut |_| {}, put, &mut |_| {})
+                })
+                .map(ShownReplay::from),
+        };
+        match replayed {
+            Ok(replayed) => Ok(Ok(replayed)),
+            Err(EngineError::Replay { source, .. }) => Ok(Err(UntestableBuild::not_replayed(&source))),
+            Err(error) => Err(error),
+        }
     }
 }
 
@@ -349,40 +380,5 @@ impl ReplaySpecs {
     pub(crate) fn compared_bytes(&self, engine: &Engine<'_>, session: &Session) -> Result<usize, EngineError> {
         let [a, b] = [&self.a, &self.b].map(|spec| spec.trace_bytes_of(engine, session));
         Ok(a?.saturating_add(b?).saturating_mul(COMPARED))
-    }
-}
-
-impl ReplaySpec {
-    fn trace_bytes_of(&self, engine: &Engine<'_>, session: &Session) -> Result<usize, EngineError> {
-        if self.build.is_some() {
-            return Ok(foreign_trace_memory(session));
-        }
-        let options = self.replay_options(engine, &session.header)?;
-        // The replay itself reports what is wrong with the log.
-        let game = engine.games.of(session).ok();
-        Ok(game.and_then(|game| game.trace_memory(session, &options).ok()).unwrap_or_default())
-    }
-
-    /// Replays a log. The trace of a short one stays in memory, that of a long one goes into a temporary file.
-    /// `for_page` also judges the shots under other rules.
-    pub(crate) fn replayed(&self, engine: &Engine<'_>, log: &SurveyedLog, for_page: bool) -> BuildOutcome<ShownReplay> {
-        let options = self.replay_options(engine, &log.header)?;
-        let game = match engine.games.of_header(&log.header) {
-            Ok(game) => game,
-            Err(unknown) => return Ok(Err(UntestableBuild::because_of(unknown))),
-        };
-        let replayed = match for_page {
-            true => log.replayed_and_rejudged(game, &options, |rows| rows, &mut |_| {}),
-            false => log
-                .keep_replayed(options.part, |encoded, put| {
-                    log.attempt(game, (&options, encoded), &mut |_| {}, put, &mut |_| {})
-                })
-                .map(ShownReplay::from),
-        };
-        match replayed {
-            Ok(replayed) => Ok(Ok(replayed)),
-            Err(EngineError::Replay { source, .. }) => Ok(Err(UntestableBuild::not_replayed(&source))),
-            Err(error) => Err(error),
-        }
     }
 }

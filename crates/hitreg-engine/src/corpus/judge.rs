@@ -1,4 +1,5 @@
-//! Judges the logs of a corpus on all cores. Long logs come first, so that no core waits for the last one.
+//! Judges the logs of a corpus on all cores: verifies each log, or compares two sides over each. Long logs come first, so
+//! that no core waits for the last one.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -69,7 +69,7 @@ impl ResultFolder {
                 if log.is_reusable {
                     known.insert(place_key(&log.key, &log.log), span);
                 }
-                newest.insert(RunKey::of(log).place(&log.log), log.key.clone());
+                newest.insert(place_key(&run_key(log), &log.log), log.key.clone());
             })
         })?;
         reader.end(&path)?;
@@ -104,7 +104,7 @@ impl ResultFolder {
         let text = self.results.read(span).ok()?;
         let mut rows: Vec<ResultRow> = text.lines().map(|line| read_row(line).ok()).collect::<Option<_>>()?;
         let Some(ResultRow::Log(row)) = rows.last() else { return None };
-        match self.newest.get(&RunKey::of(row).place(log)) {
+        match self.newest.get(&place_key(&run_key(row), log)) {
             Some(newest) if newest == key => _ = self.reused.get_or_insert_with(|| rows.clone()),
             _ => self.keep(&mut rows).ok()?,
         }
@@ -121,7 +121,7 @@ impl ResultFolder {
     pub(crate) fn keep(&mut self, rows: &mut [ResultRow]) -> Result<(), StoreError> {
         if let Some(ResultRow::Log(row)) = rows.last_mut() {
             row.judged_at_ms = (self.now_ms)();
-            self.newest.insert(RunKey::of(row).place(&row.log), row.key.clone());
+            self.newest.insert(place_key(&run_key(row), &row.log), row.key.clone());
             self.has_kept = true;
         }
         self.results.append(&rows.iter().map(write_row).collect::<String>())
@@ -167,8 +167,8 @@ const RESULTS: &str = "results";
 #[derive(Debug, Default)]
 pub struct ResultSet {
     files: Vec<PathBuf>,
-    /// The commands, builds and options in the order of their first row, each with the last verdict on each log.
-    runs: Vec<(RunKey, LastVerdicts)>,
+    /// The runs ([`run_key`]) in the order of their first row, each with the last verdict on each log.
+    runs: Vec<(String, LastVerdicts)>,
     /// The time and the run of the newest row.
     newest: Option<(u64, usize)>,
 }
@@ -176,25 +176,11 @@ pub struct ResultSet {
 /// The last verdict on each log: its time, the number of its file, and its rows there.
 type LastVerdicts = SortedMap<PlaceKey, (u64, usize, LineSpan)>;
 
-/// A command with a build and options.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct RunKey {
-    command: String,
-    build: String,
-    options: String,
-}
-
-impl RunKey {
-    fn of(row: &LogRow) -> RunKey {
-        // The same build has the same digest under any path.
-        let build = if row.build_digest.is_empty() { &row.build } else { &row.build_digest };
-        RunKey { command: row.command.clone(), build: build.clone(), options: row.options.clone() }
-    }
-
-    fn place(&self, log: &str) -> PlaceKey {
-        let RunKey { command, build, options } = self;
-        place_key(&[&**command, build, options].join("\n"), log)
-    }
+/// Identifies a command with a build and options, in memory.
+fn run_key(row: &LogRow) -> String {
+    // The same build has the same digest under any path.
+    let build = if row.build_digest.is_empty() { &row.build } else { &row.build_digest };
+    [&*row.command, build, &row.options].join("\0")
 }
 
 fn no_results(path: &Path) -> EngineError {
@@ -241,7 +227,7 @@ impl ResultSet {
         let mut reader = RowReader::default();
         store::read_lines(&path, &mut |line, span| {
             reader.read(line, |log| {
-                let run = RunKey::of(log);
+                let run = run_key(log);
                 let place = self.runs.iter().position(|(known, _)| *known == run).unwrap_or_else(|| {
                     self.runs.push((run, SortedMap::new()));
                     self.runs.len() - 1

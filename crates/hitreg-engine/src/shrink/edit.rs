@@ -199,7 +199,11 @@ fn players_with_records(session: &Session) -> Vec<Removable> {
     players.map(|(index, _)| Removable::Player(index)).collect()
 }
 
-/// The session without some of its things. Ticks between others stay.
+/// The part of a session without some of its things, for builds that cannot record a log again. It keeps every kind of
+/// record.
+///
+/// Only the first and the last ticks can be removed. Ticks, usercmds and players keep their numbers, because records of
+/// the game's own may name them. The link is what was recorded: the ticks in which usercmds ran do not depend on it.
 fn part_without(session: &Session, things: &[Removable]) -> Session {
     let is_removed = removed_ticks(things);
     let mut kept = (0..session.ticks.len()).filter(|index| !is_removed.contains(index));

@@ -217,7 +217,9 @@ impl SurveyedLog {
     }
 }
 
-/// A part of a log from one keyframe to a later one.
+/// A part of a log from one keyframe to a later one, which is replayed independently. It starts from the state of its
+/// keyframe and is compared with the later keyframes that it reaches. If all of them match, each leg starts where the one
+/// before it ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Leg {
     /// The keyframe that the replay starts from; `None` for the beginning of the log.

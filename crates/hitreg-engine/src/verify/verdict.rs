@@ -1,4 +1,5 @@
-//! The report on one log: its verdict, the reason, and the figures of the replay.
+//! Judges the replays of a log: by the hashes in the log, by each other, and by the golden. A check that exercised nothing
+//! does not pass, and neither does a check of only a part of the log.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +16,7 @@ use hitreg_log::stats::CountedValues;
 use hitreg_log::units::{CommandSeq, Micros, Tick};
 use hitreg_netcode::replay::{LogSurvey, ReplayFindings, ReplayOutput, TickCounts};
 
-/// The result for one log.
+/// The report on one log: its verdict, the reason, and the figures of the replay.
 #[derive(Debug, Default, Serialize)]
 pub struct LogReport {
     /// The path of the log.
