@@ -138,7 +138,7 @@ impl<'a> BuildJudge<'a> {
         }
         if condition.is_none() {
             let needed = trace_bytes.saturating_mul(HELD);
-            runner.memory.check(needed).map_err(EngineError::needs_memory(request.log))?;
+            runner.memory.check(needed).map_err(|source| EngineError::needs_memory(request.log, source))?;
         }
         Ok(BuildJudge { condition, options, runner, request, trace_bytes })
     }

@@ -322,7 +322,7 @@ fn against_itself(engine: &Engine<'_>, source: &ComparisonSource<'_>) -> Result<
     // What the log says takes about as much as the log.
     let replayed = log.survey.trace_bytes(plain.tables);
     let needed = log.session_bytes.saturating_mul(2).saturating_add(replayed);
-    engine.games.memory().check(needed).map_err(EngineError::needs_memory(path))?;
+    engine.games.memory().check(needed).map_err(|source| EngineError::needs_memory(path, source))?;
     if log.header.holds() == LogContents::Clients {
         let replayed = plain.trace(engine, source, (TraceSide::B, false))?.trace;
         let made = predicted(&*replayed.trace(engine.games.memory())?);

@@ -188,7 +188,7 @@ impl EngineError {
     /// Fails if the reason is this machine.
     pub(crate) fn check_machine<T>(path: &Path, made: Result<T, UntestableBuild>) -> BuildOutcome<T> {
         match made {
-            Err(UntestableBuild { needs_memory: Some(source), .. }) => Err(EngineError::needs_memory(path)(source)),
+            Err(UntestableBuild { needs_memory: Some(source), .. }) => Err(EngineError::needs_memory(path, source)),
             Err(UntestableBuild { is_of_machine: true, reason, .. }) => {
                 Err(EngineError::Request(format!("the build cannot be run: {reason}")))
             }
@@ -196,9 +196,9 @@ impl EngineError {
         }
     }
 
-    /// Makes the error for a file that needs more memory than a command may use.
-    pub(crate) fn needs_memory(path: &Path) -> impl FnOnce(NeedsMemory) -> EngineError {
-        |source| EngineError::NeedsMemory { path: path.to_owned(), source }
+    /// The error for a file that needs more memory than a command may use.
+    pub(crate) fn needs_memory(path: &Path, source: NeedsMemory) -> EngineError {
+        EngineError::NeedsMemory { path: path.to_owned(), source }
     }
 
     pub(crate) fn unsuitable(path: &Path, source: impl Into<Box<dyn Error + Send + Sync>>) -> EngineError {

@@ -339,7 +339,7 @@ fn candidates_at_once(
     };
     let held = session_bytes.saturating_mul(HELD);
     let each = session_bytes.saturating_mul(EACH).saturating_add(of_property);
-    limit.check(held.saturating_add(each)).map_err(EngineError::needs_memory(path))?;
+    limit.check(held.saturating_add(each)).map_err(|source| EngineError::needs_memory(path, source))?;
     let left = MemoryLimit::of_bytes(limit.bytes().saturating_sub(held));
     Ok(left.tasks_at_once(each, rayon::current_num_threads()))
 }

@@ -99,18 +99,16 @@ impl SurveyedLog {
         self.start.as_ref().map_or_else(none, |start| start.corrections.clone())
     }
 
-    /// Whether the log and its trace need little enough memory to load the log as a whole.
-    pub fn is_short(&self) -> bool {
-        self.session_bytes.saturating_add(self.survey.trace_bytes(TableSet::ALL)) <= SHORT_LOG_BYTES
-    }
-
-    /// Whether the trace of a part of the log, by its share of the time, takes as little memory as a short log.
-    pub(crate) fn is_short_part(&self, part: Part) -> bool {
-        let Part { from, to } = part.within(self.survey.played());
-        let whole = Part::WHOLE.within(self.survey.played());
-        let of_whole = i128::from(whole.to.0.saturating_sub(whole.from.0)).max(1);
-        let of_part = i128::from(to.0.saturating_sub(from.0));
-        self.survey.trace_bytes(TableSet::ALL) as i128 * of_part / of_whole <= SHORT_LOG_BYTES as i128
+    /// Whether the trace of the log, or of a part by its share of the time, needs little enough memory to keep it there.
+    /// A whole log also counts with its own records.
+    pub(crate) fn is_short(&self, part: Option<Part>) -> bool {
+        let trace_bytes = self.survey.trace_bytes(TableSet::ALL);
+        let is_short_part = |part: Part| {
+            let length = |Part { from, to }: Part| i128::from(to.0.saturating_sub(from.0));
+            let [part, whole] = [part, Part::WHOLE].map(|part| length(part.within(self.survey.played())));
+            trace_bytes as i128 * part / whole.max(1) <= SHORT_LOG_BYTES as i128
+        };
+        self.session_bytes.saturating_add(trace_bytes) <= SHORT_LOG_BYTES || part.is_some_and(is_short_part)
     }
 
     /// Whether the log can be streamed. A log that cannot be streamed must be loaded as a whole.

@@ -16,7 +16,7 @@ use hitreg_log::record::{Session, SessionHeader};
 use hitreg_log::stats::{ShareEstimate, Spread};
 use hitreg_log::trace::schema::{TableSchema, TableSet, corrections, executed, frames, is_judged, shots};
 use hitreg_log::trace::{Table, TraceHeader, TraceSource, each_part};
-use hitreg_log::units::{Micros, Seed};
+use hitreg_log::units::Seed;
 use hitreg_netcode::replay::{ReplayError, ReplayOptions, TrafficBytes, WhatIf, own_settings};
 use hitreg_netcode::settings::{KEYS, SettingError, Settings, ValueKind};
 
@@ -365,8 +365,9 @@ impl SurveyedLog {
     }
 
     fn with_traffic(&self, mut figures: FigureCollector, traffic: Option<TrafficBytes>) -> RunFigures {
-        if let Some(traffic) = traffic {
-            figures.add_traffic(traffic, self.survey.duration(), self.header.players.len());
+        if traffic.is_some() {
+            figures.run.traffic = traffic;
+            figures.run.player_seconds = self.survey.duration().as_s_f64() * self.header.players.len() as f64;
         }
         figures.finish()
     }
@@ -486,12 +487,6 @@ impl FigureCollector {
             corrections::NAME => self.run.add_corrections(&corrections::Columns::read(rows)),
             _ => {}
         }
-    }
-
-    /// Adds the traffic of a session of this length.
-    fn add_traffic(&mut self, traffic: TrafficBytes, length: Micros, players: usize) {
-        self.run.traffic = Some(traffic);
-        self.run.player_seconds = length.as_s_f64() * players as f64;
     }
 
     /// The figures of all rows.

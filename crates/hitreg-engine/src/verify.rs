@@ -29,7 +29,7 @@ use hitreg_log::trace::schema::{executed, frames, is_bodies, ticks};
 use hitreg_log::trace::{RECORD, Table, Trace, TraceHeader};
 use hitreg_log::units::{Micros, Tick};
 use hitreg_netcode::replay::{ReplayError, ReplayFindings, ReplayOptions, compare_hashes};
-use verdict::{LegFigures, judge_legs, missing_usercmd};
+use verdict::{ReplayFigures, judge_legs, missing_usercmd};
 
 /// How logs are verified.
 pub struct VerifyOptions<'a> {
@@ -186,7 +186,7 @@ fn built_replays(engine: &Engine<'_>, build: &Build, log: &SurveyedLog) -> Resul
             return Ok(Err(format!("the build wrote a trace of the game `{of_trace}`, and the log is of `{of_log}`")));
         }
         let needed = trace.tables.iter().map(Table::row_bytes).fold(session.bytes(), usize::saturating_add);
-        runner.memory.check(needed).map_err(EngineError::needs_memory(&log.path))?;
+        runner.memory.check(needed).map_err(|source| EngineError::needs_memory(&log.path, source))?;
         let ran = compare_hashes(&session, &trace);
         if replays.is_empty() && ran.hashes_compared > 0 {
             contradicts = recorded(&session).ok().and_then(|says| {
@@ -296,7 +296,7 @@ fn own_replays(
                 all.push(played);
             }
             Err(EngineError::Replay { source: ReplayError::NeedsMemory(source), .. }) => {
-                return Err(EngineError::needs_memory(&log.path)(source));
+                return Err(EngineError::needs_memory(&log.path, source));
             }
             Err(EngineError::Replay { source, .. }) => return Ok(Err(source.to_string())),
             Err(error) => return Err(error),
@@ -353,16 +353,16 @@ fn in_legs(
     let at_once = legs.len().min(rayon::current_num_threads());
     let replays = in_order(legs.len(), at_once, |number| {
         let leg = compared(log, true, false, |sinks| log.run_leg(game, &legs[number], sinks))?;
-        Ok(leg.map(|(VerifiedReplay { summary, ran }, unlike)| (LegFigures::of(&summary, ran), unlike)))
+        Ok(leg.map(|(VerifiedReplay { summary, ran }, unlike)| (ReplayFigures::of(&summary), ran, unlike)))
     });
     let (mut played, mut unlike) = (Vec::with_capacity(legs.len()), LogDifference::default());
     for leg in replays {
         match leg {
-            Ok(Some((leg, found))) => {
+            Ok(Some((figures, ran, found))) => {
                 unlike.keyframe = unlike.keyframe.or(found.keyframe);
                 unlike.contradicts = unlike.contradicts.or(found.contradicts);
-                let is_off = unlike.keyframe.is_some() || leg.ran.first_difference.is_some();
-                played.push(leg);
+                let is_off = unlike.keyframe.is_some() || ran.first_difference.is_some();
+                played.push((figures, ran));
                 // Legs after the first difference start from invalid states.
                 if is_off {
                     break;
@@ -376,7 +376,7 @@ fn in_legs(
         }
     }
     let verified = judge_legs(&log.facts()?, &played, against);
-    let first_difference = played.iter().find_map(|played| played.ran.first_difference).map(|found| found.tick);
+    let first_difference = played.iter().find_map(|(_, ran)| ran.first_difference).map(|found| found.tick);
     let keyframe = unlike.keyframe.filter(|keyframe| first_difference.is_none_or(|tick| *keyframe < tick));
     let is_same = verified.verdict == LogVerdict::Same && verified.hashes_compared > 0;
     // After a keyframe that differs, every other finding follows from it or comes later.

@@ -365,7 +365,7 @@ impl SurveyedLog {
         part: Option<Part>,
         attempt: impl FnMut(bool, &mut dyn FnMut(&TraceHeader, Table)) -> Result<Option<T>, EngineError>,
     ) -> Result<SideTrace, EngineError> {
-        if self.is_short() || part.is_some_and(|part| self.is_short_part(part)) {
+        if self.is_short(part) {
             return Ok(SideTrace::Memory(collect_replayed(attempt)?));
         }
         let folder = store::temporary_folder()?;

@@ -246,22 +246,6 @@ pub struct VerifiedReplay {
     pub ran: ReplayFindings,
 }
 
-/// A replayed leg of a log. It keeps only the figures and not the outcome, because the number of legs grows with the
-/// log's length.
-#[derive(Debug)]
-pub(crate) struct LegFigures {
-    figures: ReplayFigures,
-    /// Further results of the run.
-    pub(crate) ran: ReplayFindings,
-}
-
-impl LegFigures {
-    /// Creates the figures of a leg from its outcome.
-    pub(crate) fn of(summary: &ReplaySummary, ran: ReplayFindings) -> LegFigures {
-        LegFigures { figures: ReplayFigures::of(summary), ran }
-    }
-}
-
 impl VerifiedReplay {
     /// The result of a replay in memory.
     pub fn of(replayed: &ReplayOutput) -> VerifiedReplay {
@@ -286,9 +270,10 @@ pub fn judge(facts: &LogFacts, replays: Result<&[VerifiedReplay], String>, again
     LogReport { digest: Some(summary.digest().to_string()), golden_text: text, view_errors, ..judged }
 }
 
-/// The figures of a replay on which the verdict depends, besides its digest.
+/// The figures of a replay on which the verdict depends, besides its digest. A leg of a log has only these and not the
+/// outcome, because the number of legs grows with the log's length.
 #[derive(Clone, Debug, Default)]
-struct ReplayFigures {
+pub(super) struct ReplayFigures {
     exercised: Coverage,
     /// Predictions that were compared with acks.
     checked: u64,
@@ -300,7 +285,7 @@ struct ReplayFigures {
 }
 
 impl ReplayFigures {
-    fn of(replay: &ReplaySummary) -> ReplayFigures {
+    pub(super) fn of(replay: &ReplaySummary) -> ReplayFigures {
         let summary = replay.summary();
         let predictions = &summary.prediction;
         let agreed = predictions.exact + predictions.near;
@@ -331,14 +316,18 @@ impl ReplayFigures {
 }
 
 /// Judges the legs of a log, each replayed once and separately. Together they have every tick.
-pub(crate) fn judge_legs(facts: &LogFacts, legs: &[LegFigures], against: VerifyReference<'_>) -> LogReport {
-    let Some(LegFigures { ran, .. }) = legs.first() else { return LogReport::not_replayed("it was not replayed") };
+pub(super) fn judge_legs(
+    facts: &LogFacts,
+    legs: &[(ReplayFigures, ReplayFindings)],
+    against: VerifyReference<'_>,
+) -> LogReport {
+    let Some((_, ran)) = legs.first() else { return LogReport::not_replayed("it was not replayed") };
     let mut ran = ReplayFindings { hashes_compared: 0, hashes_before: 0, ..ran.clone() };
-    for leg in legs {
-        ran.hashes_compared += leg.ran.hashes_compared - leg.ran.hashes_before;
-        ran.first_difference = ran.first_difference.or(leg.ran.first_difference);
+    for (_, of_leg) in legs {
+        ran.hashes_compared += of_leg.hashes_compared - of_leg.hashes_before;
+        ran.first_difference = ran.first_difference.or(of_leg.first_difference);
     }
-    let figures = ReplayFigures::of_legs(legs.iter().map(|leg| &leg.figures));
+    let figures = ReplayFigures::of_legs(legs.iter().map(|(figures, _)| figures));
     judge_figures(facts, &figures, &ran, None, (against, None))
 }
 
@@ -438,7 +427,7 @@ fn not_judged(
     let LogFacts { with_hash, hole, .. } = *facts;
     let is_closed = figures.is_closed;
     if let Some(MissingPart { from, to, ticks_before }) = hole {
-        let (from, to) = (seconds(from), seconds(to));
+        let [from, to] = [from, to].map(|at| format!("{:.2} s", at.as_s_f64()));
         let judged = ran.hashes_compared.min(ticks_before);
         let detail = format!(
             "a part of the log is missing, from {from} to {to}: {judged} of its {with_hash} ticks could be compared, and these match"
@@ -485,10 +474,6 @@ fn not_judged(
         return untestable(VerdictReason::NeedsGolden, detail);
     }
     None
-}
-
-fn seconds(at: Micros) -> String {
-    format!("{:.2} s", at.as_s_f64())
 }
 
 #[cfg(test)]
