@@ -98,14 +98,6 @@ pub struct TestedCandidate {
     pub answer: &'static str,
 }
 
-impl BisectResult {
-    /// Adds the reason why an end of the search could not be judged.
-    fn with_untestable_end(self, name: &str, what: &str, why: &UntestableBuild) -> BisectResult {
-        let UntestableBuild { reason, last_words, .. } = why.clone();
-        BisectResult { untestable: Some(format!("{name}, {what}: {reason}")), last_words, ..self }
-    }
-}
-
 /// Judges builds by one log.
 #[derive(Clone, Debug)]
 pub struct BuildJudge<'a> {

@@ -557,6 +557,7 @@ mod tests {
         assert_eq!(identity(&game).unwrap(), None);
     }
 
+    #[expect(clippy::disallowed_methods, reason = "the age of a file is about real time")]
     #[test]
     fn the_oldest_entries_are_removed_first() {
         let folder = tempfile::tempdir().unwrap();

@@ -63,6 +63,9 @@ pub(super) trait SearchSpace: Sync {
 /// A trace for the search to compare, or the answer if the candidate is already judged.
 type Probe = Result<Trace, BuildAnswer>;
 
+/// Saves the answers of a search.
+type SaveAnswers<'a, T> = dyn Fn(&[(T, BuildAnswer)]) -> Result<(), EngineError> + 'a;
+
 /// When a search tries the ends of its range, which it assumes to be good and bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EndChecks {
@@ -86,7 +89,7 @@ pub(super) struct CandidateSearch<'a, S: SearchSpace> {
     /// The answers so far, in the order of the trials.
     pub(super) answers: Vec<(S::Item, BuildAnswer)>,
     /// Receives all answers after each new one.
-    pub(super) save: &'a dyn Fn(&[(S::Item, BuildAnswer)]) -> Result<(), EngineError>,
+    pub(super) save: &'a SaveAnswers<'a, S::Item>,
     pub(super) steps: &'a StepProgress<'a>,
     /// The estimated number of steps.
     pub(super) most: u64,
@@ -119,8 +122,7 @@ impl<S: SearchSpace> Bisection<'_, '_, '_, S> {
         if compares {
             let next = self.upcoming(&bad)?;
             if let Some(BuildAnswer::Untestable(untestable)) = self.probe(&good, &next)? {
-                let found = self.so_far(SearchVerdict::Untestable);
-                return Ok(found.with_untestable_end(&self.name(&good), "the reference for all others", &untestable));
+                return Ok(self.untestable_end(&good, "the reference for all others", untestable));
             }
         }
         if self.search.end_checks == EndChecks::First {
@@ -168,13 +170,11 @@ impl<S: SearchSpace> Bisection<'_, '_, '_, S> {
         if answer == *expected {
             return Ok(None);
         }
-        let name = self.name(end);
+        let name = Some(self.name(end));
         Ok(Some(match answer {
-            BuildAnswer::Good => BisectResult { last_good: Some(name), ..self.so_far(SearchVerdict::NoneIsBad) },
-            BuildAnswer::Bad => BisectResult { first_bad: Some(name), ..self.so_far(SearchVerdict::AllAreBad) },
-            BuildAnswer::Untestable(why) => {
-                self.so_far(SearchVerdict::Untestable).with_untestable_end(&name, "which decides the answer", &why)
-            }
+            BuildAnswer::Good => BisectResult { last_good: name, ..self.so_far(SearchVerdict::NoneIsBad) },
+            BuildAnswer::Bad => BisectResult { first_bad: name, ..self.so_far(SearchVerdict::AllAreBad) },
+            BuildAnswer::Untestable(why) => self.untestable_end(end, "which decides the answer", why),
         }))
     }
 
@@ -238,8 +238,7 @@ impl<S: SearchSpace> Bisection<'_, '_, '_, S> {
             for (item, what) in [(&reference, "the reference for all others"), (first_bad, "which decides the answer")]
             {
                 if let Some(untestable) = self.repeat(item)? {
-                    let found = self.so_far(SearchVerdict::Untestable);
-                    return Ok(found.with_untestable_end(&self.name(item), what, &untestable));
+                    return Ok(self.untestable_end(item, what, untestable));
                 }
             }
         }
@@ -284,6 +283,12 @@ impl<S: SearchSpace> Bisection<'_, '_, '_, S> {
             tested.push(TestedCandidate { name: self.name(item), answer: answer.word() });
         }
         BisectResult { verdict, probes: tested.len(), speculative, skipped, tested, ..BisectResult::default() }
+    }
+
+    /// The result of a search with an end that could not be judged.
+    fn untestable_end(&self, end: &S::Item, what: &str, why: UntestableBuild) -> BisectResult {
+        let untestable = Some(format!("{}, {what}: {}", self.name(end), why.reason));
+        BisectResult { untestable, last_words: why.last_words, ..self.so_far(SearchVerdict::Untestable) }
     }
 
     fn name(&self, item: &S::Item) -> String {

@@ -400,27 +400,29 @@ impl LogReport {
         let parsed = |name: &str| serde_json::Value::from(name);
         let verdict = serde_json::from_value(parsed(&row.verdict)).unwrap_or(LogVerdict::Broken);
         let why = serde_json::from_value(parsed(&row.why)).ok();
-        let mut report = LogReport::new(verdict);
-        report.path = PathBuf::from(&row.log);
-        report.why = why.or((verdict == LogVerdict::Broken).then_some(VerdictReason::Unreadable));
-        report.detail = Some(row.detail.clone()).filter(|detail| !detail.is_empty());
-        report.tick = row.tick.and_then(|tick| u32::try_from(tick).ok()).map(Tick);
-        report.exercised = Coverage {
-            ticks: row.ticks,
-            usercmds: row.usercmds,
-            active_usercmds: row.active_usercmds,
-            corrections: row.corrections_b,
-            shots: row.shots_b,
-            hits: row.hits_b,
-        };
-        report.digest.clone_from(&row.trace_digest);
-        report.hashes_recorded = row.hashes_recorded;
-        report.hashes_compared = row.hashes_compared;
-        report.rollbacks = row.rollbacks;
         let count = |number: Option<u64>| number.and_then(|number| usize::try_from(number).ok());
-        (report.legs, report.keyframes) = (count(row.legs), count(row.keyframes));
-        report.golden = serde_json::from_value(parsed(&row.golden)).unwrap_or(report.golden);
-        report
+        LogReport {
+            path: PathBuf::from(&row.log),
+            why: why.or((verdict == LogVerdict::Broken).then_some(VerdictReason::Unreadable)),
+            detail: Some(row.detail.clone()).filter(|detail| !detail.is_empty()),
+            tick: row.tick.and_then(|tick| u32::try_from(tick).ok()).map(Tick),
+            exercised: Coverage {
+                ticks: row.ticks,
+                usercmds: row.usercmds,
+                active_usercmds: row.active_usercmds,
+                corrections: row.corrections_b,
+                shots: row.shots_b,
+                hits: row.hits_b,
+            },
+            digest: row.trace_digest.clone(),
+            hashes_recorded: row.hashes_recorded,
+            hashes_compared: row.hashes_compared,
+            rollbacks: row.rollbacks,
+            legs: count(row.legs),
+            keyframes: count(row.keyframes),
+            golden: serde_json::from_value(parsed(&row.golden)).unwrap_or_default(),
+            ..LogReport::new(verdict)
+        }
     }
 }
 
