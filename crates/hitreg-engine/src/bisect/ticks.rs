@@ -4,6 +4,8 @@
 //! Another build is called as `BUILD step LOG OPTIONS -o FILE`.
 
 use std::cell::OnceCell;
+use std::error::Error;
+use std::num::TryFromIntError;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -58,7 +60,9 @@ pub fn bisect_ticks(
         let can_step = traces.map(|trace| trace.header().can(STEP));
         BuildRerun { engine, path, log: OnceCell::new(), builds, can_step }
     });
-    let mut rerun = again.as_ref().map(|again| |side: TraceSide, step: &RerunStep<'_>| again.step(side, step));
+    let mut rerun = again
+        .as_ref()
+        .map(|again| |side: TraceSide, step: &RerunStep<'_>| again.step(side, step).map_err(|error| error.to_string()));
     let rerun = rerun.as_mut().map(|rerun| rerun as &mut RerunFn<'_>);
     let mut found = bisect::bisect_ticks(traces[0], traces[1], &options, rerun)?;
     check(&engine.runner.stop)?;
@@ -90,10 +94,10 @@ struct BuildRerun<'a> {
 }
 
 impl BuildRerun<'_> {
-    fn step(&self, side: TraceSide, step: &RerunStep<'_>) -> Result<Vec<NamedValue>, String> {
+    fn step(&self, side: TraceSide, step: &RerunStep<'_>) -> Result<Vec<NamedValue>, Box<dyn Error>> {
         let side = side as usize;
         if self.builds[side].is_some() && !self.can_step[side] {
-            return Err("it does not declare the command `step`".to_owned());
+            return Err("it does not declare the command `step`".into());
         }
         let log = self.log()?;
         let header = &log.session.header;
@@ -106,31 +110,27 @@ impl BuildRerun<'_> {
         let (player, command) = (step.command.player, step.command.command);
         let after = match self.builds[side] {
             None => {
-                let player = PlayerId(u16::try_from(player).map_err(|error| error.to_string())?);
-                let game = self.engine.games.of(&log.session).map_err(|error| error.to_string())?;
-                let entity = |entity: u32| u16::try_from(entity).map(EntityId).map_err(|error| error.to_string());
-                let bodies = entities.into_iter().map(|(owner, cells)| Ok((entity(owner.entity)?, cells)));
-                game.step(&log.session, player, CommandSeq(command), &bodies.collect::<Result<Bodies, String>>()?)
-                    .map_err(|error| error.to_string())?
+                let player = PlayerId(u16::try_from(player)?);
+                let game = self.engine.games.of(&log.session)?;
+                let bodies = entities.into_iter().map(|(owner, cells)| Ok((EntityId(owner.entity.try_into()?), cells)));
+                let bodies = bodies.collect::<Result<Bodies, TryFromIntError>>()?;
+                game.step(&log.session, player, CommandSeq(command), &bodies)?
             }
             Some(path) => {
                 let options = arguments(player, command, &entities);
                 let request = BuildRequest::of(self.path, log.digest, &log.session);
                 let request = BuildRequest { options: &options, ..request };
-                let build = Build::at(path).map_err(|error| error.to_string())?;
-                let bytes =
-                    self.engine.runner.answer(&build, "step", &request).map_err(|untestable| untestable.reason)?;
-                answer(&bytes)?
+                answer(&self.engine.runner.answer(&Build::at(path)?, "step", &request)?)?
             }
         };
-        named(&fields, &after, &log.session.texts)
+        Ok(named(&fields, &after, &log.session.texts)?)
     }
 
-    fn log(&self) -> Result<&LogFile, String> {
+    fn log(&self) -> Result<&LogFile, EngineError> {
         if let Some(log) = self.log.get() {
             return Ok(log);
         }
-        let read = self.engine.quiet().read_log(self.path).map_err(|error| error.to_string())?;
+        let read = self.engine.quiet().read_log(self.path)?;
         Ok(self.log.get_or_init(|| read))
     }
 }

@@ -387,17 +387,18 @@ fn link_things(session: &Session, kind: CostKind) -> Vec<Removable> {
     for (player, records) in session.players.iter().enumerate() {
         for direction in DIRECTIONS {
             let lane = LinkDirection::of(records, direction, session.ticks.last().map(|t| t.at));
-            let of_kind = lane.packets.iter().enumerate().filter(|(index, packet)| match kind {
-                CostKind::Losses => packet.fate.first.is_none() && lane.delay_if_not_lost(*index).is_some(),
-                CostKind::Duplicates => packet.fate.second.is_some(),
-                CostKind::Delays => lane.is_uneven(packet),
-                _ => false,
-            });
-            things.extend(of_kind.map(|(_, packet)| match kind {
-                CostKind::Losses => Removable::Loss(player, direction, packet.number),
-                CostKind::Duplicates => Removable::Duplicate(player, direction, packet.number),
-                _ => Removable::Delay(player, direction, packet.number),
-            }));
+            for (index, packet) in lane.packets.iter().enumerate() {
+                let (fate, number) = (packet.fate, packet.number);
+                let is_lost = || fate.first.is_none() && lane.delay_if_not_lost(index).is_some();
+                things.extend(match kind {
+                    CostKind::Losses if is_lost() => Some(Removable::Loss(player, direction, number)),
+                    CostKind::Duplicates if fate.second.is_some() => {
+                        Some(Removable::Duplicate(player, direction, number))
+                    }
+                    CostKind::Delays if lane.is_uneven(packet) => Some(Removable::Delay(player, direction, number)),
+                    _ => None,
+                });
+            }
         }
     }
     things
