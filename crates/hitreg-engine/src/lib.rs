@@ -1,5 +1,5 @@
 //! Runs games and builds: the games of a program behind one trait ([`engine::Playable`]), other builds as processes
-//! ([`build`]), [`verify`], [`shrink`], [`sweep`], and the searches of `hitreg bisect`.
+//! ([`build`]), [`verify`], [`shrink`], [`sweep`], and the searches of `hitreg bisect` ([`bisect`]).
 
 pub mod bisect;
 pub mod build;
