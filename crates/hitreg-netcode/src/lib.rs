@@ -4,7 +4,6 @@
 //! Pipelines do no I/O: time and datagrams come in as arguments, and they return datagrams and results. Server and
 //! client never import each other.
 
-mod bounded;
 pub mod client;
 pub mod game;
 pub mod geometry;
@@ -27,6 +26,13 @@ pub mod wire;
 pub use glam;
 /// Usercmds, for [`game::input!`].
 pub use hitreg_log::usercmd;
+
+/// Appends a value to a queue of bounded length. Beyond `most` values, removes the oldest one and returns it.
+#[inline]
+pub(crate) fn push_bounded<T>(queue: &mut std::collections::VecDeque<T>, value: T, most: usize) -> Option<T> {
+    queue.push_back(value);
+    if queue.len() > most { queue.pop_front() } else { None }
+}
 
 #[cfg(test)]
 #[path = "tests/rink.rs"]

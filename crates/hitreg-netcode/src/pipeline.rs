@@ -5,21 +5,18 @@
 //! game with its own netcode implements the traits and names its types in its [`Netcode`]. hitreg then records,
 //! replays, compares and bisects it like any other game.
 
-mod client;
-mod server;
-
 use std::sync::Arc;
 
-pub use client::{ClientFrameOutput, Comparison, Correction, FieldMisprediction, ReconcileOutcome};
-pub use server::{Event, JudgedShot, Limit, Rewind, RollbackError, Rollbacks, TickOutcome};
+use glam::Vec3;
 
-use crate::game::{Game, PlacedBody};
+use crate::game::{Cause, Effect, Evidence, Game, PlacedBody, PredictionGrade, ShotVerdict};
 use crate::history::Frame;
 use crate::packet::{ClientPacket, Snapshot};
 use crate::settings::Settings;
 use crate::state::{StateError, StateReader, StateWriter};
-use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
-use hitreg_log::usercmd::Input;
+use hitreg_log::record::{Execution, Presence};
+use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, Tick, named};
+use hitreg_log::usercmd::{Input, Usercmd};
 
 /// A game together with its netcode.
 pub trait Netcode: Game {
@@ -171,4 +168,215 @@ pub trait ClientPipeline<G: Game>: Sized + Send {
     fn restore(&mut self, _from: &mut StateReader) -> Result<(), StateError> {
         Err(StateError::Unknown { what: "a client" })
     }
+}
+
+/// An event of a tick, in the order in which events happen.
+#[derive(Debug)]
+pub enum Event<G: Game> {
+    /// The server ran, replaced or dropped a usercmd.
+    Executed {
+        /// The player.
+        player: PlayerId,
+        /// The usercmd.
+        command: CommandSeq,
+        /// How the server handled it.
+        how: Execution,
+    },
+    /// A player joined or left.
+    Presence {
+        /// The player.
+        player: PlayerId,
+        /// Whether the player joined or left.
+        change: Presence,
+    },
+    /// A shot was judged.
+    Judged(JudgedShot<G>),
+    /// A projectile hit something.
+    Impact {
+        /// The player who fired it.
+        shooter: PlayerId,
+        /// The usercmd that fired it.
+        command: CommandSeq,
+        /// The weapon.
+        weapon: &'static str,
+        /// The outcome.
+        verdict: ShotVerdict,
+    },
+}
+
+/// One shot and the server's verdict.
+#[derive(Debug)]
+pub struct JudgedShot<G: Game> {
+    /// The shooter.
+    pub shooter: PlayerId,
+    /// The usercmd that fired it.
+    pub command: CommandSeq,
+    /// The index of the shot within the usercmd, from 0.
+    pub index: u8,
+    /// The shot.
+    pub fire: G::Fire,
+    /// The server's verdict.
+    pub verdict: ShotVerdict,
+    /// The targets that it was judged against.
+    pub rewind: Rewind<G::Body>,
+    /// The verdicts under the settings of [`ServerPipeline::also_judge`], in order.
+    pub also: Vec<ShotVerdict>,
+}
+
+/// The outcome of a tick.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TickOutcome {
+    /// The tick.
+    pub tick: Tick,
+    /// The hash of the world after the tick.
+    pub hash: u64,
+}
+
+/// The targets that a shot was judged against.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rewind<B> {
+    /// The rewind; zero when the targets are in the present.
+    pub by: Micros,
+    /// The limit that kept the rewind from reaching the shooter's view.
+    pub limit: Limit,
+    /// The targets as judged, in ascending order of id.
+    pub targets: Vec<(EntityId, B)>,
+    /// The targets left in the present because they were teleported, or died and respawned, since the shooter's view.
+    pub left_in_present: Vec<EntityId>,
+}
+
+named! {
+    /// The limit that kept a rewind from reaching the shooter's view.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Limit {
+        /// No limit applied.
+        None = "none",
+        /// Lag compensation is off, or the shot is a projectile.
+        Off = "off",
+        /// `lag_compensation.max_unlag_ms`.
+        MaxUnlag = "max_unlag",
+        /// The usercmd's time disagreed with the measured latency, so the latency was used.
+        Claim = "claim",
+        /// The history does not go back far enough, so the oldest frame was used.
+        Oldest = "oldest",
+    }
+}
+
+/// The results of a rollback check.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rollbacks {
+    /// The number of times that the world was restored and run again.
+    pub checked: u32,
+    /// The first check that failed.
+    pub failed: Option<RollbackError>,
+}
+
+/// A failed rollback check.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RollbackError {
+    /// The saved words are not a valid world.
+    #[error("the world saved before tick {tick} cannot be loaded: {why}")]
+    Load {
+        /// The tick.
+        tick: Tick,
+        /// The reason.
+        why: String,
+    },
+    /// The second run gave another world.
+    #[error(
+        "tick {tick}, restored and run again from {from} ticks before, hashes to {again:016x} instead of {first:016x}"
+    )]
+    Differs {
+        /// The tick.
+        tick: Tick,
+        /// The number of ticks that were run again.
+        from: u32,
+        /// The hash of the tick in the session.
+        first: u64,
+        /// The hash of the tick after the rollback.
+        again: u64,
+    },
+}
+
+/// The output of one client frame.
+#[derive(Debug)]
+pub struct ClientFrameOutput<G: Game> {
+    /// The usercmd that was made.
+    pub command: Usercmd,
+    /// The packet with this usercmd and repeats of earlier ones.
+    pub packet: ClientPacket,
+    /// The player's predicted own body; `None` before the first snapshot.
+    pub predicted: Option<G::Body>,
+    /// The own body as drawn, when drawing by category.
+    pub own: Option<PlacedBody<G::Body>>,
+    /// The origin at which the own body is drawn, in units: the predicted origin, or on the way to it after a
+    /// correction.
+    pub drawn_origin: Option<Vec3>,
+    /// The number of usercmds run in this frame: one, unless some had to wait or run again.
+    pub ran: u32,
+    /// Effects of usercmds that ran for the first time.
+    pub effects: Vec<Effect>,
+    /// Shots of usercmds that ran for the first time, with the client's verdicts.
+    pub shots: Vec<(CommandSeq, u8, G::Fire, ShotVerdict)>,
+}
+
+/// The result of one snapshot.
+#[derive(Debug)]
+pub struct ReconcileOutcome {
+    /// The comparison of the prediction for the acked usercmd with the server's state. `None` when nothing was
+    /// predicted or nothing new was acked.
+    pub comparison: Option<Comparison>,
+    /// Set when the snapshot corrected a predicted field.
+    pub correction: Option<Correction>,
+    /// The time from making the acked usercmd to its ack.
+    pub round_trip: Option<Micros>,
+}
+
+/// One correction of the predicted state.
+#[derive(Clone, Debug)]
+pub struct Correction {
+    /// The acked usercmd.
+    pub command: CommandSeq,
+    /// All predicted fields that differ.
+    pub errors: Vec<FieldMisprediction>,
+    /// The number of usercmds that run again because of it.
+    pub reran: u32,
+    /// The cause.
+    pub cause: Cause,
+    /// The evidence for the cause.
+    pub evidence: Evidence,
+    /// Effects that the client played but that did not happen on the server. The driver should stop them.
+    pub cut: Vec<(CommandSeq, Effect)>,
+}
+
+/// One field that was predicted wrongly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FieldMisprediction {
+    /// The field's index in [`Body::fields`](crate::game::Body::fields); `None` if one of the bodies is
+    /// [absent](crate::game::Body::is_absent), with 1 as the value of the absent body.
+    pub field: Option<usize>,
+    /// The predicted value, as a [number](crate::game::CellKind::number).
+    pub predicted: i64,
+    /// The server's value, as a number.
+    pub authoritative: i64,
+}
+
+/// The comparison of the prediction for an acked usercmd with the server's result.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Comparison {
+    /// The acked usercmd.
+    pub command: CommandSeq,
+    /// The number of usercmds acked at once.
+    pub commands: u32,
+    /// The quality of the prediction.
+    pub grade: PredictionGrade,
+    /// Set when `grade` is that of running the usercmds again as the server ran them. It is then the grade of the
+    /// prediction in play, among the bodies that the client knew at that time.
+    pub as_played: Option<PredictionGrade>,
+    /// The distance between the predicted and the authoritative origin, in units, including a recording's rounding.
+    pub error_units: f32,
+    /// The length of the velocity difference, in units/s, including a recording's rounding.
+    pub velocity_error: f32,
+    /// Whether the player stood on ground or on an object before.
+    pub on_ground: bool,
 }

@@ -5,19 +5,18 @@
 //! Modes that draw `lerp_ms` behind also use later snapshots that had arrived by the time of drawing. States after a
 //! teleport are skipped.
 
-mod streamed;
-mod track;
+use std::collections::VecDeque;
 
 use serde::Serialize;
 
-pub use streamed::score_streamed;
-
-use crate::game::{BadCells, Game, OtherFields, StateRows};
+use crate::game::{BadCells, Body, Game, OtherFields, StateRows};
+use crate::history::{PlacementLimits, between, beyond, is_teleport};
+use crate::replay::{LogPass, LogSurvey, ReorderWindow};
 use crate::settings::Settings;
-use hitreg_log::record::{Session, SnapshotRecord, StateSource};
+use hitreg_log::record::{PlayerRecords, RecentChunkStates, Session, SessionHeader, SnapshotRecord, StateSource};
+use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::stats::{CountedValues, Tail};
-use hitreg_log::units::{EntityId, PlayerId};
-use track::{DrawingModes, SampleTrack};
+use hitreg_log::units::{EntityId, Micros, PlayerId};
 
 /// The error of one way of drawing.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -119,5 +118,173 @@ impl<'a, G: Game> Scoring<'a, G> {
         let Scores { samples, errors_units } = self.scores;
         let of_mode = |(mode, errors): (_, CountedValues)| ModeScore { mode, samples, error_units: errors.tail() };
         MODES.into_iter().zip(errors_units).map(of_mode).collect()
+    }
+}
+
+/// Like [`score()`], for a log that `pass` reads once. Returns `None` when related rows are too far apart
+/// in the log.
+///
+/// # Errors
+/// When a recorded state does not belong to this game.
+pub fn score_streamed<G: Game>(
+    (header, survey): (&SessionHeader, &LogSurvey),
+    pass: LogPass<'_, DrawingScoreError>,
+    rules: &G::Rules,
+    settings: &Settings,
+) -> Result<Option<Vec<ModeScore>>, DrawingScoreError> {
+    let rows = StateRows::new::<G>(&header.classes)?;
+    let Some(near) = survey.near() else { return Ok(None) };
+    let mut scoring = Scoring::<G>::new(rows, (rules, settings), header.players.len());
+    let mut states = RecentChunkStates::default();
+    let mut players: Vec<PendingSnapshots> = header.players.iter().map(|_| PendingSnapshots::default()).collect();
+    let mut read = 0;
+    pass(&mut |chunk| {
+        states.add(chunk.states);
+        for (player, records) in players.iter_mut().zip(chunk.players) {
+            player.add(read, records);
+        }
+        read += 1;
+        for (player, waiting) in (0..).map(PlayerId).zip(&mut players) {
+            while let Some(record) = waiting.next(near, read) {
+                scoring.received(player, &record, &states)?;
+            }
+        }
+        let oldest = players.iter().filter_map(PendingSnapshots::oldest).min().unwrap_or(read);
+        states.forget_before(oldest.saturating_sub(near.back));
+        Ok(())
+    })?;
+    for (player, waiting) in (0..).map(PlayerId).zip(&mut players) {
+        while let Some(record) = waiting.next(near, u32::MAX) {
+            scoring.received(player, &record, &states)?;
+        }
+    }
+    Ok(Some(scoring.end()))
+}
+
+/// A player's snapshots whose arrival is not yet known, each with its chunk, and the numbers of the snapshots that
+/// arrived.
+#[derive(Default)]
+struct PendingSnapshots {
+    snapshots: SortedMap<u32, (u32, SnapshotRecord)>,
+    arrived: SortedSet<u32>,
+}
+
+impl PendingSnapshots {
+    fn add(&mut self, chunk: u32, records: PlayerRecords) {
+        self.snapshots.extend(records.snapshots.into_iter().map(|record| (record.seq.0, (chunk, record))));
+        self.arrived.extend(records.received.iter().map(|arrival| arrival.number));
+    }
+
+    /// Returns the chunk of the first of these snapshots.
+    fn oldest(&self) -> Option<u32> {
+        self.snapshots.values().map(|(chunk, _)| *chunk).min()
+    }
+
+    /// Returns the next snapshot that arrived, once enough chunks were read to know this and its states.
+    fn next(&mut self, near: ReorderWindow, read: u32) -> Option<SnapshotRecord> {
+        loop {
+            let first = self.snapshots.first_entry()?;
+            if first.get().0.saturating_add(near.back.max(near.ahead)) >= read {
+                return None;
+            }
+            let (number, (_, record)) = first.remove_entry();
+            let has_arrived = self.arrived.contains(&number);
+            while self.arrived.first().is_some_and(|arrived| *arrived <= number) {
+                self.arrived.pop_first();
+            }
+            if has_arrived {
+                return Some(record);
+            }
+        }
+    }
+}
+
+/// A received state: its server time and body.
+type ReceivedState<B> = (Micros, B);
+
+/// The states still to be left out, and the one before them. A state is left out when all states are there that had
+/// arrived when it was drawn.
+struct SampleTrack<B>(VecDeque<ReceivedState<B>>);
+
+/// The modes of drawing.
+struct DrawingModes<'a, G: Game> {
+    rules: &'a G::Rules,
+    limits: PlacementLimits,
+    /// The limits for drawing the present.
+    present: PlacementLimits,
+    lerp: Micros,
+}
+
+impl<'a, G: Game> DrawingModes<'a, G> {
+    pub(super) fn new(rules: &'a G::Rules, settings: &Settings) -> DrawingModes<'a, G> {
+        let limits = PlacementLimits::of(settings);
+        let present =
+            PlacementLimits { extrapolate_max: Some(Micros::from_ms(settings.extrapolation.max_ms)), ..limits };
+        DrawingModes { rules, limits, present, lerp: Micros::from_ms(settings.interpolation.lerp_ms) }
+    }
+}
+
+impl<B> Default for SampleTrack<B> {
+    fn default() -> Self {
+        SampleTrack(VecDeque::new())
+    }
+}
+
+impl<B: Body> SampleTrack<B> {
+    pub(super) fn add<G: Game<Body = B>>(
+        &mut self,
+        sample: ReceivedState<B>,
+        modes: &DrawingModes<'_, G>,
+        scores: &mut Scores,
+    ) {
+        // A state of the same time takes the place of the last one, as in [`History::push`](crate::history::History).
+        self.0.pop_back_if(|(at, _)| *at == sample.0);
+        self.0.push_back(sample);
+        while self.has_all(modes) {
+            self.leave_out(modes, scores);
+        }
+    }
+
+    /// Finishes the track; no more states follow.
+    pub(super) fn end<G: Game<Body = B>>(mut self, modes: &DrawingModes<'_, G>, scores: &mut Scores) {
+        while self.0.len() > 1 {
+            self.leave_out(modes, scores);
+        }
+    }
+
+    /// Returns whether the next state is there, and also one that had not arrived when it was drawn.
+    fn has_all<G: Game<Body = B>>(&self, modes: &DrawingModes<'_, G>) -> bool {
+        let Some((at, _)) = self.0.get(1) else { return false };
+        self.0.iter().skip(2).any(|(later, _)| *later > *at + modes.lerp)
+    }
+
+    /// Draws the second state from the others, and drops the first.
+    fn leave_out<G: Game<Body = B>>(&mut self, modes: &DrawingModes<'_, G>, scores: &mut Scores) {
+        let DrawingModes { rules, limits, present, lerp } = modes;
+        let samples = self.0.make_contiguous();
+        let [(last_at, last), (at, truth), later @ ..] = samples else { return };
+        if !is_teleport(last, truth, limits) && at > last_at {
+            let come = later.iter().take_while(|(later, _)| *later <= *at + *lerp).count();
+            let after = &later[..come];
+            // Without a later state, interpolation has no target.
+            let history = match after.first() {
+                Some((t, next)) => between::<G>(Some((*last_at, last)), (*t, next), *at, limits),
+                None => beyond::<G>(rules, *last_at, last, *at, limits),
+            };
+            let two_point = match after {
+                [] => beyond::<G>(rules, *last_at, last, *at, limits),
+                [(t, next)] => between::<G>(Some((*last_at, last)), (*t, next), *at, limits),
+                // Two-point interpolation keeps only the last two states. Both are later, so the earlier of them is the
+                // nearest.
+                [.., (t0, before), (t, next)] => between::<G>(Some((*t0, before)), (*t, next), *at, limits),
+            };
+            let extrapolated = beyond::<G>(rules, *last_at, last, *at, present);
+            let drawn = [&*last, &extrapolated.body, &two_point.body, &history.body];
+            scores.samples += 1;
+            for (errors, body) in scores.errors_units.iter_mut().zip(drawn) {
+                errors.add(body.offset_from(truth).length());
+            }
+        }
+        self.0.pop_front();
     }
 }

@@ -4,9 +4,9 @@
 
 use std::collections::VecDeque;
 
-use crate::bounded::push_bounded;
 use crate::pacing::Redundancy;
 use crate::packet::{ClientPacket, Echo};
+use crate::push_bounded;
 use crate::settings::Settings;
 use crate::state::state;
 use hitreg_log::units::Micros;

@@ -1,9 +1,10 @@
-//! How a game judges shots, and what they do to the world.
+//! How a game judges shots, and what they do to the world, in its own sessions and in recordings of other servers.
 
 use glam::Vec3;
 
-use super::{Body as _, Reason, ShotVerdict, Simulate, WorldSink};
-use hitreg_log::units::{EntityId, PlayerId};
+use super::{BadCells, Body as _, Reason, Simulate, SnapshotExtras, WorldSink};
+use hitreg_log::record::Session;
+use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use hitreg_log::usercmd::Usercmd;
 
 /// Judges shots and applies their effects. A game without shots uses the defaults.
@@ -48,7 +49,7 @@ pub trait Judge: Simulate {
     ) {
     }
 
-    /// The name of a [`DamageShare::hitgroup`](super::DamageShare::hitgroup).
+    /// The name of a [`DamageShare::hitgroup`].
     fn hitgroup_name(_hitgroup: u8) -> &'static str {
         "body"
     }
@@ -57,4 +58,126 @@ pub trait Judge: Simulate {
     fn weapon_name(_fire: &Self::Fire) -> &'static str {
         "weapon"
     }
+}
+
+/// The result of one shot.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ShotVerdict {
+    /// Why the shot did or did not hurt any target.
+    pub reason: Reason,
+    /// The wounds in ascending order of target; empty for a miss.
+    pub wounds: Vec<DamageShare>,
+}
+
+/// The part of a shot's damage that one target takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DamageShare {
+    /// The entity that was hit.
+    pub target: EntityId,
+    /// The body part, in the game's numbering; [`Judge::hitgroup_name`] names it.
+    pub hitgroup: u8,
+    /// Damage of the hit in health points, before armour and before the target's remaining health limits it.
+    pub damage: i32,
+    /// How many of the shot's pellets hit; 1 for a single bullet.
+    pub pellets: u8,
+}
+
+impl ShotVerdict {
+    /// The verdict on a shot: a projectile is launched, and [`Judge::judge`] judges every other shot.
+    pub fn of<G: Judge>(rules: &G::Rules, fire: &G::Fire, targets: &[(EntityId, G::Body)]) -> ShotVerdict {
+        match G::is_projectile(fire) {
+            true => ShotVerdict::miss(Reason::Launched),
+            false => G::judge(rules, fire, targets),
+        }
+    }
+
+    /// The verdict for a shot without wounds.
+    pub fn miss(reason: Reason) -> ShotVerdict {
+        ShotVerdict { reason, wounds: Vec::new() }
+    }
+
+    /// The wound that counts as the shot's result: the one with the most damage. Among equals, the lowest target wins.
+    pub fn main_wound(&self) -> Option<&DamageShare> {
+        self.wounds.iter().max_by(|a, b| a.damage.cmp(&b.damage).then(b.target.cmp(&a.target)))
+    }
+}
+
+/// How an importer's game replays sessions that another server recorded: [`Simulate::IMPORTED`].
+pub struct ImportedSessions<G: Simulate> {
+    /// Judges the recorded shots again; `None` if recordings do not have them.
+    pub rejudge: Option<Rejudge<G>>,
+    /// Checks recorded snapshots.
+    pub check_snapshot: SnapshotCheck<G>,
+    /// Whether recorded states are rounded. If so, only a [`PredictionGrade::Miss`](super::PredictionGrade::Miss) is
+    /// wrong. If not, any difference in a predicted cell is wrong.
+    pub is_rounded: bool,
+    /// Whether a recorded usercmd's server time is the time at which its player's client drew the other entities. If
+    /// so, a replay's client draws at that time and needs no clock of its own.
+    pub draws_at_command_time: bool,
+    /// The weapons without a line of fire, by their names in the table `shots`. Their hits are not judged again.
+    pub melee: &'static [&'static str],
+}
+
+/// Checks a recorded snapshot beyond the checks of [`Body::read`](super::Body::read). The error says why the snapshot is
+/// not valid in the game.
+pub type SnapshotCheck<G> = fn(&[(EntityId, <G as Simulate>::Body)], &SnapshotExtras<'_>) -> Result<(), BadCells>;
+
+/// Judges the shots of a recording again, by the rules of the server that made the recording. The last argument limits
+/// the rewind; `None` means no rewind. The result includes recorded hits for which no shot is known. It is an error if a
+/// recorded state is not valid in the game.
+pub type Rejudge<G> = fn(&<G as Simulate>::Rules, &Session, Option<Micros>) -> Result<Vec<RecordedShot>, BadCells>;
+
+/// A shot of another server's recording, judged again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecordedShot {
+    /// The player who shot.
+    pub shooter: PlayerId,
+    /// The usercmd that fired. For a hit without a known shot: the newest usercmd that fired at all.
+    pub command: CommandSeq,
+    /// The shot's index within that usercmd.
+    pub index: u8,
+    /// Whether this is the impact of a projectile.
+    pub is_impact: bool,
+    /// When the shooter received the result.
+    pub at: Micros,
+    /// The tick of the shot.
+    pub tick: Tick,
+    /// The name of the weapon.
+    pub weapon: &'static str,
+    /// The result: from judging it here, or, if no shot is known, as the server reported it.
+    pub verdict: ShotVerdict,
+    /// The hit that the server reported.
+    pub reported: Option<RecordedHit>,
+    /// How the shot was judged here; `None` if no shot is known.
+    pub judged: Option<RejudgedVerdict>,
+}
+
+/// A hit as the server reported it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordedHit {
+    /// The target, if it was recorded.
+    pub target: Option<EntityId>,
+    /// Damage to the target's health in points, if it was recorded.
+    pub damage: i32,
+}
+
+/// How a shot was judged here, compared with the places of the other entities.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RejudgedVerdict {
+    /// Start and direction of the shot.
+    pub aim: (Vec3, Vec3),
+    /// How far the other entities were rewound.
+    pub rewind: Micros,
+    /// Whether the settings allow lag compensation.
+    pub is_compensated: bool,
+    /// Whether the rewind was cut at its limit.
+    pub is_cut: bool,
+    /// The rewound place of each target, ascending by entity.
+    pub targets: Vec<(EntityId, Vec3)>,
+    /// The entity that the shot would have hit without a rewind.
+    pub at_present: Option<EntityId>,
+    /// How far the shot passes beside the server's target, in units; 0 if it hits. The first number is for the shot's
+    /// nearest line, the second for the outermost line that the weapon's spread allows. `None` if the server reported
+    /// no hit or the target's place is unknown.
+    pub off_units: Option<(f32, f32)>,
 }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::Server;
 use super::connection::PlayerConnection;
-use crate::bounded::push_bounded;
 use crate::game::{Body, Effect, Game};
 use crate::history::{FRAMES_MAX, Frame};
 use crate::packet::Snapshot;
+use crate::push_bounded;
 use hitreg_log::units::{Micros, PlayerId, SnapshotSeq, Tick};
 
 impl<G: Game> Server<G> {

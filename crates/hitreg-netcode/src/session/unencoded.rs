@@ -10,10 +10,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::bounded::push_bounded;
 use crate::game::Body;
 use crate::history::Frame;
 use crate::packet::Snapshot;
+use crate::push_bounded;
 use crate::settings::{Settings, Sizes};
 use crate::state::{State, StateError, StateReader, StateWriter, state, value};
 use crate::wire::{DeltaBase, DeltaBound, ExtraBits, KNOWN_FOR, PACKETS_REMEMBERED, WINDOW, snapshot_bytes_max};

@@ -1,10 +1,9 @@
 //! The settings. One declaration gives each its type, accepted values, default, meaning, and the source of the default.
+//! Presets are named sets of settings for the systems that the founding documents describe.
 
-use super::kind::{SettingText, ValueKind};
-use super::{
-    Among, ClockMode, Frames, InterpolationMode, OnLost, OnMissing, Players, PredictionMode, Schedule, SettingError,
-    Sizes, Zone,
-};
+use serde::Serialize;
+
+use super::{Players, SettingError};
 use hitreg_log::units::Hz;
 
 /// One setting's key.
@@ -211,5 +210,331 @@ settings! {
         message_max_bytes: i64 (400..=18960 "bytes") = 18_960,
             "maximum size of a snapshot; other entities wait for the next one, by priority",
             "16 datagrams of 1,200 bytes";
+    }
+}
+
+/// A named set of settings. Keys that it does not name keep their defaults.
+#[derive(Debug)]
+pub struct Preset {
+    /// The name.
+    pub name: &'static str,
+    /// The system that it describes.
+    pub about: &'static str,
+    /// Entries of key, value and the source of the value.
+    pub values: &'static [(&'static str, &'static str, &'static str)],
+}
+
+/// All presets.
+pub static PRESETS: &[Preset] = &[
+    Preset {
+        name: "half-life",
+        about: "movement and weapons predicted, position history 100 ms back, shots lag compensated",
+        values: &[],
+    },
+    Preset {
+        name: "quake3",
+        about: "movement and weapons predicted, two snapshots interpolated, shots judged in the server's present",
+        values: &[
+            ("interpolation.mode", "two-point", "Quake III: cg.snap and cg.nextSnap"),
+            ("interpolation.lerp_ms", "50", "Quake III: one snapshot at snaps 20"),
+            ("lag_compensation.enabled", "false", "Bernier 2001: Quake III has none"),
+            ("server.on_lost_command", "skip", "nearest to Quake III, where the next usercmd covers the gap"),
+            ("client.redundancy", "2", "Quake III: cl_packetdup 1"),
+            ("client.clock", "drift", "nearest to Quake III's CL_AdjustTimeDelta"),
+        ],
+    },
+    Preset {
+        name: "quakeworld",
+        about: "movement predicted, the others extrapolated for at most 100 ms, shots judged in the server's present",
+        values: &[
+            ("prediction.mode", "movement", "QuakeWorld predicts movement alone"),
+            ("interpolation.mode", "extrapolate", "Bernier 2001: QuakeWorld extrapolates"),
+            ("interpolation.lerp_ms", "0", "QuakeWorld does not interpolate players"),
+            ("extrapolation.max_ms", "100", "Bernier 2001: 100 ms"),
+            ("lag_compensation.enabled", "false", "Bernier 2001: QuakeWorld has none"),
+        ],
+    },
+    Preset {
+        name: "nereids",
+        about: "movement and weapons predicted, everybody's input run on its tick and never after, shots judged in that tick",
+        values: &[
+            ("prediction.mode", "weapons", "NeREIDS: Controlled moves and actions; Reactive is what one has just shot"),
+            ("interpolation.mode", "category", "NeREIDS: each variable by its rendering category"),
+            ("interpolation.lerp_ms", "0", "NeREIDS: Authoritative is the last update as it is"),
+            ("interpolation.on_missing", "hold", "NeREIDS: Authoritative is the last update as it is"),
+            ("lag_compensation.enabled", "false", "NeREIDS: no event is applied back in time"),
+            ("server.tick_hz", "31.25", "NeREIDS: a tick of 32 ms"),
+            ("server.update_hz", "31.25", "NeREIDS: each tick, to each client"),
+            ("server.on_lost_command", "skip", "NeREIDS: a frame once computed is never rolled back"),
+            ("server.schedule", "tick", "NeREIDS: input waits for its frame"),
+            ("client.cmd_hz", "31.25", "NeREIDS: input on each tick"),
+            ("client.redundancy", "4", "NeREIDS: 4:1, the input of the three ticks before with each"),
+            ("client.clock", "calibrated", "NeREIDS: the calibration helper"),
+        ],
+    },
+    Preset {
+        name: "dumb-client",
+        about: "nothing predicted, the last snapshot drawn as it is, shots judged in the server's present",
+        values: &[
+            ("prediction.mode", "off", "Bernier 2001: the dumb client"),
+            ("interpolation.mode", "off", "Bernier 2001: the dumb client"),
+            ("interpolation.lerp_ms", "0", "Bernier 2001: the dumb client"),
+            ("interpolation.on_missing", "hold", "Bernier 2001: the dumb client"),
+            ("lag_compensation.enabled", "false", "Bernier 2001: the dumb client"),
+        ],
+    },
+];
+
+/// The values that a key accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ValueKind {
+    /// `true` or `false`.
+    Flag,
+    /// An integer within bounds.
+    Number {
+        /// The minimum.
+        min: i64,
+        /// The maximum.
+        max: i64,
+        /// Its unit.
+        unit: &'static str,
+    },
+    /// A rate in Hz within bounds, with at most three decimals.
+    Rate {
+        /// The minimum in whole Hz.
+        min: i64,
+        /// The maximum in whole Hz.
+        max: i64,
+        /// Hz.
+        unit: &'static str,
+    },
+    /// A word.
+    Choice {
+        /// The accepted words.
+        choices: &'static [&'static str],
+    },
+}
+
+/// A value of a setting, as text.
+trait SettingText: Sized {
+    fn text(&self) -> String;
+
+    fn from_text(text: &str) -> Option<Self>;
+
+    /// Replaces the value. Returns `false` if the text is no value.
+    fn replace(&mut self, text: &str) -> bool {
+        Self::from_text(text).map(|value| *self = value).is_some()
+    }
+}
+
+impl SettingText for bool {
+    fn text(&self) -> String {
+        self.to_string()
+    }
+
+    fn from_text(text: &str) -> Option<bool> {
+        match text {
+            "true" | "1" => Some(true),
+            // Console variables of engines are 0 or 1.
+            "false" | "0" => Some(false),
+            _ => None,
+        }
+    }
+}
+
+impl SettingText for i64 {
+    fn text(&self) -> String {
+        self.to_string()
+    }
+
+    fn from_text(text: &str) -> Option<i64> {
+        text.parse().ok()
+    }
+}
+
+impl SettingText for Hz {
+    fn text(&self) -> String {
+        self.to_string()
+    }
+
+    fn from_text(text: &str) -> Option<Hz> {
+        Hz::parse(text)
+    }
+}
+
+impl ValueKind {
+    /// Returns the accepted values as text, for errors and listings: `a whole number of ms from 0 to 1000`.
+    pub fn takes(self) -> String {
+        match self {
+            ValueKind::Flag => "true or false".to_owned(),
+            ValueKind::Number { min, max, unit } => format!("a whole number of {unit} from {min} to {max}"),
+            ValueKind::Rate { min, max, unit } => {
+                format!("a number of {unit} from {min} to {max}, with at most three decimals")
+            }
+            ValueKind::Choice { choices } => format!("one of {}", choices.join(", ")),
+        }
+    }
+
+    /// Returns the accepted value nearest to a text. Numbers out of bounds are clamped. Returns `None` when no value is
+    /// near.
+    pub(super) fn nearest(self, text: &str) -> Option<String> {
+        let number = || text.parse::<f64>().ok().filter(|number| number.is_finite());
+        let bounded = match self {
+            ValueKind::Number { min, max, .. } => match text.parse::<i64>() {
+                Ok(whole) => whole.clamp(min, max),
+                Err(_) if number()? > max as f64 => max,
+                Err(_) if number()? < min as f64 => min,
+                Err(_) => return None,
+            },
+            ValueKind::Rate { min, .. } if number()? < min as f64 => min,
+            ValueKind::Rate { max, .. } if number()? > max as f64 => max,
+            ValueKind::Rate { .. } | ValueKind::Flag | ValueKind::Choice { .. } => {
+                return self.accepts(text).then(|| text.to_owned());
+            }
+        };
+        Some(bounded.to_string())
+    }
+
+    pub(super) fn accepts(self, text: &str) -> bool {
+        match self {
+            ValueKind::Flag => bool::from_text(text).is_some(),
+            ValueKind::Number { min, max, .. } => text.parse().is_ok_and(|number| (min..=max).contains(&number)),
+            ValueKind::Rate { min, max, .. } => {
+                Hz::parse(text).is_some_and(|hz| (min * 1000..=max * 1000).contains(&hz.milli()))
+            }
+            ValueKind::Choice { choices } => choices.contains(&text),
+        }
+    }
+}
+
+macro_rules! choice {
+    ($(#[$doc:meta])* $name:ident { $( $(#[$variant_doc:meta])* $variant:ident = $text:literal ),* $(,)? }) => {
+        hitreg_log::named! {
+            $(#[$doc])*
+            #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+            pub enum $name { $( $(#[$variant_doc])* $variant = $text, )* }
+        }
+
+        impl SettingText for $name {
+            fn text(&self) -> String {
+                self.name().to_owned()
+            }
+
+            fn from_text(text: &str) -> Option<$name> {
+                text.parse().ok()
+            }
+        }
+    };
+}
+
+choice! {
+    /// What a client predicts.
+    PredictionMode {
+        /// Nothing: the client shows the acked state.
+        Off = "off",
+        /// Movement.
+        Movement = "movement",
+        /// Movement and weapons.
+        Weapons = "weapons",
+    }
+}
+choice! {
+    /// Which entities a client receives.
+    Zone {
+        /// All entities.
+        Everything = "everything",
+        /// Entities that the map does not hide.
+        Visible = "visible",
+    }
+}
+choice! {
+    /// The bodies among which usercmds ran, when a prediction is compared with the server's state.
+    Among {
+        /// The bodies that the client knew when it predicted, as in play.
+        Known = "known",
+        /// The bodies of the acking snapshot. The usercmds run again from the previously acked state, as on the server.
+        /// The prediction in play is graded separately.
+        AckingPacket = "acking-packet",
+    }
+}
+choice! {
+    /// How a client draws the others.
+    InterpolationMode {
+        /// The last snapshot, unchanged.
+        Off = "off",
+        /// The last snapshot, extrapolated to the present.
+        Extrapolate = "extrapolate",
+        /// Interpolation between the last two snapshots.
+        TwoPoint = "two-point",
+        /// Interpolation from the last drawn position to the last snapshot.
+        LastRendered = "last-rendered",
+        /// Interpolation between the two snapshots of the position history around the drawn time.
+        History = "history",
+        /// Each field by its category, as in NeREIDS.
+        Category = "category",
+    }
+}
+choice! {
+    /// Which sizes are used.
+    Sizes {
+        /// The sizes of real datagrams, which are also made in virtual time.
+        Datagrams = "datagrams",
+        /// Fixed sizes for a header, an entity and a usercmd; no datagrams are made in virtual time. Logs without this
+        /// setting use it.
+        Nominal = "nominal",
+    }
+}
+choice! {
+    /// What is drawn when the next update has not arrived.
+    OnMissing {
+        /// The last state, extrapolated within the cap.
+        Extrapolate = "extrapolate",
+        /// The last state, unchanged.
+        Hold = "hold",
+    }
+}
+choice! {
+    /// The replacement of lost usercmds.
+    OnLost {
+        /// Repeats the last usercmd, as Half-Life and QuakeWorld do.
+        Repeat = "repeat",
+        /// Runs nothing.
+        Skip = "skip",
+    }
+}
+choice! {
+    /// When usercmds run.
+    Schedule {
+        /// In the next tick after arrival, in order of arrival (Bernier's server loop).
+        Arrival = "arrival",
+        /// In the tick whose time they carry. Usercmds that arrive after it are dropped, and nothing runs twice.
+        Tick = "tick",
+    }
+}
+choice! {
+    /// How a client follows the server's clock.
+    ClockMode {
+        /// Adopts each update's time (Bernier's footnote 6).
+        Adopt = "adopt",
+        /// Drifts towards it, as Quake III does: reset above 500 ms, halve above 100, else +1 or -2 ms.
+        Drift = "drift",
+        /// Like `adopt`, but usercmds carry the time of their tick, from a clock that the server's calibration helper
+        /// steers. With [`Schedule::Tick`] they carry it in all modes.
+        Calibrated = "calibrated",
+    }
+}
+choice! {
+    /// The regularity of a bot client's frames.
+    Frames {
+        /// Each one interval after the last.
+        Regular = "regular",
+        /// A computer that mostly keeps up with its frame rate cap: one frame in seventeen is late by some
+        /// milliseconds, a few by more.
+        Capped = "capped",
+        /// On time, except for a hitch of about 36 ms in each thousand frames.
+        Hitches = "hitches",
+        /// A computer that does not keep up: frames are late by as much as the scene needs.
+        Loaded = "loaded",
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use glam::Vec3;
 
-use super::writer::NumberKind;
+use super::NumberKind;
 use super::{StateError, StateReader, StateValue, StateWriter, check, value, variants};
 use crate::game::{Body, Category, Effect, Touch};
 use crate::history::{Frame, History};

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::bits::BitWriter;
-use super::fragment::{FRAGMENT_OVERHEAD_BYTES, PIECE_BYTES_MAX};
-use super::header::SEAL_BYTES;
-use super::layout::BodyLayout;
-use super::page::SUBMESSAGES_MAX;
+use super::datagram::SEAL_BYTES;
+use super::datagram::{FRAGMENT_OVERHEAD_BYTES, PIECE_BYTES_MAX};
+use super::entity::BodyLayout;
+use super::message::SUBMESSAGES_MAX;
 use super::sender::EFFECT_BITS_MAX;
 use crate::game::Body;
 use crate::history::Frame;

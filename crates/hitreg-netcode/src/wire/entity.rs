@@ -1,10 +1,71 @@
-//! The encoding of one entity's change: the update bitfield, then the data of each set bit, from bit 7 down to bit 0.
+//! The encoding of one entity's change: the NeREIDS update bitfield, to whose bits the body's cells are assigned, then the
+//! data of each set bit, from bit 7 down to bit 0.
+
+use std::marker::PhantomData;
 
 use super::DecodeError;
-use super::bits::{BitReader, BitWriter};
-use super::layout::{BodyLayout, GROUPS, HEAD, ORIENTATION, OrientationCells};
-use super::number::{get_change, get_maybe_changed, put_change};
-use crate::game::{Body, CellKind};
+use super::bits::{BitReader, BitWriter, get_change, get_maybe_changed, get_varint, put_change, put_varint};
+use super::notice::{ID_CHUNK_BITS, kind};
+use crate::game::{Body, CellKind, CellRole, Scope, fields_by_cell};
+use hitreg_log::units::EntityId;
+
+/// The number of bits in the update bitfield.
+const GROUPS: usize = 8;
+/// The bit of [`CellRole::Head`].
+const HEAD: usize = 0;
+/// The bit of body orientation and movement style.
+const ORIENTATION: usize = 1;
+
+/// The cells of a body, grouped by bit.
+#[derive(Clone, Debug)]
+pub(crate) struct BodyLayout<B> {
+    /// The kind of each cell's field.
+    kinds: Vec<CellKind>,
+    /// The cells of each bit, without those of `turn`.
+    groups: [Vec<usize>; GROUPS],
+    ground: Option<usize>,
+    turn: Option<OrientationCells>,
+    /// The cells of an entity that the receiver does not have: all 0.
+    pub(crate) zeros: Vec<u32>,
+    body: PhantomData<fn() -> B>,
+}
+
+/// The cells of the orientation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct OrientationCells {
+    pub(crate) pitch: usize,
+    pub(crate) yaw: usize,
+    pub(crate) roll: usize,
+}
+
+impl<B: Body> BodyLayout<B> {
+    pub(crate) fn new() -> BodyLayout<B> {
+        let fields = fields_by_cell::<B>();
+        let sent = |i: &usize| fields[*i].scope != Scope::ClientOnly;
+        let with = |role| (0..fields.len()).filter(sent).find(|i| B::role(&fields[*i]) == role);
+        let is_angle =
+            |i: usize| sent(&i) && fields[i].kind == CellKind::F32 && B::role(&fields[i]) == CellRole::Orientation;
+        let turn = (2..fields.len()).find(|&roll| (roll - 2..=roll).all(is_angle));
+        let turn = turn.map(|roll| OrientationCells { pitch: roll - 2, yaw: roll - 1, roll });
+        let is_turn = |i| turn.is_some_and(|t| [t.pitch, t.yaw, t.roll].contains(&i));
+        let mut groups: [Vec<usize>; GROUPS] = Default::default();
+        for i in (0..fields.len()).filter(sent).filter(|i| !is_turn(*i)) {
+            groups[B::role(&fields[i]).bit()].push(i);
+        }
+        BodyLayout {
+            kinds: fields.iter().map(|f| f.kind).collect(),
+            groups,
+            ground: with(CellRole::Ground),
+            turn,
+            zeros: vec![0; fields.len()],
+            body: PhantomData,
+        }
+    }
+
+    fn is_on_ground(&self, cells: &[u32]) -> bool {
+        self.ground.is_some_and(|i| cells[i] != 0)
+    }
+}
 
 /// Groups with more cells than this write their mask in two steps: first which nibbles are non-zero, then those
 /// nibbles.
@@ -31,6 +92,39 @@ impl<B: Body> BodyLayout<B> {
             }
         }
         bits
+    }
+
+    /// Writes a change of an entity, from a base with its distance in snapshots to its state; without a base, the entity
+    /// appears, and without a state, it is removed. `values` gets the bits of each cell.
+    pub(crate) fn put_entity(
+        &self,
+        (id, controller): (EntityId, u16),
+        usual: Option<u32>,
+        base: Option<(u32, &[u32])>,
+        cells: Option<&[u32]>,
+        values: &mut impl FnMut(usize, usize),
+        out: &mut BitWriter,
+    ) {
+        let Some(cells) = cells else {
+            put_kind(out, kind::ENTITY_REMOVAL, id);
+            return;
+        };
+        match base {
+            Some((distance, old)) => {
+                put_kind(out, kind::ENTITY_UPDATE, id);
+                out.put_bool(Some(distance) == usual);
+                if Some(distance) != usual {
+                    put_varint(out, u64::from(distance), BASE_CHUNK_BITS);
+                }
+                self.put_update(out, old, cells, values);
+            }
+            None => {
+                put_kind(out, kind::ENTITY_DEFINITION, id);
+                out.put(u64::from(controller), 16);
+                put_kind(out, kind::ENTITY_UPDATE, id);
+                self.put_update(out, &self.zeros, cells, values);
+            }
+        }
     }
 
     /// Writes the bitfield and its data. Calls `values` with each cell and the number of bits of its value.
@@ -215,16 +309,34 @@ fn is_upright(turn: &OrientationCells, cells: &[u32]) -> bool {
     cells[turn.pitch] == 0 && cells[turn.roll] == 0
 }
 
+const BASE_CHUNK_BITS: u32 = 4;
+
+/// Reads the base of an update, as a distance in snapshots (at least 1).
+pub(crate) fn get_base(from: &mut BitReader<'_>, usual: Option<u32>) -> Result<u32, DecodeError> {
+    if from.get_bool()? {
+        return usual.ok_or(DecodeError::bad("the base of an update", 0));
+    }
+    let distance = get_varint(from, BASE_CHUNK_BITS)?;
+    match u32::try_from(distance) {
+        Ok(distance) if distance > 0 => Ok(distance),
+        _ => Err(DecodeError::bad("the base of an update", distance)),
+    }
+}
+
+fn put_kind(out: &mut BitWriter, kind: u64, id: EntityId) {
+    out.put(kind, 4);
+    put_varint(out, u64::from(id.0), ID_CHUNK_BITS);
+}
+
 #[cfg(test)]
 mod tests {
+    use super::*;
+    use crate::game::{FieldSchema, body};
     use glam::Vec3;
     use proptest::prelude::*;
 
-    use super::*;
-    use crate::game::{CellRole, FieldSchema, body};
-
     body! {
-        pub(crate) struct Beast {
+        struct Beast {
             Movement origin: Vec3,
             Movement velocity: Vec3,
             Movement viewangles: Vec3,

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use glam::Vec3;
 
 use super::bits::{BitReader, BitWriter};
-use super::number::{get_maybe_changed, get_varint, put_maybe_changed, put_varint};
+use super::bits::{get_maybe_changed, get_varint, put_maybe_changed, put_varint};
 use super::{DecodeError, Wrapping16};
 use crate::game::{CellKind, Effect};
 use crate::packet::Echo;

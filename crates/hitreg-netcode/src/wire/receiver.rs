@@ -5,17 +5,15 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::change::get_base;
-use super::frame::{AckedSnapshot, FrameInfo};
-use super::header::ServerHeader;
-use super::layout::BodyLayout;
+use super::bits::BitReader;
+use super::entity::{BodyLayout, get_base};
+use super::message::{AckedSnapshot, FrameInfo, OpenedMessage, open_message};
 use super::notice::{Notice, OutOfSeqWarning, get_effect, get_entity, kind};
-use super::ring::StateRing;
-use super::{DecodeError, ENTITIES_MAX, ReceivedSet, WINDOW, Wrapping16, bits::BitReader};
+use super::{DecodeError, ENTITIES_MAX, ReceivedSet, WINDOW, Wrapping16};
 use crate::game::{Body, Effect};
 use crate::history::Frame;
 use crate::packet::{Echo, Snapshot};
-use crate::state::state;
+use crate::state::{state, value};
 use hitreg_log::record::OutOfSequence;
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::{CommandSeq, EntityId, SnapshotSeq};
@@ -104,12 +102,9 @@ impl<B: Body> Receiver<B> {
     /// # Errors
     /// When the message is not valid. The receiver is then unchanged.
     pub fn decode(&mut self, datagram: &[u8], newest_command: CommandSeq) -> Result<DecodeOutcome<B>, DecodeError> {
-        let (header, count, mut from) = ServerHeader::read(datagram)?;
         let known = |seq| self.known.iter().find(|known| known.seq == seq).copied();
-        if count == 0 {
-            return Err(DecodeError::bad("the number of submessages", 0));
-        }
-        let (info, usual) = FrameInfo::get(&mut from, &header, self.newest, newest_command, known)?;
+        let opened = open_message(datagram, self.newest, newest_command, known)?;
+        let OpenedMessage { info, usual, submessages, mut from } = opened;
         if self.newest.0.saturating_sub(info.seq.0) >= WINDOW {
             return Ok(DecodeOutcome::TooOld);
         }
@@ -117,7 +112,7 @@ impl<B: Body> Receiver<B> {
             return Ok(DecodeOutcome::Duplicate);
         }
         let mut draft = DecodedSnapshot::new();
-        for _ in 1..count {
+        for _ in 0..submessages {
             self.get_submessage(&mut from, &info, usual, &mut draft)?;
         }
         draft.check_defined(None)?;
@@ -126,7 +121,7 @@ impl<B: Body> Receiver<B> {
         if self.rings.len() + appear > ENTITIES_MAX {
             return Err(DecodeError::TooManyEntities);
         }
-        Ok(DecodeOutcome::New(Box::new(self.accept(&header, &info, draft))))
+        Ok(DecodeOutcome::New(Box::new(self.accept(&info, draft))))
     }
 
     fn is_valid(&self) -> bool {
@@ -204,7 +199,7 @@ impl<B: Body> Receiver<B> {
     }
 
     /// Applies a fully checked message.
-    fn accept(&mut self, header: &ServerHeader, info: &FrameInfo, draft: DecodedSnapshot<B>) -> ServerDatagram<B> {
+    fn accept(&mut self, info: &FrameInfo, draft: DecodedSnapshot<B>) -> ServerDatagram<B> {
         for (id, state) in draft.states {
             self.rings.entry(id).or_default().insert(info.seq, state);
         }
@@ -230,7 +225,7 @@ impl<B: Body> Receiver<B> {
         let snapshot = Snapshot {
             effects: draft.effects,
             choked: info.choked,
-            helper_ms: header.calibration_ms,
+            helper_ms: info.helper_ms,
             warnings,
             echo: draft.echo,
             ..Snapshot::new(info.seq, info.ack, Arc::new(frame))
@@ -266,6 +261,70 @@ impl<B> DecodedSnapshot<B> {
                 Err(DecodeError::bad("a definition without a state: its entity's id", u64::from(id.0)))
             }
             _ => Ok(()),
+        }
+    }
+}
+
+/// States sorted by the snapshot that carried them; `None` where the entity was removed.
+#[derive(Clone, Debug)]
+struct StateRing<B> {
+    states: VecDeque<(SnapshotSeq, Option<B>)>,
+}
+
+impl<B> Default for StateRing<B> {
+    fn default() -> StateRing<B> {
+        StateRing { states: VecDeque::new() }
+    }
+}
+
+value!(StateRing<B: Body> { states });
+
+impl<B> StateRing<B> {
+    /// Returns whether a client whose newest snapshot is `newest` can hold these states.
+    pub(crate) fn is_valid(&self, newest: SnapshotSeq) -> bool {
+        let in_order = self.states.iter().is_sorted_by(|(a, _), (b, _)| a < b);
+        // One state may be older than the window.
+        let most = WINDOW as usize + 1;
+        in_order && self.states.len() <= most && self.states.back().is_none_or(|(seq, _)| *seq <= newest)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.states.len()
+    }
+
+    /// Returns the state that snapshot `seq` itself carried.
+    fn carried_by(&self, seq: SnapshotSeq) -> Option<&B> {
+        let (at, state) = &self.states[self.after(seq).checked_sub(1)?];
+        state.as_ref().filter(|_| *at == seq)
+    }
+
+    /// Returns the state as of snapshot `seq`: the newest one that it or an older snapshot carried.
+    pub(crate) fn at(&self, seq: SnapshotSeq) -> Option<&B> {
+        self.states[self.after(seq).checked_sub(1)?].1.as_ref()
+    }
+
+    /// Returns the index of the first state after snapshot `seq`. Searches from the end, because most lookups are
+    /// recent.
+    fn after(&self, seq: SnapshotSeq) -> usize {
+        self.states.iter().rposition(|(at, _)| *at <= seq).map_or(0, |last| last + 1)
+    }
+
+    pub(crate) fn insert(&mut self, seq: SnapshotSeq, state: Option<B>) {
+        let after = self.after(seq);
+        self.states.insert(after, (seq, state));
+    }
+
+    /// Drops states that no snapshot in the window before `newest` can need: all states outside the window except the
+    /// newest of them. Returns false when the ring holds nothing useful.
+    pub(crate) fn forget(&mut self, newest: SnapshotSeq) -> bool {
+        let is_out = |seq: SnapshotSeq| newest.0.saturating_sub(seq.0) >= WINDOW;
+        while self.states.get(1).is_some_and(|(seq, _)| is_out(*seq)) {
+            self.states.pop_front();
+        }
+        match (self.states.len(), self.states.front()) {
+            (0, _) => false,
+            (1, Some((seq, None))) => !is_out(*seq),
+            _ => true,
         }
     }
 }

@@ -1,10 +1,14 @@
-//! Requests that a client makes outside its usercmds, and the farewell of either side. A client repeats a request until
-//! a [`Notice::RequestAck`](super::Notice::RequestAck) acks it. The server answers each request number once.
+//! A client's requests, the farewell of either side, and the message before a session begins. The client repeats each
+//! request until a `REQUEST_ACK` answers it; the server acts on each once, in order.
+
+use std::collections::VecDeque;
 
 use super::bits::BitWriter;
-use super::header::{begin, expect};
+use super::datagram::{begin, expect};
 use super::notice::{TEXT_COUNT_BITS, get_text, put_text};
 use super::{DecodeError, MessageType, Wrapping16};
+use crate::state::{StateError, StateReader, StateValue, StateWriter, value};
+use hitreg_log::units::Micros;
 
 /// A client's request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,16 +111,116 @@ pub fn encode_disconnect(why: LeaveReason) -> Vec<u8> {
 /// When the datagram is not a farewell.
 pub fn decode_disconnect(datagram: &[u8]) -> Result<LeaveReason, DecodeError> {
     let mut from = expect(datagram, MessageType::Disconnect)?;
-    let why = match from.get_u8()? {
-        0 => LeaveReason::Done,
-        1 => LeaveReason::TimedOut,
-        2 => LeaveReason::Misbehaved,
-        code => return Err(DecodeError::bad("why a session ends", u64::from(code))),
-    };
+    let code = from.get_u8()?;
+    let why = [LeaveReason::Done, LeaveReason::TimedOut, LeaveReason::Misbehaved].get(usize::from(code)).copied();
+    let why = why.ok_or(DecodeError::bad("why a session ends", u64::from(code)))?;
     from.finish()?;
     Ok(why)
 }
 
 fn put_cut(out: &mut BitWriter, text: &str) {
     put_text(out, &text.as_bytes()[..text.floor_char_boundary(super::TEXT_BYTES_MAX)]);
+}
+
+/// The client repeats an unanswered request after this time.
+const AGAIN_AFTER: Micros = Micros::from_ms(250);
+/// The most requests that may wait for an answer.
+pub const REQUESTS_MAX: usize = 64;
+
+/// Too many of the client's requests are unanswered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{REQUESTS_MAX} requests wait for the server's answers already")]
+pub struct TooManyRequests;
+
+/// The client side: the unanswered requests. Only the first of them is sent at a time.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RequestQueue {
+    next: Wrapping16,
+    waiting: VecDeque<ClientRequest>,
+    /// When the first request was last sent.
+    sent_at: Option<Micros>,
+}
+
+impl RequestQueue {
+    fn is_valid(&self) -> bool {
+        self.waiting.len() <= REQUESTS_MAX
+    }
+
+    pub(super) fn ask(&mut self, what: RequestKind) -> Result<Wrapping16, TooManyRequests> {
+        if self.waiting.len() >= REQUESTS_MAX {
+            return Err(TooManyRequests);
+        }
+        let number = self.next;
+        self.next = number.later(1);
+        self.waiting.push_back(ClientRequest { number, what });
+        Ok(number)
+    }
+
+    /// Returns the request to send now.
+    pub(super) fn poll(&mut self, now: Micros) -> Option<&ClientRequest> {
+        let first = self.waiting.front()?;
+        if self.sent_at.is_some_and(|sent| now - sent < AGAIN_AFTER) {
+            return None;
+        }
+        self.sent_at = Some(now);
+        Some(first)
+    }
+
+    pub(super) fn handle_answer(&mut self, number: Wrapping16) {
+        if self.waiting.pop_front_if(|first| first.number == number).is_some() {
+            self.sent_at = None;
+        }
+    }
+}
+
+value!(RequestQueue { next, waiting, sent_at } if is_valid);
+
+impl StateValue for ClientRequest {
+    fn put(&self, to: &mut StateWriter) {
+        encode_request(self).put(to);
+    }
+
+    fn get(from: &mut StateReader) -> Result<Self, StateError> {
+        decode_request(&Vec::get(from)?).map_err(|_| StateError::Invalid("ClientRequest"))
+    }
+}
+
+/// The number of ready players, and the number that the session waits for. A client reports only itself: 0 or 1 of 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadyCount {
+    /// The number of ready players.
+    pub ready: u16,
+    /// The number of players that the session waits for.
+    pub places: u16,
+}
+
+/// Encodes the message. The caller must seal the datagram.
+pub fn encode_waiting(waiting: ReadyCount) -> Vec<u8> {
+    let mut out = begin(MessageType::Waiting);
+    out.put(u64::from(waiting.ready), 16);
+    out.put(u64::from(waiting.places), 16);
+    out.into_bytes()
+}
+
+/// Decodes the message from a datagram whose seal was checked.
+///
+/// # Errors
+/// When the datagram is not a valid `Waiting` message.
+pub(crate) fn decode_waiting(datagram: &[u8]) -> Result<ReadyCount, DecodeError> {
+    let mut from = expect(datagram, MessageType::Waiting)?;
+    let waiting = ReadyCount { ready: from.get_u16()?, places: from.get_u16()? };
+    from.finish()?;
+    Ok(waiting)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_messages_come_back() {
+        let waiting = ReadyCount { ready: 3, places: 8 };
+        assert_eq!(decode_waiting(&encode_waiting(waiting)), Ok(waiting));
+        assert!(decode_waiting(&encode_waiting(waiting)[..8]).is_err());
+    }
 }

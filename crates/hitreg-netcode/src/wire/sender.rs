@@ -5,22 +5,17 @@ use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::bit_counts::{CategoryCounter, CategoryOf, SnapshotBitCounts};
 use super::bits::BitWriter;
-use super::change::EntityChange;
-use super::fragment::MESSAGE_BYTES_MAX;
-use super::header::SEAL_BYTES;
-use super::layout::BodyLayout;
+use super::datagram::{MESSAGE_BYTES_MAX, SEAL_BYTES};
+use super::entity::BodyLayout;
+use super::message::{CategoryCounter, CategoryOf, DatagramPage, SnapshotBitCounts};
 use super::notice::{Notice, NoticeError, OutOfSeqWarning, Outbox, put_effect};
-use super::page::DatagramPage;
-use super::priority::Urgency;
-use super::shared_states::SharedStates;
-use super::track::EntityTrack;
+use super::track::{EntityTrack, SharedStates};
 use super::{ReceivedSet, WINDOW, Wrapping16};
-use crate::bounded::push_bounded;
 use crate::game::{Body, Effect};
 use crate::history::Frame;
 use crate::packet::Snapshot;
+use crate::push_bounded;
 use crate::state::{state, value};
 use hitreg_log::units::{EntityId, Micros, PlayerId, SnapshotSeq};
 
@@ -111,6 +106,25 @@ pub enum EncodeError {
         /// The snapshot that was refused.
         next: SnapshotSeq,
     },
+}
+
+/// A change of one entity that the client has to receive.
+struct EntityChange<'a> {
+    id: EntityId,
+    /// The place of the entity's track in the sender.
+    track: usize,
+    /// The state to send; `None` when the entity is removed.
+    cells: Option<&'a Arc<[u32]>>,
+    urgency: Urgency,
+    /// The state to code against, and how many snapshots ago a message carried it.
+    base: Option<(u32, Arc<[u32]>)>,
+}
+
+impl EntityChange<'_> {
+    /// Returns the number of submessages: an entity that appears needs a definition first.
+    fn submessages(&self) -> u32 {
+        if self.cells.is_some() && self.base.is_none() { 2 } else { 1 }
+    }
 }
 
 /// Returns the connection that controls an entity in a session with this number of players; 0 for none.
@@ -280,13 +294,19 @@ impl<B: Body> Sender<B> {
             if !track.needs(truth) {
                 continue;
             }
-            let distance = match (body, viewer) {
+            let distance_units = match (body, viewer) {
                 (Some(body), Some(viewer)) => body.offset_from(viewer).length(),
                 _ => 0.0,
             };
-            let controller = controller(*id, self.players);
-            let tracked = (place, *id, track);
-            changes.push(EntityChange::new(&self.layout, tracked, controller, truth, distance, snapshot.seq));
+            let base = track.base(snapshot.seq);
+            let bits = match (&base, truth) {
+                (Some((_, old)), Some(new)) => self.layout.update_bits(old, new),
+                // An entity that appears or disappears has the highest importance.
+                _ => u8::MAX,
+            };
+            let urgency = Urgency { bits, echo: track.is_echo(truth), distance_units, waited: track.waited };
+            let base = base.map(|(seq, old)| (snapshot.seq.0 - seq.0, Arc::clone(old)));
+            changes.push(EntityChange { id: *id, track: place, cells: truth, urgency, base });
         }
         changes
     }
@@ -316,6 +336,8 @@ impl<B: Body> Sender<B> {
         }
     }
 
+    /// Writes a change and returns what its bits were used for. `usual` is the distance in snapshots to the base that
+    /// most entities use.
     fn put_change(
         &mut self,
         snapshot: &Snapshot<B>,
@@ -325,7 +347,18 @@ impl<B: Body> Sender<B> {
     ) -> SnapshotBitCounts {
         let body = snapshot.frame.get(change.id);
         let categories = body.map_or(&[][..], |body| self.categories.of(change.id, body));
-        change.put(&self.layout, usual, categories, out)
+        let begun = out.len_bits();
+        let mut bit_counts = SnapshotBitCounts::default();
+        let mut all_values = 0;
+        let mut values = |cell: usize, bits: usize| {
+            bit_counts.values[categories[cell] as usize] += bits as u32;
+            all_values += bits;
+        };
+        let base = change.base.as_ref().map(|(distance, old)| (*distance, &old[..]));
+        let who = (change.id, controller(change.id, self.players));
+        self.layout.put_entity(who, usual, base, change.cells.map(|cells| &cells[..]), &mut values, out);
+        bit_counts.naming = (out.len_bits() - begun - all_values) as u32;
+        bit_counts
     }
 
     /// Writes warnings and notices. Returns the number of the first notice that did not fit.
@@ -401,5 +434,119 @@ impl<B: Body> Sender<B> {
     }
 }
 
+/// An entity that has waited this many packets longer than another is sent before it.
+pub const OVERTAKES_AFTER: u32 = 32;
+
+/// The score of a nearby entity with all bits set.
+const SCORE_MAX: f32 = 256.0 * 1024.0;
+const SCORE_PER_PACKET: i64 = SCORE_MAX as i64 / OVERTAKES_AFTER as i64;
+/// The distance from the avatar, in units, at which a change counts half.
+const HALF_AT_UNITS: f32 = 512.0;
+/// The divisor for a state that was already sent and is repeated in case it was lost.
+const ECHO_DIVISOR: f32 = 4.0;
+
+/// The inputs of an entity's priority.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Urgency {
+    /// The update bitfield; all bits are set for an entity that appears or disappears.
+    pub bits: u8,
+    /// Whether the same state was already sent but not yet acked.
+    pub echo: bool,
+    /// The distance from the client's avatar, in units.
+    pub distance_units: f32,
+    /// The number of packets that the entity has waited.
+    pub waited: u32,
+}
+
+impl Urgency {
+    /// Returns the score; entities with a higher score are sent sooner. Only the distance term uses floats, in one IEEE
+    /// division and one multiplication, so every platform computes the same score.
+    pub fn score(&self) -> i64 {
+        let distance = if self.distance_units >= 0.0 { self.distance_units.min(1e6) } else { 1e6 };
+        let importance = (f32::from(self.bits) + 1.0) * (SCORE_MAX / 256.0);
+        let heard = if self.echo { importance / ECHO_DIVISOR } else { importance };
+        let near = heard * (HALF_AT_UNITS / (HALF_AT_UNITS + distance));
+        near as i64 + i64::from(self.waited) * SCORE_PER_PACKET
+    }
+}
+
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use crate::rink::Skater;
+    use crate::wire::{DecodeOutcome, Receiver};
+    use glam::Vec3;
+    use hitreg_log::rng::Rng;
+    use hitreg_log::units::{CommandSeq, Seed, Tick};
+    use proptest::prelude::*;
+
+    fn urgency(bits: u8, distance_units: f32, waited: u32) -> Urgency {
+        Urgency { bits, echo: false, distance_units, waited }
+    }
+
+    #[test]
+    fn urgency_depends_on_importance_distance_and_waiting() {
+        let base = urgency(0b1000, 300.0, 0).score();
+        assert!(urgency(0b100_0000, 300.0, 0).score() > base);
+        assert!(urgency(0b1000, 100.0, 0).score() > base);
+        assert!(urgency(0b1000, 300.0, 1).score() > base);
+        assert!(Urgency { echo: true, ..urgency(0b1000, 300.0, 0) }.score() < base);
+        assert!(urgency(0b1000, f32::NAN, 0).score() < base);
+    }
+
+    proptest! {
+        #[test]
+        fn no_entity_is_overtaken_for_ever(a in any::<u8>(), b in any::<u8>(), d in 0f32..1e7, e in 0f32..1e7, w in 0u32..1000) {
+            let long = urgency(a, d, w + OVERTAKES_AFTER + 1);
+            prop_assert!(long.score() > urgency(b, e, w).score());
+        }
+    }
+
+    #[test]
+    fn an_entity_is_tracked_until_the_client_acks_its_removal() {
+        let (mut sender, mut states) = (Sender::<Skater>::new(PlayerId(0), 1), SharedStates::default());
+        let mut tracked = Vec::new();
+        for (seq, entities, is_acked) in [(1, 3, true), (2, 1, false), (3, 1, true), (4, 1, false)] {
+            let entities = (0..entities).map(|id| (EntityId(id), Skater::default())).collect();
+            let frame = Frame { tick: Tick(seq), server_time: Micros::ZERO, entities };
+            let snapshot = Snapshot::new(SnapshotSeq(seq), CommandSeq(0), Arc::new(frame));
+            sender.encode(&snapshot, MESSAGE_BYTES_MAX, &mut states).expect("there is room");
+            if is_acked {
+                sender.handle_ack(&ReceivedSet { newest: SnapshotSeq(seq), before: 0 });
+            }
+            tracked.push(sender.tracks.len());
+        }
+        assert_eq!(tracked, [3, 3, 3, 1]);
+    }
+
+    /// Entities move, rest, disappear and appear again, alone and together, with room for few of them.
+    #[test]
+    fn a_client_that_loses_nothing_has_the_frames_that_the_sender_names() {
+        let mut rng = Rng::new(Seed(1), 0);
+        let (mut sender, mut receiver) = (Sender::<Skater>::new(PlayerId(0), 8), Receiver::default());
+        let mut skaters = [Skater::default(); 90];
+        let mut acks = VecDeque::from([receiver.received(); 3]);
+        let [mut whole, mut late_removals] = [0, 0];
+        for seq in 1..600 {
+            for (id, skater) in skaters.iter_mut().enumerate() {
+                let is_moving = if seq % 200 < 150 { id % 3 > 0 } else { id == 0 };
+                skater.origin += Vec3::splat(f32::from(u8::from(is_moving)) * rng.signed_f32());
+                skater.alive ^= id > 0 && is_moving && rng.chance(0.05);
+            }
+            let is_there = |(id, skater): &(EntityId, Skater)| id.0 == 0 || !skater.alive && seq % 50 > 10;
+            let there = (0..).map(EntityId).zip(skaters).filter(is_there).collect();
+            let frame = Frame { tick: Tick(seq), server_time: Micros(seq.into()), entities: there };
+            let snapshot = Snapshot::new(SnapshotSeq(seq), CommandSeq(0), Arc::new(frame));
+            let encoded = sender.encode(&snapshot, 120, &mut SharedStates::default()).expect("room for one");
+            let decoded = receiver.decode(&encoded.datagram, CommandSeq(0)).expect("the sender encoded it");
+            let DecodeOutcome::New(received) = decoded else { panic!("{decoded:?}") };
+            assert_eq!(encoded.frame, received.snapshot.frame, "snapshot {seq}");
+            assert_eq!(Arc::ptr_eq(&encoded.frame, &snapshot.frame), encoded.frame == snapshot.frame);
+            whole += usize::from(encoded.deferred.is_empty());
+            late_removals += encoded.deferred.iter().filter(|id| snapshot.frame.get(**id).is_none()).count();
+            acks.push_back(receiver.received());
+            sender.handle_ack(&acks.pop_front().expect("three are on their way"));
+        }
+        assert!(whole > 20 && late_removals > 20, "{whole} {late_removals}");
+    }
+}

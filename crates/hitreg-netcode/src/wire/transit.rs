@@ -2,18 +2,15 @@
 //! has near the keyframe, so it is saved by its parts and encoded again.
 
 use super::bits::BitWriter;
-use super::change::{get_base, put_change};
-use super::fragment::Reassembly;
-use super::frame::{AckedSnapshot, FrameInfo};
-use super::header::{COUNT_AT_BYTE, ServerHeader, seal, unseal};
-use super::layout::BodyLayout;
+use super::datagram::{Reassembly, seal, unseal};
+use super::entity::{BodyLayout, get_base};
+use super::message::{AckedSnapshot, COUNT_AT_BYTE, FrameInfo, OpenedMessage, open_message};
 use super::notice::{Notice, OutOfSeqWarning, get_effect, get_entity, kind, put_effect};
 use super::{
     ClientMessage, ClientReference, Key, MessageType, WINDOW, Wrapping16, decode_commands, encode_commands, fragments,
     message_type,
 };
 use crate::game::{Body, Effect};
-use crate::history::Frame;
 use crate::packet::Echo;
 use crate::state::{KnownRecords, KnownSnapshot, StateError, value, variants};
 use hitreg_log::units::{CommandSeq, EntityId, PlayerId, SnapshotSeq};
@@ -41,7 +38,7 @@ pub(crate) enum SavedDatagrams {
 pub(crate) struct MessageParts {
     ack: CommandSeq,
     choked: u8,
-    calibration_ms: Option<i16>,
+    helper_ms: Option<i16>,
     /// The distance to the snapshot that it is coded against.
     usual: Option<u32>,
     submessages: Vec<Submessage>,
@@ -64,7 +61,7 @@ variants!(SavedDatagrams {
     1 => Packet(message),
     2 => Snapshot(parts),
 });
-value!(MessageParts { ack, choked, calibration_ms, usual, submessages });
+value!(MessageParts { ack, choked, helper_ms, usual, submessages });
 variants!(Submessage {
     0 => Define(entity),
     1 => Update(entity, distance),
@@ -150,16 +147,16 @@ impl<B: Body> TransitContext<'_, B> {
 
     /// Returns the parts of a message, if the log has all that it is made of.
     fn parts(&self, known: &KnownRecords<B>, seq: SnapshotSeq, message: &[u8]) -> Option<MessageParts> {
-        let (header, count, mut from) = ServerHeader::read(message).ok()?;
         let received = |seq| {
             let KnownSnapshot { frame, .. } = known.snapshot(self.player, seq)?;
             Some(AckedSnapshot { seq, tick: frame.tick, server_time: frame.server_time })
         };
-        let (info, usual) = FrameInfo::get(&mut from, &header, seq, self.reference.command, received).ok()?;
+        let opened = open_message(message, seq, self.reference.command, received).ok()?;
+        let OpenedMessage { info, usual, submessages: count, mut from } = opened;
         let snapshot = known.snapshot(self.player, seq)?;
         let mut submessages = Vec::new();
         let mut defined = None;
-        for _ in 1..count {
+        for _ in 0..count {
             let kind = from.get(4).ok()?;
             if kind == kind::ENTITY_DEFINITION {
                 defined = Some(get_entity(&mut from).ok()?);
@@ -190,8 +187,8 @@ impl<B: Body> TransitContext<'_, B> {
                 _ => return None,
             });
         }
-        let FrameInfo { ack, choked, .. } = info;
-        Some(MessageParts { ack, choked, calibration_ms: header.calibration_ms, usual, submessages })
+        let FrameInfo { ack, choked, helper_ms, .. } = info;
+        Some(MessageParts { ack, choked, helper_ms, usual, submessages })
     }
 
     /// Returns the state that an update is coded against: zeros for a first state, which has no distance.
@@ -209,8 +206,7 @@ impl<B: Body> TransitContext<'_, B> {
 
     /// Encodes a message of these parts; `None` if the log does not have all that it is made of.
     fn encoded(&self, known: &KnownRecords<B>, seq: SnapshotSeq, parts: &MessageParts) -> Option<Vec<u8>> {
-        let MessageParts { ack, choked, calibration_ms, usual, submessages } = parts;
-        let (ack, choked, calibration_ms, usual) = (*ack, *choked, *calibration_ms, *usual);
+        let MessageParts { ack, choked, helper_ms, usual, ref submessages } = *parts;
         let frame = &known.snapshot(self.player, seq)?.frame;
         let usual_frame = match usual {
             Some(distance @ 1..WINDOW) => {
@@ -220,9 +216,16 @@ impl<B: Body> TransitContext<'_, B> {
             Some(_) => return None,
             None => None,
         };
-        let header = ServerHeader { frame: Wrapping16::of(frame.tick.0), ack: Wrapping16::of(ack.0), calibration_ms };
-        let mut out = header.begin();
-        FrameInfo { seq, tick: frame.tick, ack, server_time: frame.server_time, choked }.put(&mut out, usual_frame);
+        let info = FrameInfo { seq, tick: frame.tick, ack, server_time: frame.server_time, choked, helper_ms };
+        let mut out = info.begin(usual_frame);
+        let put_state = |entity: EntityId, distance: Option<u32>, out: &mut BitWriter| {
+            let cells = frame.get(entity)?.to_cells();
+            let base = self.base(known, seq, entity, distance)?;
+            let base = distance.map(|distance| (distance, &base[..]));
+            let controller = super::sender::controller(entity, self.players);
+            self.layout.put_entity((entity, controller), usual, base, Some(&cells), &mut |_, _| {}, out);
+            Some(())
+        };
         let (mut count, mut carried) = (1, Vec::new());
         for submessage in submessages {
             count += 1;
@@ -235,13 +238,11 @@ impl<B: Body> TransitContext<'_, B> {
             match submessage {
                 Submessage::Define(entity) => {
                     count += 1;
-                    self.put_state(known, frame, (seq, usual), (*entity, None), &mut out)?;
+                    put_state(*entity, None, &mut out)?;
                 }
-                Submessage::Update(entity, distance) => {
-                    self.put_state(known, frame, (seq, usual), (*entity, Some(*distance)), &mut out)?;
-                }
+                Submessage::Update(entity, distance) => put_state(*entity, Some(*distance), &mut out)?,
                 Submessage::Remove(entity) => {
-                    put_change(self.layout, (*entity, 0), usual, None, None, &mut |_, _| {}, &mut out);
+                    self.layout.put_entity((*entity, 0), usual, None, None, &mut |_, _| {}, &mut out);
                 }
                 Submessage::Effect(effect) => {
                     let near = frame.get(effect.entity).filter(|_| carried.contains(&effect.entity));
@@ -249,26 +250,10 @@ impl<B: Body> TransitContext<'_, B> {
                 }
                 Submessage::Warning(warning) => warning.put(&mut out),
                 Submessage::Notice(number, notice) => notice.put(&mut out, *number),
-                Submessage::Echo(echo) => Echo::put(*echo, &mut out),
+                Submessage::Echo(echo) => echo.put(&mut out),
             }
         }
         out.replace_byte(COUNT_AT_BYTE, u8::try_from(count).ok()?);
         Some(out.into_bytes())
-    }
-
-    fn put_state(
-        &self,
-        known: &KnownRecords<B>,
-        frame: &Frame<B>,
-        (seq, usual): (SnapshotSeq, Option<u32>),
-        (entity, distance): (EntityId, Option<u32>),
-        out: &mut BitWriter,
-    ) -> Option<()> {
-        let cells = frame.get(entity)?.to_cells();
-        let base = self.base(known, seq, entity, distance)?;
-        let base = distance.map(|distance| (distance, &base[..]));
-        let controller = super::sender::controller(entity, self.players);
-        put_change(self.layout, (entity, controller), usual, base, Some(&cells), &mut |_, _| {}, out);
-        Some(())
     }
 }

@@ -1,13 +1,141 @@
-//! Fragmentation of server messages that are longer than a datagram. Each fragment is one datagram. If one fragment is
-//! lost, the whole message is lost.
+//! Datagrams: their header and type, their seal, and the fragments of server messages that are longer than a datagram. If
+//! one fragment is lost, the whole message is lost.
 
 use std::collections::VecDeque;
 
-use super::bits::BitReader;
-use super::header::{DATAGRAM_BYTES_MAX, MessageType, SEAL_BYTES, begin, expect};
-use super::{DecodeError, bits::BitWriter};
+use siphasher::sip::SipHasher24;
+
+use super::DecodeError;
+use super::bits::{BitReader, BitWriter};
 use crate::state::value;
 use hitreg_log::units::SnapshotSeq;
+
+/// The first 32 bits of every datagram: "HRG" and the version of the header layout. Datagrams of other protocols are
+/// recognised by it.
+pub const FILTER: u32 = u32::from_le_bytes(*b"HRG1");
+
+/// The version of everything after the headers. The handshake checks that server and client use the same one.
+pub const VERSION: u16 = 5;
+
+/// The longest datagram in bytes. It fits IPv6's minimum MTU of 1280 bytes with its headers, so the network does not
+/// fragment it.
+pub const DATAGRAM_BYTES_MAX: usize = 1200;
+
+/// The seal of a live datagram, in bytes.
+pub const SEAL_BYTES: usize = 4;
+
+macro_rules! message_types {
+    ($( $(#[$doc:meta])* $name:ident = $code:literal ),* $(,)?) => {
+        /// The type of a datagram: the 8 bits after the filter.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum MessageType { $( $(#[$doc])* $name = $code, )* }
+
+        impl MessageType {
+            fn from_code(code: u8) -> Result<MessageType, DecodeError> {
+                match code { $( $code => Ok(MessageType::$name), )* _ => Err(DecodeError::UnknownType(code)) }
+            }
+        }
+    };
+}
+
+message_types! {
+    /// Client to server: requests a challenge.
+    ConnectRequest = 1,
+    /// Server to client: the challenge, which verifies that the client's address is not spoofed.
+    Challenge = 2,
+    /// Client to server: returns the challenge and requests a slot.
+    ConnectConfirm = 3,
+    /// Server to client: the slot.
+    Accepted = 4,
+    /// Server to client: the reason for a refusal.
+    Refused = 5,
+    /// Either direction: the session is over.
+    Disconnect = 6,
+    /// Client to server: usercmds.
+    LiveFromClient = 7,
+    /// Server to client: the frame that was just simulated.
+    LiveFromServer = 8,
+    /// Client to server: a request that needs a `REQUEST_ACK`.
+    RequestFromClient = 9,
+    /// Server to client: a fragment of a message that is longer than a datagram.
+    FragmentFromServer = 10,
+    /// Either direction, before the session begins: the sender is present.
+    Waiting = 11,
+}
+
+/// Returns the type of a datagram.
+///
+/// # Errors
+/// When the datagram has another filter or an unknown type, or is too short.
+pub fn message_type(datagram: &[u8]) -> Result<MessageType, DecodeError> {
+    read_type(&mut BitReader::new(datagram))
+}
+
+/// Appends the seal: 32 bits of the datagram's hash under the session's key. A third party without the key cannot
+/// create or change a datagram.
+pub fn seal(key: Key, mut datagram: Vec<u8>) -> Vec<u8> {
+    let seal = key.hash(&datagram) as u32;
+    datagram.extend(seal.to_le_bytes());
+    datagram
+}
+
+/// Checks the seal and removes it.
+///
+/// # Errors
+/// When the seal is wrong, or the datagram is too short to have one, or longer than a datagram may be.
+pub fn unseal(key: Key, datagram: &[u8]) -> Result<&[u8], DecodeError> {
+    if datagram.len() > DATAGRAM_BYTES_MAX {
+        return Err(DecodeError::bad("the length of a datagram", datagram.len() as u64));
+    }
+    let (sealed, seal) = datagram.split_last_chunk::<SEAL_BYTES>().ok_or(DecodeError::TooShort)?;
+    if key.hash(sealed) as u32 == u32::from_le_bytes(*seal) { Ok(sealed) } else { Err(DecodeError::WrongSeal) }
+}
+
+/// Starts a datagram with filter and type.
+pub(crate) fn begin(message: MessageType) -> BitWriter {
+    let mut out = BitWriter::default();
+    out.put(u64::from(FILTER), 32);
+    out.put(message as u64, 8);
+    out
+}
+
+/// Checks filter and type, and returns a reader for the rest.
+pub(crate) fn expect(datagram: &[u8], expected: MessageType) -> Result<BitReader<'_>, DecodeError> {
+    // Only a `LiveFromServer` message can be reassembled from fragments.
+    let most = if expected == MessageType::LiveFromServer { MESSAGE_BYTES_MAX } else { DATAGRAM_BYTES_MAX };
+    if datagram.len() > most {
+        return Err(DecodeError::TrailingBits);
+    }
+    let mut from = BitReader::new(datagram);
+    let found = read_type(&mut from)?;
+    if found == expected { Ok(from) } else { Err(DecodeError::WrongType { expected, found }) }
+}
+
+fn read_type(from: &mut BitReader<'_>) -> Result<MessageType, DecodeError> {
+    let filter = from.get_u32()?;
+    if filter != FILTER {
+        return Err(DecodeError::WrongFilter(filter));
+    }
+    MessageType::from_code(from.get_u8()?)
+}
+
+/// A 128-bit key.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Key(pub u64, pub u64);
+
+impl std::fmt::Debug for Key {
+    /// Keeps keys out of messages and logs.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Key(..)")
+    }
+}
+
+impl Key {
+    /// Returns the hash of `bytes` under this key.
+    pub(crate) fn hash(self, bytes: &[u8]) -> u64 {
+        SipHasher24::new_with_keys(self.0, self.1).hash(bytes)
+    }
+}
 
 /// The bytes before a fragment's piece: filter, type, number, index and count.
 pub(super) const FRAGMENT_HEADER_BYTES: usize = 4 + 1 + 4 + 1 + 1;
@@ -16,7 +144,7 @@ pub(super) const PIECE_BYTES_MAX: usize = DATAGRAM_BYTES_MAX - FRAGMENT_HEADER_B
 /// The bytes of a fragment without its piece.
 pub(super) const FRAGMENT_OVERHEAD_BYTES: usize = FRAGMENT_HEADER_BYTES + SEAL_BYTES;
 /// The most fragments of a message.
-pub(crate) const FRAGMENTS_MAX: usize = 16;
+const FRAGMENTS_MAX: usize = 16;
 /// The longest message in bytes, without seals.
 pub(crate) const MESSAGE_BYTES_MAX: usize = FRAGMENTS_MAX * PIECE_BYTES_MAX;
 /// The most unfinished messages that a client keeps; beyond this, the oldest is dropped.
@@ -131,6 +259,42 @@ value!(Reassembly { unfinished } if is_valid);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn other_filters_types_and_seals_are_refused() {
+        let mut bytes = begin(MessageType::Challenge).into_bytes();
+        assert_eq!(message_type(&bytes), Ok(MessageType::Challenge));
+        assert!(matches!(expect(&bytes, MessageType::Accepted), Err(DecodeError::WrongType { .. })));
+        bytes[4] = 200;
+        assert_eq!(message_type(&bytes), Err(DecodeError::UnknownType(200)));
+        bytes[0] ^= 1;
+        assert!(matches!(message_type(&bytes), Err(DecodeError::WrongFilter(_))));
+        assert_eq!(message_type(&bytes[..3]), Err(DecodeError::TooShort));
+
+        let key = Key(1, 2);
+        let sealed = seal(key, vec![1, 2, 3]);
+        assert_eq!(unseal(key, &sealed), Ok(&[1, 2, 3][..]));
+        assert_eq!(unseal(Key(1, 3), &sealed), Err(DecodeError::WrongSeal));
+        for bit in 0..sealed.len() * 8 {
+            let mut changed = sealed.clone();
+            changed[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(unseal(key, &changed), Err(DecodeError::WrongSeal));
+        }
+        let of_length = |length| unseal(key, &seal(key, vec![0; length - SEAL_BYTES])).map(<[u8]>::len);
+        assert_eq!(of_length(DATAGRAM_BYTES_MAX), Ok(DATAGRAM_BYTES_MAX - SEAL_BYTES));
+        assert!(of_length(DATAGRAM_BYTES_MAX + 1).is_err());
+    }
+
+    /// The test vectors of the paper's reference implementation: key 00..0f, messages 00, 00 01, ...
+    #[test]
+    fn the_seal_is_siphash() {
+        let key = Key(0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908);
+        let message: Vec<u8> = (0..15).collect();
+        assert_eq!(key.hash(&message), 0xa129_ca61_49be_45e5);
+        assert_eq!(key.hash(&[]), 0x726f_db47_dd0e_0e31);
+        assert_eq!(key.hash(&message[..1]), 0x74f8_39c5_93dc_67fd);
+        assert_eq!(key.hash(&message[..8]), 0x93f5_f579_9a93_2462);
+    }
 
     fn message(bytes: usize) -> Vec<u8> {
         (0..bytes).map(|i| (i * 7 + i / 256) as u8).collect()

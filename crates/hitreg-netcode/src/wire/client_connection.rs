@@ -1,18 +1,20 @@
-//! The client's end of a connection.
+//! The client's end of a connection, without I/O: datagrams and times come in, datagrams and events come out. The design
+//! follows quinn-proto. Live sessions and sessions in virtual time drive the same code.
 
 use std::collections::VecDeque;
 
-use super::requests::{RequestQueue, TooManyRequests};
+use super::datagram::{SEAL_BYTES, message_type, seal, unseal};
+use super::request::decode_waiting;
+use super::request::{RequestQueue, TooManyRequests};
+use super::{
+    AcceptedConnection, ClientMessage, CommandsError, ConnectMachine, ConnectOptions, ConnectOutcome, DecodeError,
+    DecodeOutcome, LeaveReason, MessageType, Notice, PerceivedAvatar, ReadyCount, ReassembledMessage, Reassembly,
+    Receiver, Refusal, RequestKind, ServerDatagram, Wrapping16, decode_disconnect, encode_commands, encode_disconnect,
+    encode_request, encode_waiting,
+};
 use crate::game::Body;
 use crate::packet::ClientPacket;
 use crate::state::{State, StateError, StateReader, StateValue, StateWriter, state};
-use crate::wire::header::{SEAL_BYTES, message_type, seal, unseal};
-use crate::wire::{
-    AcceptedConnection, ClientMessage, CommandsError, ConnectMachine, ConnectOptions, ConnectOutcome, DecodeError,
-    DecodeOutcome, LeaveReason, MessageType, Notice, PerceivedAvatar, ReadyCount, ReassembledMessage, Reassembly,
-    Receiver, Refusal, RequestKind, ServerDatagram, Wrapping16, decode_disconnect, decode_waiting, encode_commands,
-    encode_disconnect, encode_request, encode_waiting,
-};
 use hitreg_log::units::{CommandSeq, Micros, PlayerId};
 
 /// A server that is silent for this long counts as lost.
