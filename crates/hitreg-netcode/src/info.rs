@@ -186,7 +186,7 @@ impl InfoBuilder {
         self.players.iter().filter(|player| player.is_recorded()).for_each(|player| rtt.add_all(&player.round_trips));
         let (usercmds, usercmds_firing) =
             self.players.iter().map(ConnectionBuilder::usercmds).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
-        let recorded = self.players.iter_mut().zip(&header.players).filter(|(player, _)| player.is_recorded());
+        let recorded = self.players.iter().zip(&header.players).filter(|(player, _)| player.is_recorded());
         let mut by_player: Vec<PlayerFigures> =
             recorded.map(|(player, info)| player.figures(&info.name, choked_are_numbered)).collect();
         // A client that recorded what it received also recorded what it sent. The server recorded the packets of all.
@@ -351,7 +351,7 @@ impl ConnectionBuilder {
         if self.frames > 0 { (self.frames, self.firing) } else { (self.heard.count(), self.heard_firing) }
     }
 
-    fn figures(&mut self, name: &str, choked_are_numbered: bool) -> PlayerFigures {
+    fn figures(&self, name: &str, choked_are_numbered: bool) -> PlayerFigures {
         // A QuakeWorld server also numbers the updates that it holds back, so each leaves a gap like a lost packet. The
         // next update says how many they were.
         let down = self.down.packets();

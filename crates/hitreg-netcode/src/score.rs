@@ -65,25 +65,41 @@ pub fn score<G: Game>(
 /// The other players' states as each player has received them so far.
 struct Scoring<'a, G: Game> {
     rows: StateRows,
-    modes: DrawingModes<'a, G>,
-    /// For each player, the other players in sight, each since it last came into sight.
+    /// For each player, the other players in sight, each with its states since it last came into sight.
     tracks: Vec<Vec<(EntityId, SampleTrack<G::Body>)>>,
-    scores: Scores,
+    scores: Scores<'a, G>,
 }
 
+/// The states still to be left out, and the one before them, each with its server time. A state is left out when all
+/// states are there that had arrived when it was drawn.
+type SampleTrack<B> = VecDeque<(Micros, B)>;
+
+const MODES: [&str; 4] = ["off", "extrapolate", "two-point", "history"];
+
 /// The errors of each way of drawing so far.
-#[derive(Default)]
-struct Scores {
+struct Scores<'a, G: Game> {
+    rules: &'a G::Rules,
+    limits: PlacementLimits,
+    /// The limits for drawing the present.
+    present: PlacementLimits,
+    lerp: Micros,
     samples: u64,
     errors_units: [CountedValues; MODES.len()],
 }
 
-const MODES: [&str; 4] = ["off", "extrapolate", "two-point", "history"];
-
 impl<'a, G: Game> Scoring<'a, G> {
     fn new(rows: StateRows, (rules, settings): (&'a G::Rules, &Settings), players: usize) -> Self {
-        let tracks = (0..players).map(|_| Vec::new()).collect();
-        Scoring { rows, modes: DrawingModes::new(rules, settings), tracks, scores: Scores::default() }
+        let limits = PlacementLimits::of(settings);
+        let extrapolate_max = Some(Micros::from_ms(settings.extrapolation.max_ms));
+        let scores = Scores {
+            rules,
+            limits,
+            present: PlacementLimits { extrapolate_max, ..limits },
+            lerp: Micros::from_ms(settings.interpolation.lerp_ms),
+            samples: 0,
+            errors_units: Default::default(),
+        };
+        Scoring { rows, tracks: (0..players).map(|_| Vec::new()).collect(), scores }
     }
 
     /// Handles the next snapshot that a player received, in order of number.
@@ -96,28 +112,80 @@ impl<'a, G: Game> Scoring<'a, G> {
         let players = self.tracks.len();
         let Some(tracks) = self.tracks.get_mut(usize::from(player.0)) else { return Ok(()) };
         for (_, gone) in tracks.extract_if(.., |(id, _)| record.entities.binary_search(id).is_err()) {
-            gone.end(&self.modes, &mut self.scores);
+            self.scores.end(gone);
         }
         let is_other = |entity: &&EntityId| **entity != player.entity() && usize::from(entity.0) < players;
         for entity in record.entities.iter().filter(is_other) {
             let Some((class, cells)) = states.sent(record.tick, player, *entity).next() else { continue };
             let Some(body) = self.rows.read::<G>(class, cells)? else { continue };
             let place = tracks.iter().position(|(id, _)| id == entity).unwrap_or_else(|| {
-                tracks.push((*entity, SampleTrack::default()));
+                tracks.push((*entity, SampleTrack::new()));
                 tracks.len() - 1
             });
-            tracks[place].1.add((record.server_time, body), &self.modes, &mut self.scores);
+            self.scores.add(&mut tracks[place].1, (record.server_time, body));
         }
         Ok(())
     }
 
     fn end(mut self) -> Vec<ModeScore> {
         for (_, track) in self.tracks.into_iter().flatten() {
-            track.end(&self.modes, &mut self.scores);
+            self.scores.end(track);
         }
-        let Scores { samples, errors_units } = self.scores;
+        let Scores { samples, errors_units, .. } = self.scores;
         let of_mode = |(mode, errors): (_, CountedValues)| ModeScore { mode, samples, error_units: errors.tail() };
         MODES.into_iter().zip(errors_units).map(of_mode).collect()
+    }
+}
+
+impl<G: Game> Scores<'_, G> {
+    fn add(&mut self, track: &mut SampleTrack<G::Body>, sample: (Micros, G::Body)) {
+        // A state of the same time takes the place of the last one, as in [`History::push`](crate::history::History).
+        track.pop_back_if(|(at, _)| *at == sample.0);
+        track.push_back(sample);
+        while self.has_all(track) {
+            self.leave_out(track);
+        }
+    }
+
+    /// Finishes a track; no more states follow.
+    fn end(&mut self, mut track: SampleTrack<G::Body>) {
+        while track.len() > 1 {
+            self.leave_out(&mut track);
+        }
+    }
+
+    /// Returns whether the next state is there, and also one that had not arrived when it was drawn.
+    fn has_all(&self, track: &SampleTrack<G::Body>) -> bool {
+        let Some((at, _)) = track.get(1) else { return false };
+        track.iter().skip(2).any(|(later, _)| *later > *at + self.lerp)
+    }
+
+    /// Draws the second state from the others, and drops the first.
+    fn leave_out(&mut self, track: &mut SampleTrack<G::Body>) {
+        let Scores { rules, limits, present, lerp, samples, errors_units } = self;
+        let [(last_at, last), (at, truth), later @ ..] = &*track.make_contiguous() else { return };
+        if !is_teleport(last, truth, limits) && at > last_at {
+            let come = later.iter().take_while(|(later, _)| *later <= *at + *lerp).count();
+            let after = &later[..come];
+            let interpolated = |t: &Micros, next| between::<G>(Some((*last_at, last)), (*t, next), *at, limits);
+            // Without a later state, interpolation has no target.
+            let without_target = || beyond::<G>(rules, *last_at, last, *at, limits);
+            let history = after.first().map_or_else(without_target, |(t, next)| interpolated(t, next));
+            let two_point = match after {
+                [] => without_target(),
+                [(t, next)] => interpolated(t, next),
+                // Two-point interpolation keeps only the last two states. Both are later, so the earlier of them is the
+                // nearest.
+                [.., (t0, before), (t, next)] => between::<G>(Some((*t0, before)), (*t, next), *at, limits),
+            };
+            let extrapolated = beyond::<G>(rules, *last_at, last, *at, present);
+            let drawn = [last, &extrapolated.body, &two_point.body, &history.body];
+            *samples += 1;
+            for (errors, body) in errors_units.iter_mut().zip(drawn) {
+                errors.add(body.offset_from(truth).length());
+            }
+        }
+        track.pop_front();
     }
 }
 
@@ -196,95 +264,5 @@ impl PendingSnapshots {
                 return Some(record);
             }
         }
-    }
-}
-
-/// A received state: its server time and body.
-type ReceivedState<B> = (Micros, B);
-
-/// The states still to be left out, and the one before them. A state is left out when all states are there that had
-/// arrived when it was drawn.
-struct SampleTrack<B>(VecDeque<ReceivedState<B>>);
-
-/// The modes of drawing.
-struct DrawingModes<'a, G: Game> {
-    rules: &'a G::Rules,
-    limits: PlacementLimits,
-    /// The limits for drawing the present.
-    present: PlacementLimits,
-    lerp: Micros,
-}
-
-impl<'a, G: Game> DrawingModes<'a, G> {
-    pub(super) fn new(rules: &'a G::Rules, settings: &Settings) -> DrawingModes<'a, G> {
-        let limits = PlacementLimits::of(settings);
-        let present =
-            PlacementLimits { extrapolate_max: Some(Micros::from_ms(settings.extrapolation.max_ms)), ..limits };
-        DrawingModes { rules, limits, present, lerp: Micros::from_ms(settings.interpolation.lerp_ms) }
-    }
-}
-
-impl<B> Default for SampleTrack<B> {
-    fn default() -> Self {
-        SampleTrack(VecDeque::new())
-    }
-}
-
-impl<B: Body> SampleTrack<B> {
-    pub(super) fn add<G: Game<Body = B>>(
-        &mut self,
-        sample: ReceivedState<B>,
-        modes: &DrawingModes<'_, G>,
-        scores: &mut Scores,
-    ) {
-        // A state of the same time takes the place of the last one, as in [`History::push`](crate::history::History).
-        self.0.pop_back_if(|(at, _)| *at == sample.0);
-        self.0.push_back(sample);
-        while self.has_all(modes) {
-            self.leave_out(modes, scores);
-        }
-    }
-
-    /// Finishes the track; no more states follow.
-    pub(super) fn end<G: Game<Body = B>>(mut self, modes: &DrawingModes<'_, G>, scores: &mut Scores) {
-        while self.0.len() > 1 {
-            self.leave_out(modes, scores);
-        }
-    }
-
-    /// Returns whether the next state is there, and also one that had not arrived when it was drawn.
-    fn has_all<G: Game<Body = B>>(&self, modes: &DrawingModes<'_, G>) -> bool {
-        let Some((at, _)) = self.0.get(1) else { return false };
-        self.0.iter().skip(2).any(|(later, _)| *later > *at + modes.lerp)
-    }
-
-    /// Draws the second state from the others, and drops the first.
-    fn leave_out<G: Game<Body = B>>(&mut self, modes: &DrawingModes<'_, G>, scores: &mut Scores) {
-        let DrawingModes { rules, limits, present, lerp } = modes;
-        let samples = self.0.make_contiguous();
-        let [(last_at, last), (at, truth), later @ ..] = samples else { return };
-        if !is_teleport(last, truth, limits) && at > last_at {
-            let come = later.iter().take_while(|(later, _)| *later <= *at + *lerp).count();
-            let after = &later[..come];
-            // Without a later state, interpolation has no target.
-            let history = match after.first() {
-                Some((t, next)) => between::<G>(Some((*last_at, last)), (*t, next), *at, limits),
-                None => beyond::<G>(rules, *last_at, last, *at, limits),
-            };
-            let two_point = match after {
-                [] => beyond::<G>(rules, *last_at, last, *at, limits),
-                [(t, next)] => between::<G>(Some((*last_at, last)), (*t, next), *at, limits),
-                // Two-point interpolation keeps only the last two states. Both are later, so the earlier of them is the
-                // nearest.
-                [.., (t0, before), (t, next)] => between::<G>(Some((*t0, before)), (*t, next), *at, limits),
-            };
-            let extrapolated = beyond::<G>(rules, *last_at, last, *at, present);
-            let drawn = [&*last, &extrapolated.body, &two_point.body, &history.body];
-            scores.samples += 1;
-            for (errors, body) in scores.errors_units.iter_mut().zip(drawn) {
-                errors.add(body.offset_from(truth).length());
-            }
-        }
-        self.0.pop_front();
     }
 }

@@ -123,7 +123,10 @@ impl Settings {
             None => self.clone(),
         };
         let pairs = pairs.into_iter().map(|pair| Settings::pair(pair)).collect::<Result<Vec<_>, _>>()?;
-        pairs.iter().for_each(|(key, _)| settings.players.forget(key));
+        settings.players.retain(|_, own| {
+            own.retain(|key, _| !pairs.iter().any(|(replaced, _)| replaced == key));
+            !own.is_empty()
+        });
         pairs.iter().try_for_each(|(key, value)| settings.set(key, value))?;
         Ok(settings)
     }
@@ -189,19 +192,33 @@ impl Settings {
     /// # Errors
     /// When the key is unknown, or cannot have the value.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), SettingError> {
-        if let Some((player, key)) = split_of_player(key) {
-            return self.set_of_player(player, key, value);
+        let (player, of_all) = split_of_player(key).map_or((None, key), |(player, of_all)| (Some(player), of_all));
+        let Some(known) = Settings::key(of_all) else {
+            return Err(match player {
+                Some(player) => SettingError::UnknownKey { key: format!("p{player}.{of_all}"), hint: key_hint(of_all) },
+                None => {
+                    let hint = our_name(key).unwrap_or_else(|| key_hint(key));
+                    SettingError::UnknownKey { key: key.to_owned(), hint }
+                }
+            });
+        };
+        let Some(player) = player else { return known.set(self, value) };
+        if !is_of_players(of_all) {
+            return Err(SettingError::NotOfPlayers { key: of_all.to_owned() });
         }
-        let found = KEYS.iter().find(|k| k.name == key).ok_or_else(|| SettingError::UnknownKey {
-            key: key.to_owned(),
-            hint: our_name(key).unwrap_or_else(|| key_hint(key)),
-        })?;
-        found.set(self, value)
+        let mut own = self.clone();
+        known.set(&mut own, value)?;
+        self.players.entry(player).or_default().insert(known.name, known.get(&own));
+        Ok(())
+    }
+
+    fn key(name: &str) -> Option<&'static SettingKey> {
+        KEYS.iter().find(|known| known.name == name)
     }
 
     /// Returns the accepted value nearest to a text. Returns `None` when the key is unknown or no value is near.
     pub fn nearest(key: &str, text: &str) -> Option<String> {
-        KEYS.iter().find(|known| known.name == key)?.kind.nearest(text)
+        Settings::key(key)?.kind.nearest(text)
     }
 
     /// Sets one key from `key=value`.
@@ -224,7 +241,34 @@ impl Settings {
 
     /// Returns all settings as text for a log: first in the order of [`KEYS`], then those of single players.
     pub fn to_pairs(&self) -> Vec<(String, String)> {
-        KEYS.iter().map(|key| (key.name.to_owned(), key.get(self))).chain(self.players.pairs()).collect()
+        let mut pairs: Vec<_> = KEYS.iter().map(|key| (key.name.to_owned(), key.get(self))).collect();
+        for (player, own) in &self.players {
+            pairs.extend(own.iter().map(|(key, value)| (format!("p{}.{key}", player.0), value.clone())));
+        }
+        pairs
+    }
+
+    /// Checks that no player beyond the session's `players` has own settings. Settings that the log already has in
+    /// `own` are accepted.
+    ///
+    /// # Errors
+    /// Names the first such player.
+    pub(crate) fn check_players(&self, own: &Settings, players: usize) -> Result<(), SettingError> {
+        let is_beyond =
+            |(player, set): &(&PlayerId, _)| usize::from(player.0) >= players && own.players.get(player) != Some(*set);
+        let beyond = self.players.iter().find(is_beyond);
+        beyond.map_or(Ok(()), |(player, _)| Err(SettingError::NoSuchPlayer { player: *player, players }))
+    }
+
+    /// Returns the settings of one player: the common ones with the player's own applied.
+    pub fn of_player(self: &Arc<Settings>, player: PlayerId) -> Arc<Settings> {
+        let Some(own) = self.players.get(&player) else { return Arc::clone(self) };
+        let mut settings = Settings { players: SortedMap::new(), ..(**self).clone() };
+        for (key, value) in own {
+            let taken = settings.set(key, value);
+            debug_assert_eq!(taken, Ok(()), "it was taken before");
+        }
+        Arc::new(settings)
     }
 
     /// Parses settings from a log's pairs. Keys that the log does not have keep their defaults. The exception is
@@ -246,11 +290,8 @@ impl Settings {
 
     /// Returns whether the key exists.
     pub fn is_known(key: &str) -> bool {
-        let key = match split_of_player(key) {
-            Some((_, key)) if is_of_players(key) => key,
-            Some(_) | None => key,
-        };
-        KEYS.iter().any(|known| known.name == key)
+        let of_player = split_of_player(key).filter(|(_, of_all)| is_of_players(of_all));
+        Settings::key(of_player.map_or(key, |(_, of_all)| of_all)).is_some()
     }
 
     /// Returns whether the key belongs to a known group, such as `interpolation.…`.
@@ -269,10 +310,6 @@ impl Settings {
 const OWN: &[&str] =
     &["prediction.", "interpolation.", "extrapolation.", "client.", "server.update_hz", "server.rate_bytes_per_s"];
 
-/// Single players' own settings.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Players(SortedMap<PlayerId, SortedMap<&'static str, String>>);
-
 /// Returns whether a key can be set for a single player.
 fn is_of_players(key: &str) -> bool {
     OWN.iter().any(|own| key.starts_with(own))
@@ -289,70 +326,6 @@ pub fn without_players(pairs: &mut Vec<(String, String)>, removed: &SortedSet<us
         if let Some(renamed) = renamed {
             *key = renamed;
         }
-    }
-}
-
-impl Players {
-    /// Returns whether no player has own settings.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Removes the own values of a setting.
-    pub(super) fn forget(&mut self, key: &str) {
-        self.0.values_mut().for_each(|own| {
-            own.remove(key);
-        });
-        self.0.retain(|_, own| !own.is_empty());
-    }
-
-    /// Returns the settings as text, sorted by player.
-    fn pairs(&self) -> impl Iterator<Item = (String, String)> {
-        let of = |(player, own): (&PlayerId, &SortedMap<&str, String>)| {
-            own.iter().map(|(key, value)| (format!("p{}.{key}", player.0), value.clone())).collect::<Vec<_>>()
-        };
-        self.0.iter().flat_map(of)
-    }
-}
-
-impl Settings {
-    /// Checks that no player beyond the session's `players` has own settings. Settings that the log already has in
-    /// `own` are accepted.
-    ///
-    /// # Errors
-    /// Names the first such player.
-    pub(crate) fn check_players(&self, own: &Settings, players: usize) -> Result<(), SettingError> {
-        let beyond = self
-            .players
-            .0
-            .iter()
-            .find(|(player, set)| usize::from(player.0) >= players && own.players.0.get(player) != Some(set));
-        beyond.map_or(Ok(()), |(player, _)| Err(SettingError::NoSuchPlayer { player: *player, players }))
-    }
-
-    /// Returns the settings of one player: the common ones with the player's own applied.
-    pub fn of_player(self: &Arc<Settings>, player: PlayerId) -> Arc<Settings> {
-        let Some(own) = self.players.0.get(&player) else { return Arc::clone(self) };
-        let mut settings = Settings { players: Players::default(), ..(**self).clone() };
-        for (key, value) in own {
-            let taken = settings.set(key, value);
-            debug_assert_eq!(taken, Ok(()), "it was taken before");
-        }
-        Arc::new(settings)
-    }
-
-    fn set_of_player(&mut self, player: PlayerId, key: &str, value: &str) -> Result<(), SettingError> {
-        let Some(known) = KEYS.iter().find(|known| known.name == key) else {
-            let hint = key_hint(key);
-            return Err(SettingError::UnknownKey { key: format!("p{}.{key}", player.0), hint });
-        };
-        if !is_of_players(key) {
-            return Err(SettingError::NotOfPlayers { key: key.to_owned() });
-        }
-        let mut own = self.clone();
-        known.set(&mut own, value)?;
-        self.players.0.entry(player).or_default().insert(known.name, known.get(&own));
-        Ok(())
     }
 }
 

@@ -136,75 +136,64 @@ impl PackedSpans {
     }
 }
 
-/// Times in any order. Beyond [`MOST`] different values, times with the same first twelve binary digits are counted as
-/// one value. Percentiles are then too low by less than 1/2000. The result does not depend on the order of the times.
-#[derive(Clone, Debug, Default)]
+/// How many different times are counted without rounding.
+const MOST: usize = 1 << 13;
+
+/// Times in any order, counted by value. Beyond [`MOST`] different values, times with the same first twelve binary digits
+/// are counted as one value. Percentiles are then too low by less than 1/2000. The result does not depend on the order of
+/// the times.
+#[derive(Debug, Default)]
 pub(super) struct TimeCounts {
-    /// The times that have been sorted and counted.
-    counted: PackedCounts,
+    counts: SortedMap<i64, u64>,
     /// Whether there are too many different values, so that values are rounded.
     many: bool,
-    /// The times that have not been sorted yet.
-    new: Vec<i64>,
 }
-
-/// How many new times are sorted at once.
-const AT_ONCE: usize = 1 << 11;
-/// How many different values are stored without rounding.
-const MOST: usize = 1 << 13;
 
 impl TimeCounts {
     pub(super) fn add(&mut self, time: Micros) {
-        self.new.push(time.0);
-        if self.new.len() >= AT_ONCE {
-            self.put_in_order();
-        }
+        self.count(time.0, 1);
     }
 
     /// Adds all times of another collection.
     pub(super) fn add_all(&mut self, others: &TimeCounts) {
-        self.many |= others.many;
-        self.count(others.counted.iter());
-        others.new.iter().for_each(|time| self.add(Micros(*time)));
+        if others.many && !self.many {
+            self.round();
+        }
+        others.counts.iter().for_each(|(time, count)| self.count(*time, *count));
     }
 
     /// Nearest-rank percentiles, in milliseconds.
-    pub(super) fn percentiles(&mut self) -> Percentiles {
-        self.put_in_order();
-        let all: u64 = self.counted.iter().map(|(_, count)| count).sum();
+    pub(super) fn percentiles(&self) -> Percentiles {
+        let all: u64 = self.counts.values().sum();
         let at = |percent: f64| {
             let rank = (libm::ceil(percent / 100.0 * all as f64) as u64).max(1);
             let mut so_far = 0;
-            let reached = self.counted.iter().find(|(_, count)| {
-                so_far += count;
+            let reached = self.counts.iter().find(|(_, count)| {
+                so_far += **count;
                 so_far >= rank
             });
-            reached.map(|(time, _)| Micros(time).as_ms_f64())
+            reached.map(|(time, _)| Micros(*time).as_ms_f64())
         };
         Percentiles { p5: at(5.0), p50: at(50.0), p95: at(95.0), p99: at(99.0) }
     }
 
-    /// All times.
+    /// All times, in ascending order.
     pub(super) fn iter(&self) -> impl Iterator<Item = Micros> + '_ {
-        let counted = self.counted.iter().flat_map(|(time, count)| std::iter::repeat_n(time, count as usize));
-        counted.chain(self.new.iter().copied()).map(Micros)
+        self.counts.iter().flat_map(|(time, count)| std::iter::repeat_n(Micros(*time), *count as usize))
     }
 
-    fn put_in_order(&mut self) {
-        let mut new = std::mem::take(&mut self.new);
-        new.sort_unstable();
-        self.count(new.chunk_by(|one, next| one == next).map(|same| (same[0], same.len() as u64)));
-        new.clear();
-        self.new = new;
+    fn count(&mut self, time: i64, count: u64) {
+        let time = if self.many { rounded(time) } else { time };
+        *self.counts.entry(time).or_default() += count;
+        if !self.many && self.counts.len() > MOST {
+            self.round();
+        }
     }
 
-    /// Adds sorted values with counts.
-    fn count(&mut self, each: impl Iterator<Item = (i64, u64)>) {
-        self.counted = merged(self.counted.iter(), each);
-        self.many |= self.counted.len() > MOST;
-        if self.many {
-            let rounded = self.counted.iter().map(|(time, count)| (rounded(time), count));
-            self.counted = merged(std::iter::empty(), rounded);
+    fn round(&mut self) {
+        self.many = true;
+        for (time, count) in std::mem::take(&mut self.counts) {
+            self.count(time, count);
         }
     }
 }
@@ -217,56 +206,6 @@ fn rounded(time: i64) -> i64 {
     // The magnitude of `i64::MIN` does not fit a positive `i64`, hence the wrapping negation.
     let size = (size >> without << without) as i64;
     if time < 0 { size.wrapping_neg() } else { size }
-}
-
-/// Ascending numbers, each with its count.
-#[derive(Clone, Debug, Default)]
-struct PackedCounts {
-    /// For each number: the distance from the previous one (the first from 0), and its count.
-    bytes: Vec<u8>,
-    len: usize,
-    last: i64,
-}
-
-impl PackedCounts {
-    /// How many different numbers there are.
-    fn len(&self) -> usize {
-        self.len
-    }
-
-    fn push(&mut self, (number, count): (i64, u64)) {
-        put_varint(&mut self.bytes, number.wrapping_sub(self.last) as u64);
-        put_varint(&mut self.bytes, count);
-        (self.len, self.last) = (self.len + 1, number);
-    }
-
-    fn iter(&self) -> impl Iterator<Item = (i64, u64)> + '_ {
-        let (mut from, mut last) = (Cursor::new(&self.bytes), 0i64);
-        std::iter::from_fn(move || {
-            last = last.wrapping_add(from.varint().ok()? as i64);
-            Some((last, from.varint().ok()?))
-        })
-    }
-}
-
-/// Merges two ascending sequences. Counts of equal numbers are added.
-fn merged(known: impl Iterator<Item = (i64, u64)>, new: impl Iterator<Item = (i64, u64)>) -> PackedCounts {
-    let mut all = PackedCounts::default();
-    let mut open: Option<(i64, u64)> = None;
-    let mut put = |(number, count): (i64, u64)| match &mut open {
-        Some((last, before)) if *last == number => *before += count,
-        open => open.replace((number, count)).into_iter().for_each(|done| all.push(done)),
-    };
-    let mut known = known.peekable();
-    for next in new {
-        while let Some(smaller) = known.next_if(|(number, _)| *number <= next.0) {
-            put(smaller);
-        }
-        put(next);
-    }
-    known.for_each(put);
-    open.into_iter().for_each(|done| all.push(done));
-    all
 }
 
 #[cfg(test)]
@@ -319,12 +258,11 @@ mod tests {
         assert_eq!(given, all);
         let at = |percent| percentile(&all, percent).map(Micros::as_ms_f64);
         assert_eq!([found.p5, found.p50, found.p95, found.p99], [5.0, 50.0, 95.0, 99.0].map(at));
-        assert!(times.counted.len() < 1_000);
+        assert!(times.counts.len() < 1_000);
         assert_eq!(TimeCounts::default().percentiles(), Percentiles::default());
         let ends = [Micros(i64::MIN), Micros(i64::MAX)];
         let mut far = TimeCounts::default();
         ends.into_iter().rev().for_each(|time| far.add(time));
-        far.put_in_order();
         assert_eq!(far.iter().collect::<Vec<_>>(), ends);
     }
 
@@ -349,7 +287,7 @@ mod tests {
                 let approximate = approximate.expect("there are some");
                 assert!(approximate <= exact && (exact - approximate) * 2_000.0 < exact, "{approximate} of {exact}");
             }
-            there.counted.len()
+            there.counts.len()
         };
         assert!(room(7_000) > 6_000);
         let (some, more) = (room(400_000), room(1_200_000));

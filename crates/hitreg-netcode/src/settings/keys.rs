@@ -3,8 +3,9 @@
 
 use serde::Serialize;
 
-use super::{Players, SettingError};
-use hitreg_log::units::Hz;
+use super::SettingError;
+use hitreg_log::sorted::SortedMap;
+use hitreg_log::units::{Hz, PlayerId};
 
 /// One setting's key.
 #[derive(Debug)]
@@ -73,7 +74,7 @@ macro_rules! settings {
             $( $(#[$doc])* pub $group: $type, )+
             /// Single players' own settings, with keys such as `p2.interpolation.lerp_ms`. [`Settings::of_player`]
             /// applies them.
-            pub players: Players,
+            pub players: SortedMap<PlayerId, SortedMap<&'static str, String>>,
         }
 
         $(
@@ -100,8 +101,10 @@ macro_rules! settings {
                 about: $about,
                 kind: kind!($value $($min..=$max $unit)?),
                 source: $source,
-                read: |settings| settings.$group.$field.text(),
-                write: |settings, text| settings.$group.$field.replace(text),
+                read: |settings| settings.$group.$field.to_string(),
+                write: |settings, text| {
+                    SettingText::from_text(text).map(|value| settings.$group.$field = value).is_some()
+                },
             },
         )+)+];
     };
@@ -316,23 +319,12 @@ pub enum ValueKind {
     },
 }
 
-/// A value of a setting, as text.
-trait SettingText: Sized {
-    fn text(&self) -> String;
-
+/// A value of a setting that can be read from text.
+trait SettingText: ToString + Sized {
     fn from_text(text: &str) -> Option<Self>;
-
-    /// Replaces the value. Returns `false` if the text is no value.
-    fn replace(&mut self, text: &str) -> bool {
-        Self::from_text(text).map(|value| *self = value).is_some()
-    }
 }
 
 impl SettingText for bool {
-    fn text(&self) -> String {
-        self.to_string()
-    }
-
     fn from_text(text: &str) -> Option<bool> {
         match text {
             "true" | "1" => Some(true),
@@ -344,20 +336,12 @@ impl SettingText for bool {
 }
 
 impl SettingText for i64 {
-    fn text(&self) -> String {
-        self.to_string()
-    }
-
     fn from_text(text: &str) -> Option<i64> {
         text.parse().ok()
     }
 }
 
 impl SettingText for Hz {
-    fn text(&self) -> String {
-        self.to_string()
-    }
-
     fn from_text(text: &str) -> Option<Hz> {
         Hz::parse(text)
     }
@@ -416,11 +400,13 @@ macro_rules! choice {
             pub enum $name { $( $(#[$variant_doc])* $variant = $text, )* }
         }
 
-        impl SettingText for $name {
-            fn text(&self) -> String {
-                self.name().to_owned()
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.name())
             }
+        }
 
+        impl SettingText for $name {
             fn from_text(text: &str) -> Option<$name> {
                 text.parse().ok()
             }

@@ -96,27 +96,20 @@ pub(super) fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> S
     most_alike(names.map(|name| (strsim::jaro_winkler(word, name), name))).unwrap_or_default()
 }
 
-/// Returns ` (did you mean ...?)` with the key nearest to a word, or ` (...)` with the first words of all keys.
+/// Returns ` (did you mean ...?)` with the key nearest to a word, or ` (...)` with the first words of all keys. The word
+/// may be a whole key, a part of one such as `lerp`, or another engine's name without its prefix such as `cmdrate`.
 pub(super) fn key_hint(word: &str) -> String {
-    nearest_key(word).unwrap_or_else(groups)
-}
-
-/// Returns ` (did you mean ...?)` with the key nearest to a word, or `None` when none is near. The word may be a
-/// whole key, a part of one such as `lerp`, or another engine's name without its prefix such as `cmdrate`.
-fn nearest_key(word: &str) -> Option<String> {
     let typed = plain(word);
-    let by_engine = ENGINE_NAMES.iter().map(|known| (plain_without_prefix(known.name), known.key));
-    match by_engine.into_iter().find(|(name, _)| *name == typed) {
-        Some((_, key)) => most_alike([(1.0, key)].into_iter()),
+    let of_engine = ENGINE_NAMES.iter().find(|known| plain_without_prefix(known.name) == typed);
+    let nearest = match of_engine {
+        Some(known) => most_alike([(1.0, known.key)].into_iter()),
         None => most_alike(KEYS.iter().map(|key| (similarity(word, key.name), key.name))),
-    }
-}
-
-/// Returns ` (…)` with the first words of all keys.
-fn groups() -> String {
-    let mut groups: Vec<&str> = KEYS.iter().filter_map(|key| Some(key.name.split_once('.')?.0)).collect();
-    groups.dedup();
-    format!(" (the names begin with {})", groups.join(", "))
+    };
+    nearest.unwrap_or_else(|| {
+        let mut groups: Vec<&str> = KEYS.iter().filter_map(|key| Some(key.name.split_once('.')?.0)).collect();
+        groups.dedup();
+        format!(" (the names begin with {})", groups.join(", "))
+    })
 }
 
 fn most_alike<'a>(names: impl Iterator<Item = (f64, &'a str)>) -> Option<String> {
@@ -201,9 +194,10 @@ mod tests {
             ("redundency", "client.redundancy"),
         ];
         for (word, key) in cases {
-            assert_eq!(nearest_key(word), Some(format!(" (did you mean `{key}`?)")), "{word}");
+            assert_eq!(key_hint(word), format!(" (did you mean `{key}`?)"), "{word}");
         }
-        assert_eq!(["", "xyz"].map(nearest_key), [None, None]);
-        assert!(groups().starts_with(" (the names begin with prediction, interpolation, "), "{}", groups());
+        for hint in ["", "xyz"].map(key_hint) {
+            assert!(hint.starts_with(" (the names begin with prediction, interpolation, "), "{hint}");
+        }
     }
 }

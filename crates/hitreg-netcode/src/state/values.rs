@@ -1,6 +1,6 @@
 //! Serialisation of the basic values of states.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use glam::Vec3;
@@ -128,23 +128,18 @@ macro_rules! lists {
 }
 lists!(Vec, VecDeque);
 
-macro_rules! maps {
-    ($($map:ident),*) => { $(
-        impl<K: StateValue + Ord, V: StateValue> StateValue for $map<K, V> {
-            fn put(&self, to: &mut StateWriter) {
-                to.number(self.len() as u64);
-                for (key, value) in self {
-                    key.put(to);
-                    value.put(to);
-                }
-            }
-            fn get(from: &mut StateReader) -> Result<Self, StateError> {
-                Vec::<(K, V)>::get(from).map($map::from_iter)
-            }
+impl<K: StateValue + Ord, V: StateValue> StateValue for SortedMap<K, V> {
+    fn put(&self, to: &mut StateWriter) {
+        to.number(self.len() as u64);
+        for (key, value) in self {
+            key.put(to);
+            value.put(to);
         }
-    )* };
+    }
+    fn get(from: &mut StateReader) -> Result<Self, StateError> {
+        Vec::<(K, V)>::get(from).map(SortedMap::from_iter)
+    }
 }
-maps!(BTreeMap, SortedMap);
 
 macro_rules! tuples {
     ($($(($type:ident $place:tt))*;)*) => { $(
@@ -202,33 +197,25 @@ impl<B: Body> StateValue for Arc<Frame<B>> {
     }
 }
 
-impl StateValue for Usercmd {
-    fn put(&self, to: &mut StateWriter) {
-        let Usercmd { seq, lerp_msec, server_time, input } = self;
-        to.shared(NumberKind::Usercmd, |to| {
-            (*seq, *lerp_msec, *server_time).put(to);
-            input.put(to);
-        });
-    }
-    fn get(from: &mut StateReader) -> Result<Self, StateError> {
-        from.shared(NumberKind::Usercmd, |from| {
-            let (seq, lerp_msec, server_time) = StateValue::get(from)?;
-            Ok(Usercmd { seq, lerp_msec, server_time, input: StateValue::get(from)? })
-        })
-    }
+/// Values that are stored once and referenced by index, from the names of all their fields.
+macro_rules! stored_once {
+    ($($type:ident { $($field:ident),* })*) => { $(
+        impl StateValue for $type {
+            fn put(&self, to: &mut StateWriter) {
+                let $type { $($field,)* } = self;
+                to.shared(NumberKind::$type, |to| {
+                    $( $field.put(to); )*
+                });
+            }
+            fn get(from: &mut StateReader) -> Result<Self, StateError> {
+                from.shared(NumberKind::$type, |from| Ok($type { $($field: StateValue::get(from)?,)* }))
+            }
+        }
+    )* };
 }
-
-impl StateValue for Effect {
-    fn put(&self, to: &mut StateWriter) {
-        let Effect { kind, entity, at, predictable } = *self;
-        to.shared(NumberKind::Effect, |to| ((kind, entity), at, predictable).put(to));
-    }
-    fn get(from: &mut StateReader) -> Result<Self, StateError> {
-        from.shared(NumberKind::Effect, |from| {
-            let ((kind, entity), at, predictable) = StateValue::get(from)?;
-            Ok(Effect { kind, entity, at, predictable })
-        })
-    }
+stored_once! {
+    Usercmd { seq, lerp_msec, server_time, input }
+    Effect { kind, entity, at, predictable }
 }
 
 impl<B: Body> StateValue for History<B> {

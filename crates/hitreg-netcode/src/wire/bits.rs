@@ -52,10 +52,16 @@ impl BitWriter {
         }
     }
 
-    /// Appends the number of bytes in `bits` bits, then the bytes.
-    pub(crate) fn put_counted(&mut self, bytes: &[u8], bits: u32) {
+    /// Appends the number of bytes in `bits` bits, then the bytes. They are cut at `most`.
+    pub(crate) fn put_counted(&mut self, bytes: &[u8], most: usize, bits: u32) {
+        let bytes = &bytes[..bytes.len().min(most)];
         self.put(bytes.len() as u64, bits);
         self.put_bytes(bytes);
+    }
+
+    /// Appends a text like [`BitWriter::put_counted`], cut at a character's boundary.
+    pub(crate) fn put_text(&mut self, text: &str, most: usize, bits: u32) {
+        self.put_counted(text.as_bytes(), text.floor_char_boundary(most), bits);
     }
 
     pub(crate) fn len_bits(&self) -> usize {

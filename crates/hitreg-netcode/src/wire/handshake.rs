@@ -90,9 +90,9 @@ impl Hello {
         if let Some(challenge) = self.challenge {
             out.put(challenge, 64);
         }
-        put_name(&mut out, &self.game);
+        out.put_text(&self.game, GAME_NAME_BYTES_MAX, 8);
         if self.challenge.is_some() {
-            put_blob(&mut out, &self.asked, ASKED_BYTES_MAX);
+            out.put_counted(&self.asked, ASKED_BYTES_MAX, 16);
         }
         let mut bytes = out.into_bytes();
         bytes.resize(length, 0);
@@ -134,7 +134,7 @@ impl ServerAnswer {
                 out.put(key.0, 64);
                 out.put(key.1, 64);
                 out.put(u64::from(*connection), 16);
-                put_blob(&mut out, welcome, WELCOME_BYTES_MAX);
+                out.put_counted(welcome, WELCOME_BYTES_MAX, 16);
             }
             AnswerKind::Refused(why) => put_refusal(&mut out, why),
         }
@@ -168,7 +168,7 @@ fn put_refusal(out: &mut BitWriter, why: &Refusal) {
         }
         Refusal::Game { server } => {
             out.put(1, 8);
-            put_name(out, server);
+            out.put_text(server, GAME_NAME_BYTES_MAX, 8);
         }
         Refusal::Full { places } => {
             out.put(2, 8);
@@ -188,15 +188,6 @@ fn get_refusal(from: &mut BitReader<'_>) -> Result<Refusal, DecodeError> {
         4 => Ok(Refusal::Begun),
         code => Err(DecodeError::bad("a refusal", u64::from(code))),
     }
-}
-
-/// Writes bytes with their number in 16 bits, truncated to `most` bytes.
-fn put_blob(out: &mut BitWriter, bytes: &[u8], most: usize) {
-    out.put_counted(&bytes[..bytes.len().min(most)], 16);
-}
-
-fn put_name(out: &mut BitWriter, name: &str) {
-    out.put_counted(&name.as_bytes()[..name.floor_char_boundary(GAME_NAME_BYTES_MAX)], 8);
 }
 
 fn get_name(from: &mut BitReader<'_>) -> Result<String, DecodeError> {

@@ -160,7 +160,7 @@ impl Notice {
                 out.put(u64::from(*language), 8);
             }
         }
-        put_text(out, self.bytes());
+        out.put_counted(self.bytes(), TEXT_BYTES_MAX, TEXT_COUNT_BITS);
     }
 
     /// Reads a notice after its type.
@@ -252,11 +252,6 @@ pub(crate) fn get_effect(
 pub(crate) fn get_entity(from: &mut BitReader<'_>) -> Result<EntityId, DecodeError> {
     let id = get_varint(from, ID_CHUNK_BITS)?;
     u16::try_from(id).map(EntityId).map_err(|_| DecodeError::bad("an entity's id", id))
-}
-
-/// Writes bytes with their number, truncated to [`TEXT_BYTES_MAX`].
-pub(crate) fn put_text(out: &mut BitWriter, bytes: &[u8]) {
-    out.put_counted(&bytes[..bytes.len().min(TEXT_BYTES_MAX)], TEXT_COUNT_BITS);
 }
 
 pub(crate) fn get_text(from: &mut BitReader<'_>) -> Result<String, DecodeError> {

@@ -111,7 +111,15 @@ impl<B: Body> Receiver<B> {
         if known(info.seq).is_some() {
             return Ok(DecodeOutcome::Duplicate);
         }
-        let mut draft = DecodedSnapshot::new();
+        let mut draft = DecodedSnapshot {
+            states: SortedMap::new(),
+            effects: Vec::new(),
+            warnings: Vec::new(),
+            notices: Vec::new(),
+            definitions: Vec::new(),
+            echo: None,
+            defined: None,
+        };
         for _ in 0..submessages {
             self.get_submessage(&mut from, &info, usual, &mut draft)?;
         }
@@ -235,18 +243,6 @@ impl<B: Body> Receiver<B> {
 }
 
 impl<B> DecodedSnapshot<B> {
-    fn new() -> DecodedSnapshot<B> {
-        DecodedSnapshot {
-            states: SortedMap::new(),
-            effects: Vec::new(),
-            warnings: Vec::new(),
-            notices: Vec::new(),
-            definitions: Vec::new(),
-            echo: None,
-            defined: None,
-        }
-    }
-
     fn insert(&mut self, id: EntityId, state: Option<B>) -> Result<(), DecodeError> {
         match self.states.insert(id, state) {
             None => Ok(()),

@@ -3,9 +3,8 @@
 
 use std::collections::VecDeque;
 
-use super::bits::BitWriter;
 use super::datagram::{begin, expect};
-use super::notice::{TEXT_COUNT_BITS, get_text, put_text};
+use super::notice::{TEXT_BYTES_MAX, TEXT_COUNT_BITS, get_text};
 use super::{DecodeError, MessageType, Wrapping16};
 use crate::state::{StateError, StateReader, StateValue, StateWriter, value};
 use hitreg_log::units::Micros;
@@ -19,7 +18,7 @@ pub struct ClientRequest {
     pub what: RequestKind,
 }
 
-/// The kinds of request. Texts longer than [`TEXT_BYTES_MAX`](super::TEXT_BYTES_MAX) bytes are cut at a character
+/// The kinds of request. Texts longer than [`TEXT_BYTES_MAX`] bytes are cut at a character
 /// boundary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RequestKind {
@@ -41,7 +40,7 @@ pub enum RequestKind {
     },
     /// A game-defined request.
     Game {
-        /// The contents, cut at [`TEXT_BYTES_MAX`](super::TEXT_BYTES_MAX) bytes.
+        /// The contents, cut at [`TEXT_BYTES_MAX`] bytes.
         bytes: Vec<u8>,
     },
 }
@@ -65,17 +64,17 @@ pub fn encode_request(request: &ClientRequest) -> Vec<u8> {
         RequestKind::ChatOoc { channel, text } => {
             out.put(0, 8);
             out.put(u64::from(*channel), 8);
-            put_cut(&mut out, text);
+            out.put_text(text, TEXT_BYTES_MAX, TEXT_COUNT_BITS);
         }
         RequestKind::ChatIc { style, language, text } => {
             out.put(1, 8);
             out.put(u64::from(*style), 8);
             out.put(u64::from(*language), 8);
-            put_cut(&mut out, text);
+            out.put_text(text, TEXT_BYTES_MAX, TEXT_COUNT_BITS);
         }
         RequestKind::Game { bytes } => {
             out.put(2, 8);
-            put_text(&mut out, bytes);
+            out.put_counted(bytes, TEXT_BYTES_MAX, TEXT_COUNT_BITS);
         }
     }
     out.into_bytes()
@@ -116,10 +115,6 @@ pub fn decode_disconnect(datagram: &[u8]) -> Result<LeaveReason, DecodeError> {
     let why = why.ok_or(DecodeError::bad("why a session ends", u64::from(code)))?;
     from.finish()?;
     Ok(why)
-}
-
-fn put_cut(out: &mut BitWriter, text: &str) {
-    put_text(out, &text.as_bytes()[..text.floor_char_boundary(super::TEXT_BYTES_MAX)]);
 }
 
 /// The client repeats an unanswered request after this time.
