@@ -131,13 +131,6 @@ impl<B: Clone> History<B> {
         (after.checked_sub(1).map(|i| &*self.frames[i]), self.frames.get(after).map(|f| &**f))
     }
 
-    /// Like [`History::around`], among the frames up to `newest`; the oldest frame is always among them.
-    fn known_around(&self, at: Micros, newest: Micros) -> (Option<&Frame<B>>, Option<&Frame<B>>) {
-        let newest = self.oldest().map_or(newest, |oldest| newest.max(oldest.server_time));
-        let (before, after) = self.around(at.min(newest));
-        (before, after.filter(|frame| frame.server_time <= newest))
-    }
-
     /// Places every entity except `but` at time `at`, interpolated between the two frames around it, in ascending order
     /// of id. The entities are those of the newer frame, or of the newest frame when `at` is later.
     pub fn place_all<G: Game<Body = B>>(
@@ -161,7 +154,10 @@ impl<B: Clone> History<B> {
         limits: &PlacementLimits,
         out: &mut Vec<(EntityId, PlacedBody<B>)>,
     ) {
-        let (before, after) = self.known_around(at, newest);
+        // The oldest frame is always among the known ones.
+        let newest = self.oldest().map_or(newest, |oldest| newest.max(oldest.server_time));
+        let (before, after) = self.around(at.min(newest));
+        let after = after.filter(|frame| frame.server_time <= newest);
         let Some(shown) = after.or(before) else { return };
         // The entities before and after the one that is left out.
         let own = shown.entities.iter().position(|(id, _)| *id == but);

@@ -167,7 +167,13 @@ impl InfoBuilder {
         }
         self.ticks = longer(self.ticks, outline.ticks);
         self.other_times = widest(self.other_times.into_iter().chain(outline.other_times));
-        self.gaps.extend(outline.gaps.iter().map(GapFigures::of));
+        let figures = |gap: &GapRecord| GapFigures {
+            from_us: gap.from.0,
+            to_us: gap.to.0,
+            player: gap.player.map(|player| player.0),
+            why: gap.why.name(),
+        };
+        self.gaps.extend(outline.gaps.iter().map(figures));
     }
 
     /// All round trips of all recorded players, in milliseconds.
@@ -233,13 +239,6 @@ impl SessionInfo {
     }
 }
 
-impl GapFigures {
-    fn of(gap: &GapRecord) -> GapFigures {
-        let (from_us, to_us, player) = (gap.from.0, gap.to.0, gap.player.map(|player| player.0));
-        GapFigures { from_us, to_us, player, why: gap.why.name() }
-    }
-}
-
 impl PacketCounts {
     /// Sets the counts of a receiver whose records the log has, and that received none of the sent packets.
     fn complete(&mut self, has_receiver: bool) {
@@ -269,13 +268,13 @@ impl PacketCounts {
 /// The state of a connection so far.
 #[derive(Debug, Default)]
 struct ConnectionBuilder {
-    pub(super) frames: usize,
+    frames: usize,
     firing: usize,
     /// Usercmds that the server received; used if the client's own records are missing.
     heard: NumberSet,
     heard_firing: usize,
     /// The times of the first and last frame, and of the first and last snapshot.
-    pub(super) spans: [Option<(Micros, Micros)>; 2],
+    spans: [Option<(Micros, Micros)>; 2],
     up: PacketNumbers,
     down: PacketNumbers,
     choked: u64,
@@ -300,7 +299,7 @@ struct PacketNumbers {
 
 impl ConnectionBuilder {
     /// Adds the connection's part of the next chunk. `gap_ends` are the ends of the gaps in the chunk.
-    pub(super) fn add(&mut self, outline: &PlayerOutline, gap_ends: impl Iterator<Item = Micros>) {
+    fn add(&mut self, outline: &PlayerOutline, gap_ends: impl Iterator<Item = Micros>) {
         let gaps = self.gap_ends.len();
         self.gap_ends.extend(gap_ends);
         self.gaps_up += self.gap_ends.len() - gaps;
@@ -342,12 +341,12 @@ impl ConnectionBuilder {
         acks.add(outline, &mut |_, took| round_trips.add(took));
     }
 
-    pub(super) fn is_recorded(&self) -> bool {
+    fn is_recorded(&self) -> bool {
         self.frames > 0 || self.down.came.count() > 0 || self.down.sent.is_some() || self.heard.count() > 0
     }
 
     /// How many usercmds the player made, and how many with the attack button pressed.
-    pub(super) fn usercmds(&self) -> (usize, usize) {
+    fn usercmds(&self) -> (usize, usize) {
         if self.frames > 0 { (self.frames, self.firing) } else { (self.heard.count(), self.heard_firing) }
     }
 

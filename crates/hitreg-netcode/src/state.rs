@@ -146,7 +146,7 @@ struct LastNumbers {
 }
 
 impl LastNumbers {
-    pub(super) fn of(&mut self, kind: NumberKind) -> &mut i64 {
+    fn of(&mut self, kind: NumberKind) -> &mut i64 {
         &mut self.of_kind[kind as usize]
     }
 
@@ -157,7 +157,7 @@ impl LastNumbers {
         }
     }
 
-    pub(super) fn note(&mut self, entity: EntityId, time: Micros) {
+    fn note(&mut self, entity: EntityId, time: Micros) {
         self.of_entity.insert(entity, time);
     }
 }

@@ -392,8 +392,8 @@ impl ValueKind {
     }
 }
 
-macro_rules! choice {
-    ($(#[$doc:meta])* $name:ident { $( $(#[$variant_doc:meta])* $variant:ident = $text:literal ),* $(,)? }) => {
+macro_rules! choices {
+    ($( $(#[$doc:meta])* $name:ident { $( $(#[$variant_doc:meta])* $variant:ident = $text:literal, )* } )*) => { $(
         hitreg_log::named! {
             $(#[$doc])*
             #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -411,10 +411,10 @@ macro_rules! choice {
                 text.parse().ok()
             }
         }
-    };
+    )* };
 }
 
-choice! {
+choices! {
     /// What a client predicts.
     PredictionMode {
         /// Nothing: the client shows the acked state.
@@ -424,8 +424,6 @@ choice! {
         /// Movement and weapons.
         Weapons = "weapons",
     }
-}
-choice! {
     /// Which entities a client receives.
     Zone {
         /// All entities.
@@ -433,8 +431,6 @@ choice! {
         /// Entities that the map does not hide.
         Visible = "visible",
     }
-}
-choice! {
     /// The bodies among which usercmds ran, when a prediction is compared with the server's state.
     Among {
         /// The bodies that the client knew when it predicted, as in play.
@@ -443,8 +439,6 @@ choice! {
         /// The prediction in play is graded separately.
         AckingPacket = "acking-packet",
     }
-}
-choice! {
     /// How a client draws the others.
     InterpolationMode {
         /// The last snapshot, unchanged.
@@ -460,8 +454,6 @@ choice! {
         /// Each field by its category, as in NeREIDS.
         Category = "category",
     }
-}
-choice! {
     /// Which sizes are used.
     Sizes {
         /// The sizes of real datagrams, which are also made in virtual time.
@@ -470,8 +462,6 @@ choice! {
         /// setting use it.
         Nominal = "nominal",
     }
-}
-choice! {
     /// What is drawn when the next update has not arrived.
     OnMissing {
         /// The last state, extrapolated within the cap.
@@ -479,8 +469,6 @@ choice! {
         /// The last state, unchanged.
         Hold = "hold",
     }
-}
-choice! {
     /// The replacement of lost usercmds.
     OnLost {
         /// Repeats the last usercmd, as Half-Life and QuakeWorld do.
@@ -488,8 +476,6 @@ choice! {
         /// Runs nothing.
         Skip = "skip",
     }
-}
-choice! {
     /// When usercmds run.
     Schedule {
         /// In the next tick after arrival, in order of arrival (Bernier's server loop).
@@ -497,8 +483,6 @@ choice! {
         /// In the tick whose time they carry. Usercmds that arrive after it are dropped, and nothing runs twice.
         Tick = "tick",
     }
-}
-choice! {
     /// How a client follows the server's clock.
     ClockMode {
         /// Adopts each update's time (Bernier's footnote 6).
@@ -509,8 +493,6 @@ choice! {
         /// steers. With [`Schedule::Tick`] they carry it in all modes.
         Calibrated = "calibrated",
     }
-}
-choice! {
     /// The regularity of a bot client's frames.
     Frames {
         /// Each one interval after the last.

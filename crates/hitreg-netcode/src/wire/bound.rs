@@ -75,7 +75,7 @@ pub(crate) struct DeltaBound<B> {
     frame: Option<Arc<Frame<B>>>,
     /// The most bits of the entities in `frame`, for each base.
     computed: Vec<(Option<DeltaBase<B>>, usize)>,
-    layout: BodyLayout<B>,
+    layout: BodyLayout,
     /// Buffers: the cells of an entity in the three frames, and its update.
     old: Vec<u32>,
     new: Vec<u32>,
@@ -87,7 +87,7 @@ impl<B: Body> DeltaBound<B> {
     pub(crate) fn new() -> DeltaBound<B> {
         let cells = vec![0; B::CELLS];
         let (old, new, before) = (cells.clone(), cells.clone(), cells);
-        let layout = BodyLayout::new();
+        let layout = BodyLayout::new::<B>();
         DeltaBound { frame: None, computed: Vec::new(), layout, old, new, before, update: BitWriter::default() }
     }
 
@@ -124,37 +124,29 @@ impl<B: Body> DeltaBound<B> {
     }
 
     fn entities_bits_max(&mut self, frame: &Frame<B>, known: Option<&DeltaBase<B>>) -> usize {
-        let each = frame.entities.iter().map(|(id, body)| {
-            let old = known.and_then(|known| known.acked.get(*id));
-            let before = known.and_then(|known| known.before.as_ref()?.get(*id));
-            ENTITY_BITS_MAX + self.entity_bits_max(body, old, before)
-        });
-        each.sum()
-    }
-
-    /// Returns the most bits of an entity's update. `old` is its state in the acked frame, and `before` its state in the
-    /// frame before that one.
-    fn entity_bits_max(&mut self, body: &B, old: Option<&B>, before: Option<&B>) -> usize {
-        body.write(&mut self.new);
-        let Some(old) = old else {
-            return update_bits(&self.layout, &mut self.update, &self.layout.zeros, &self.new);
+        let DeltaBound { layout, old, new, before, update, .. } = self;
+        let mut update_bits = |old: &[u32], new: &[u32]| {
+            update.cut_to(0);
+            layout.put_update(update, old, new, &mut |_, _| {});
+            update.len_bits()
         };
-        old.write(&mut self.old);
-        let bits = update_bits(&self.layout, &mut self.update, &self.old, &self.new);
-        let Some(before) = before else { return bits };
-        before.write(&mut self.before);
-        if self.before != self.old {
-            return bits;
+        let mut sum = frame.entities.len() * ENTITY_BITS_MAX;
+        for (id, body) in &frame.entities {
+            body.write(new);
+            let Some(acked) = known.and_then(|known| known.acked.get(*id)) else {
+                sum += update_bits(&layout.zeros, new);
+                continue;
+            };
+            acked.write(old);
+            let from_acked = update_bits(old, new);
+            let has_rested = known.and_then(|known| known.before.as_ref()?.get(*id)).is_some_and(|state| {
+                state.write(before);
+                before == old
+            });
+            sum += if has_rested { from_acked.max(update_bits(&layout.zeros, new)) } else { from_acked };
         }
-        bits.max(update_bits(&self.layout, &mut self.update, &self.layout.zeros, &self.new))
+        sum
     }
-}
-
-/// Returns the bits of an update from `old` to `new`, which `out` has afterwards.
-fn update_bits<B: Body>(layout: &BodyLayout<B>, out: &mut BitWriter, old: &[u32], new: &[u32]) -> usize {
-    out.cut_to(0);
-    layout.put_update(out, old, new, &mut |_, _| {});
-    out.len_bits()
 }
 
 #[cfg(test)]

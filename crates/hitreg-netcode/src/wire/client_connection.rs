@@ -146,18 +146,15 @@ impl<B: Body> ClientConnection<B> {
         let kind = message_type(datagram)?;
         if let ConnectionState::Connecting(connecting) = &mut self.state {
             connecting.handle_datagram(now, datagram);
-            let event = match connecting.outcome() {
-                Some(ConnectOutcome::Accepted(accepted)) => ClientEvent::Connected(accepted.clone()),
-                Some(ConnectOutcome::Refused(why)) => ClientEvent::Refused(why.clone()),
+            let (state, event) = match connecting.outcome().cloned() {
+                Some(ConnectOutcome::Accepted(accepted)) => {
+                    let event = ClientEvent::Connected(accepted.clone());
+                    (ConnectionState::Waiting { accepted, is_ready: false, say_so_at: now }, event)
+                }
+                Some(ConnectOutcome::Refused(why)) => (ConnectionState::Over, ClientEvent::Refused(why)),
                 Some(ConnectOutcome::Silent) | None => return Ok(None),
             };
-            self.heard_at = now;
-            self.state = match &event {
-                ClientEvent::Connected(accepted) => {
-                    ConnectionState::Waiting { accepted: accepted.clone(), is_ready: false, say_so_at: now }
-                }
-                _ => ConnectionState::Over,
-            };
+            (self.state, self.heard_at) = (state, now);
             return Ok(Some(event));
         }
         let Some(key) = self.accepted().map(|accepted| accepted.key) else { return Ok(None) };

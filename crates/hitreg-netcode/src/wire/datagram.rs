@@ -161,17 +161,15 @@ pub fn fragments(number: SnapshotSeq, message: Vec<u8>) -> Option<Vec<Vec<u8>>> 
     if count > FRAGMENTS_MAX {
         return None;
     }
-    let pieces = message.chunks(message.len().div_ceil(count));
-    Some(pieces.enumerate().map(|(place, piece)| fragment(number, place, count, piece)).collect())
-}
-
-fn fragment(number: SnapshotSeq, place: usize, count: usize, piece: &[u8]) -> Vec<u8> {
-    let mut out: BitWriter = begin(MessageType::FragmentFromServer);
-    out.put(u64::from(number.0), 32);
-    out.put(place as u64, 8);
-    out.put(count as u64, 8);
-    out.put_bytes(piece);
-    out.into_bytes()
+    let fragment = |(place, piece): (usize, &[u8])| {
+        let mut out = begin(MessageType::FragmentFromServer);
+        out.put(u64::from(number.0), 32);
+        out.put(place as u64, 8);
+        out.put(count as u64, 8);
+        out.put_bytes(piece);
+        out.into_bytes()
+    };
+    Some(message.chunks(message.len().div_ceil(count)).enumerate().map(fragment).collect())
 }
 
 /// Reassembles messages from fragments. It holds at most eight unfinished messages.

@@ -1,8 +1,6 @@
 //! The encoding of one entity's change: the NeREIDS update bitfield, to whose bits the body's cells are assigned, then the
 //! data of each set bit, from bit 7 down to bit 0.
 
-use std::marker::PhantomData;
-
 use super::DecodeError;
 use super::bits::{BitReader, BitWriter, get_change, get_maybe_changed, get_varint, put_change, put_varint};
 use super::notice::{ID_CHUNK_BITS, kind};
@@ -16,38 +14,34 @@ const HEAD: usize = 0;
 /// The bit of body orientation and movement style.
 const ORIENTATION: usize = 1;
 
+/// Groups with more cells than this write their mask in two steps: first which nibbles are non-zero, then those
+/// nibbles.
+const NIBBLE: usize = 4;
+
 /// The cells of a body, grouped by bit.
 #[derive(Clone, Debug)]
-pub(crate) struct BodyLayout<B> {
+pub(crate) struct BodyLayout {
     /// The kind of each cell's field.
     kinds: Vec<CellKind>,
     /// The cells of each bit, without those of `turn`.
     groups: [Vec<usize>; GROUPS],
     ground: Option<usize>,
-    turn: Option<OrientationCells>,
+    /// The cells of pitch, yaw and roll.
+    turn: Option<[usize; 3]>,
     /// The cells of an entity that the receiver does not have: all 0.
     pub(crate) zeros: Vec<u32>,
-    body: PhantomData<fn() -> B>,
 }
 
-/// The cells of the orientation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct OrientationCells {
-    pub(crate) pitch: usize,
-    pub(crate) yaw: usize,
-    pub(crate) roll: usize,
-}
-
-impl<B: Body> BodyLayout<B> {
-    pub(crate) fn new() -> BodyLayout<B> {
+impl BodyLayout {
+    pub(crate) fn new<B: Body>() -> BodyLayout {
         let fields = fields_by_cell::<B>();
         let sent = |i: &usize| fields[*i].scope != Scope::ClientOnly;
         let with = |role| (0..fields.len()).filter(sent).find(|i| B::role(&fields[*i]) == role);
         let is_angle =
             |i: usize| sent(&i) && fields[i].kind == CellKind::F32 && B::role(&fields[i]) == CellRole::Orientation;
         let turn = (2..fields.len()).find(|&roll| (roll - 2..=roll).all(is_angle));
-        let turn = turn.map(|roll| OrientationCells { pitch: roll - 2, yaw: roll - 1, roll });
-        let is_turn = |i| turn.is_some_and(|t| [t.pitch, t.yaw, t.roll].contains(&i));
+        let turn = turn.map(|roll| [roll - 2, roll - 1, roll]);
+        let is_turn = |i| turn.is_some_and(|turn| turn.contains(&i));
         let mut groups: [Vec<usize>; GROUPS] = Default::default();
         for i in (0..fields.len()).filter(sent).filter(|i| !is_turn(*i)) {
             groups[B::role(&fields[i]).bit()].push(i);
@@ -58,20 +52,13 @@ impl<B: Body> BodyLayout<B> {
             ground: with(CellRole::Ground),
             turn,
             zeros: vec![0; fields.len()],
-            body: PhantomData,
         }
     }
 
     fn is_on_ground(&self, cells: &[u32]) -> bool {
         self.ground.is_some_and(|i| cells[i] != 0)
     }
-}
 
-/// Groups with more cells than this write their mask in two steps: first which nibbles are non-zero, then those
-/// nibbles.
-const NIBBLE: usize = 4;
-
-impl<B: Body> BodyLayout<B> {
     /// Returns the bits of the update bitfield that the change from `old` to `new` sets; 0 when nothing changed.
     pub(crate) fn update_bits(&self, old: &[u32], new: &[u32]) -> u8 {
         let mut bits = 0;
@@ -80,14 +67,14 @@ impl<B: Body> BodyLayout<B> {
                 bits |= 1 << bit;
             }
         }
-        if let Some(turn) = &self.turn {
+        if let Some(turn @ [pitch, yaw, roll]) = self.turn {
             let differs = |i: usize| old[i] != new[i];
             let grounded = self.is_on_ground(new);
-            if differs(turn.yaw) || differs(turn.roll) || (!grounded && differs(turn.pitch)) {
+            if differs(yaw) || differs(roll) || (!grounded && differs(pitch)) {
                 bits |= 1 << ORIENTATION;
             }
             let covered_by_body = bits & (1 << ORIENTATION) != 0 && is_upright(turn, new);
-            if grounded && differs(turn.pitch) && !covered_by_body {
+            if grounded && differs(pitch) && !covered_by_body {
                 bits |= 1 << HEAD;
             }
         }
@@ -153,9 +140,9 @@ impl<B: Body> BodyLayout<B> {
                     put(out, i);
                 }
             };
-            match (bit, &self.turn) {
+            match (bit, self.turn) {
                 (ORIENTATION, Some(turn)) => self.put_turn(out, turn, new, &mut put_maybe),
-                (HEAD, Some(turn)) if self.is_on_ground(new) => put_maybe(out, turn.pitch),
+                (HEAD, Some([pitch, ..])) if self.is_on_ground(new) => put_maybe(out, pitch),
                 _ => {}
             }
         }
@@ -171,10 +158,10 @@ impl<B: Body> BodyLayout<B> {
                 cells[i] = get_change(from, self.kinds[i], cells[i])?;
                 Ok(())
             })?;
-            match (bit, &self.turn) {
+            match (bit, self.turn) {
                 (ORIENTATION, Some(turn)) => self.get_turn(from, turn, cells)?,
-                (HEAD, Some(turn)) if self.is_on_ground(cells) => {
-                    cells[turn.pitch] = get_maybe_changed(from, CellKind::F32, cells[turn.pitch])?;
+                (HEAD, Some([pitch, ..])) if self.is_on_ground(cells) => {
+                    cells[pitch] = get_maybe_changed(from, CellKind::F32, cells[pitch])?;
                 }
                 _ => {}
             }
@@ -187,7 +174,7 @@ impl<B: Body> BodyLayout<B> {
     fn put_turn(
         &self,
         out: &mut BitWriter,
-        turn: &OrientationCells,
+        turn @ [pitch, yaw, roll]: [usize; 3],
         new: &[u32],
         put: &mut impl FnMut(&mut BitWriter, usize),
     ) {
@@ -196,31 +183,31 @@ impl<B: Body> BodyLayout<B> {
         if is_on_ground {
             out.put_bool(is_level);
         } else {
-            put(out, turn.pitch);
+            put(out, pitch);
         }
-        put(out, turn.yaw);
+        put(out, yaw);
         if !is_level {
-            put(out, turn.roll);
+            put(out, roll);
         }
     }
 
     fn get_turn(
         &self,
         from: &mut BitReader<'_>,
-        turn: &OrientationCells,
+        [pitch, yaw, roll]: [usize; 3],
         cells: &mut [u32],
     ) -> Result<(), DecodeError> {
         let is_on_ground = self.is_on_ground(cells);
         let is_level = is_on_ground && from.get_bool()?;
         let mut get = |i: usize| get_maybe_changed(from, CellKind::F32, cells[i]).map(|cell| cells[i] = cell);
         if !is_on_ground {
-            get(turn.pitch)?;
+            get(pitch)?;
         }
-        get(turn.yaw)?;
+        get(yaw)?;
         if !is_level {
-            return get(turn.roll);
+            return get(roll);
         }
-        (cells[turn.pitch], cells[turn.roll]) = (0, 0);
+        (cells[pitch], cells[roll]) = (0, 0);
         Ok(())
     }
 }
@@ -305,8 +292,8 @@ impl ChangeMask<'_> {
     }
 }
 
-fn is_upright(turn: &OrientationCells, cells: &[u32]) -> bool {
-    cells[turn.pitch] == 0 && cells[turn.roll] == 0
+fn is_upright([pitch, _, roll]: [usize; 3], cells: &[u32]) -> bool {
+    cells[pitch] == 0 && cells[roll] == 0
 }
 
 const BASE_CHUNK_BITS: u32 = 4;
@@ -369,7 +356,7 @@ mod tests {
         }
     }
 
-    fn through(layout: &BodyLayout<Beast>, old: &[u32], new: &[u32]) -> (Vec<u32>, usize) {
+    fn through(layout: &BodyLayout, old: &[u32], new: &[u32]) -> (Vec<u32>, usize) {
         let mut out = BitWriter::default();
         let mut values = 0;
         layout.put_update(&mut out, old, new, &mut |_, bits| values += bits);
@@ -416,7 +403,7 @@ mod tests {
 
     #[test]
     fn orientation_follows_the_movement_style() {
-        let layout = BodyLayout::<Beast>::new();
+        let layout = BodyLayout::new::<Beast>();
         let standing = Beast { on_ground: true, ..Beast::default() };
         let turned = Beast { viewangles: Vec3::new(0.0, 90.0, 0.0), ..standing };
         let nodding = Beast { viewangles: Vec3::new(10.0, 0.0, 0.0), ..standing };
@@ -434,7 +421,7 @@ mod tests {
 
     #[test]
     fn fields_that_only_clients_know_are_not_sent() {
-        let layout = BodyLayout::<Beast>::new();
+        let layout = BodyLayout::new::<Beast>();
         let squinting = Beast { view_ofs: 17.0, ..Beast::default() };
         assert_eq!(layout.update_bits(&cells(&Beast::default()), &cells(&squinting)), 0);
     }
@@ -448,7 +435,7 @@ mod tests {
     proptest! {
         #[test]
         fn every_state_comes_back_from_every_other(old in words(), new in words()) {
-            let layout = BodyLayout::<Beast>::new();
+            let layout = BodyLayout::new::<Beast>();
             let (mut back, _) = through(&layout, &old, &new);
             let client_only = Beast::CELLS - 1;
             prop_assert_eq!(back[client_only], old[client_only]);

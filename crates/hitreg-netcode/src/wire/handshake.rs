@@ -28,13 +28,13 @@ pub const WELCOME_BYTES_MAX: usize = 1160;
 /// A `CONNECT_REQUEST`, or a `CONNECT_CONFIRM` when it has a challenge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Hello {
-    pub(crate) version: u16,
+    version: u16,
     /// The client's random number for this attempt. Answers repeat it, so that third parties cannot forge one.
-    pub(crate) salt: u64,
-    pub(crate) challenge: Option<u64>,
-    pub(crate) game: String,
+    salt: u64,
+    challenge: Option<u64>,
+    game: String,
     /// Game-defined data; empty in a `CONNECT_REQUEST`.
-    pub(crate) asked: Vec<u8>,
+    asked: Vec<u8>,
 }
 
 /// The server's answer to the attempt with this salt.

@@ -91,8 +91,8 @@ pub enum NoticeError {
 /// The server's unacked notices for one client.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outbox {
-    /// The number of the first unacked notice.
-    first: Wrapping16,
+    /// The number of the oldest waiting notice, or of the next one when none waits.
+    pub(crate) first: Wrapping16,
     waiting: VecDeque<Notice>,
 }
 
@@ -111,11 +111,6 @@ impl Outbox {
         }
         self.waiting.push_back(notice);
         Ok(())
-    }
-
-    /// Returns the number of the oldest waiting notice, or of the next one when none waits.
-    pub(crate) fn first(&self) -> Wrapping16 {
-        self.first
     }
 
     /// Returns all waiting notices with their numbers, oldest first.

@@ -22,7 +22,7 @@ use hitreg_log::units::{CommandSeq, EntityId, SnapshotSeq};
 /// states of the last [`WINDOW`] snapshots for each.
 #[derive(Clone, Debug)]
 pub struct Receiver<B> {
-    layout: BodyLayout<B>,
+    layout: BodyLayout,
     rings: SortedMap<EntityId, StateRing<B>>,
     /// The received snapshots among the last [`WINDOW`], unsorted.
     known: VecDeque<AckedSnapshot>,
@@ -72,7 +72,7 @@ state!(Receiver<B: Body> { rings, known, newest, next_notice } but { layout } if
 impl<B: Body> Default for Receiver<B> {
     fn default() -> Receiver<B> {
         Receiver {
-            layout: BodyLayout::new(),
+            layout: BodyLayout::new::<B>(),
             rings: SortedMap::new(),
             known: VecDeque::new(),
             newest: SnapshotSeq(0),
@@ -93,7 +93,7 @@ impl<B: Body> Receiver<B> {
 
     /// Returns the number of entity states held.
     pub fn states_held(&self) -> usize {
-        self.rings.values().map(StateRing::len).sum()
+        self.rings.values().map(|ring| ring.states.len()).sum()
     }
 
     /// Decodes a message whose seal was checked. `newest_command` is the client's newest usercmd; it is used to widen
@@ -277,15 +277,11 @@ value!(StateRing<B: Body> { states });
 
 impl<B> StateRing<B> {
     /// Returns whether a client whose newest snapshot is `newest` can hold these states.
-    pub(crate) fn is_valid(&self, newest: SnapshotSeq) -> bool {
+    fn is_valid(&self, newest: SnapshotSeq) -> bool {
         let in_order = self.states.iter().is_sorted_by(|(a, _), (b, _)| a < b);
         // One state may be older than the window.
         let most = WINDOW as usize + 1;
         in_order && self.states.len() <= most && self.states.back().is_none_or(|(seq, _)| *seq <= newest)
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.states.len()
     }
 
     /// Returns the state that snapshot `seq` itself carried.
@@ -295,7 +291,7 @@ impl<B> StateRing<B> {
     }
 
     /// Returns the state as of snapshot `seq`: the newest one that it or an older snapshot carried.
-    pub(crate) fn at(&self, seq: SnapshotSeq) -> Option<&B> {
+    fn at(&self, seq: SnapshotSeq) -> Option<&B> {
         self.states[self.after(seq).checked_sub(1)?].1.as_ref()
     }
 
@@ -305,14 +301,14 @@ impl<B> StateRing<B> {
         self.states.iter().rposition(|(at, _)| *at <= seq).map_or(0, |last| last + 1)
     }
 
-    pub(crate) fn insert(&mut self, seq: SnapshotSeq, state: Option<B>) {
+    fn insert(&mut self, seq: SnapshotSeq, state: Option<B>) {
         let after = self.after(seq);
         self.states.insert(after, (seq, state));
     }
 
     /// Drops states that no snapshot in the window before `newest` can need: all states outside the window except the
     /// newest of them. Returns false when the ring holds nothing useful.
-    pub(crate) fn forget(&mut self, newest: SnapshotSeq) -> bool {
+    fn forget(&mut self, newest: SnapshotSeq) -> bool {
         let is_out = |seq: SnapshotSeq| newest.0.saturating_sub(seq.0) >= WINDOW;
         while self.states.get(1).is_some_and(|(seq, _)| is_out(*seq)) {
             self.states.pop_front();

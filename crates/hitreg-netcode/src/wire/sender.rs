@@ -29,9 +29,10 @@ pub(super) const EFFECT_BITS_MAX: usize = 143;
 /// Encodes the snapshots of one client.
 #[derive(Clone, Debug)]
 pub struct Sender<B> {
-    layout: BodyLayout<B>,
-    avatar: EntityId,
-    players: u16,
+    pub(super) layout: BodyLayout,
+    /// The client's own body.
+    pub(super) avatar: EntityId,
+    pub(super) players: u16,
     score: fn(&Urgency) -> i64,
     categories: CategoryCounter<B>,
     /// In ascending order of id.
@@ -136,7 +137,7 @@ impl<B: Body> Sender<B> {
     /// Creates the sender for `player` in a session of `players` players.
     pub fn new(player: PlayerId, players: u16) -> Sender<B> {
         Sender {
-            layout: BodyLayout::new(),
+            layout: BodyLayout::new::<B>(),
             avatar: player.entity(),
             players,
             score: Urgency::score,
@@ -148,16 +149,6 @@ impl<B: Body> Sender<B> {
             outbox: Outbox::default(),
             effects: VecDeque::new(),
         }
-    }
-
-    /// Returns the layout of bodies, and the number of players.
-    pub(super) fn layout(&self) -> (&BodyLayout<B>, u16) {
-        (&self.layout, self.players)
-    }
-
-    /// Returns the client's own body.
-    pub(crate) fn avatar(&self) -> EntityId {
-        self.avatar
     }
 
     /// Warns the client about its last usercmd with the next snapshot.
@@ -254,7 +245,14 @@ impl<B: Body> Sender<B> {
         }
         let effects = self.put_effects(&mut page, snapshot, &carried);
         let frame = self.client_frame(&snapshot.frame, &deferred);
-        self.remember(snapshot, next_notice, &carried, &deferred);
+        for change in &carried {
+            self.tracks[change.track].1.remember_sent(snapshot.seq, change.cells.cloned());
+        }
+        for change in &deferred {
+            self.tracks[change.track].1.waited += 1;
+        }
+        let sent = SentRecord { seq: snapshot.seq, server_time: snapshot.frame.server_time, next_notice };
+        push_bounded(&mut self.sent, sent, WINDOW as usize);
         let (datagram, bit_counts) = page.finish();
         Ok(EncodedSnapshot {
             datagram,
@@ -377,7 +375,7 @@ impl<B: Body> Sender<B> {
             }
             next = Some(number.later(1));
         }
-        next.unwrap_or(self.outbox.first())
+        next.unwrap_or(self.outbox.first)
     }
 
     /// Writes waiting effects, oldest first, as long as they fit. Returns them.
@@ -414,23 +412,6 @@ impl<B: Body> Sender<B> {
             }
         }
         client_frame
-    }
-
-    fn remember(
-        &mut self,
-        snapshot: &Snapshot<B>,
-        next_notice: Wrapping16,
-        carried: &[&EntityChange],
-        deferred: &[&EntityChange],
-    ) {
-        for change in carried {
-            self.tracks[change.track].1.remember_sent(snapshot.seq, change.cells.cloned());
-        }
-        for change in deferred {
-            self.tracks[change.track].1.waited += 1;
-        }
-        let sent = SentRecord { seq: snapshot.seq, server_time: snapshot.frame.server_time, next_notice };
-        push_bounded(&mut self.sent, sent, WINDOW as usize);
     }
 }
 

@@ -184,7 +184,7 @@ impl<B: Body> ServerConnection<B> {
             let index = Wrapping16::of(warning.command.0);
             self.sender.warn(OutOfSeqWarning { index, difference: warning.difference });
         }
-        let avatar = snapshot.frame.get(self.sender.avatar());
+        let avatar = snapshot.frame.get(self.sender.avatar);
         let saw_avatar_right = avatar.and_then(|avatar| self.matches_perceived(snapshot.ack, avatar));
         let encoded = self.sender.encode(snapshot, self.message_bytes_max, states)?;
         self.reference.sent = snapshot.seq;
@@ -236,9 +236,8 @@ impl<B: Body> ServerConnection<B> {
 
     /// Returns how to save the connection's datagrams.
     pub(crate) fn transit(&self) -> TransitContext<'_, B> {
-        let (layout, players) = self.sender.layout();
-        let player = PlayerId(self.sender.avatar().0);
-        TransitContext { key: self.key, layout, player, players, reference: self.reference }
+        let player = PlayerId(self.sender.avatar.0);
+        TransitContext { key: self.key, sender: &self.sender, player, reference: self.reference }
     }
 
     fn is_valid(&self) -> bool {
@@ -256,7 +255,7 @@ impl<B: Body> ServerConnection<B> {
         if !self.arrivals.count(packet.number) {
             return Err(UnusableDatagram::Repeat { number: packet.number });
         }
-        self.reference.number = self.arrivals.newest();
+        self.reference.number = self.arrivals.newest;
         if let Some(newest) = packet.commands.last() {
             self.reference.command = self.reference.command.max(newest.seq);
             if let Some(perceived) = message.perceived {
@@ -296,10 +295,6 @@ pub(super) struct Arrivals {
 }
 
 impl Arrivals {
-    pub(super) fn newest(&self) -> u32 {
-        self.newest
-    }
-
     /// Counts an arrival. Returns false when the packet arrived too often or is too old.
     pub(super) fn count(&mut self, number: u32) -> bool {
         if number == 0 || number.saturating_add(PACKETS_REMEMBERED) <= self.newest {

@@ -18,8 +18,8 @@ use hitreg_log::units::{EntityId, SnapshotSeq};
 /// A state that a snapshot carried; `None` when the snapshot removed the entity.
 #[derive(Clone, Debug)]
 struct HeldState {
-    pub(crate) seq: SnapshotSeq,
-    pub(crate) cells: Option<Arc<[u32]>>,
+    seq: SnapshotSeq,
+    cells: Option<Arc<[u32]>>,
 }
 
 /// One client's knowledge of one entity.

@@ -3,12 +3,13 @@
 
 use super::bits::BitWriter;
 use super::datagram::{Reassembly, seal, unseal};
-use super::entity::{BodyLayout, get_base};
+use super::entity::get_base;
 use super::message::{AckedSnapshot, COUNT_AT_BYTE, FrameInfo, OpenedMessage, open_message};
 use super::notice::{Notice, OutOfSeqWarning, get_effect, get_entity, kind, put_effect};
+use super::sender::controller;
 use super::{
-    ClientMessage, ClientReference, Key, MessageType, WINDOW, Wrapping16, decode_commands, encode_commands, fragments,
-    message_type,
+    ClientMessage, ClientReference, Key, MessageType, Sender, WINDOW, Wrapping16, decode_commands, encode_commands,
+    fragments, message_type,
 };
 use crate::game::{Body, Effect};
 use crate::packet::Echo;
@@ -18,9 +19,8 @@ use hitreg_log::units::{CommandSeq, EntityId, PlayerId, SnapshotSeq};
 /// What both ends of a connection know of its datagrams.
 pub(crate) struct TransitContext<'c, B> {
     pub(super) key: Key,
-    pub(super) layout: &'c BodyLayout<B>,
+    pub(super) sender: &'c Sender<B>,
     pub(super) player: PlayerId,
-    pub(super) players: u16,
     pub(super) reference: ClientReference,
 }
 
@@ -170,7 +170,7 @@ impl<B: Body> TransitContext<'_, B> {
                     let is_first = defined.take() == Some(entity);
                     let distance = if is_first { None } else { Some(get_base(&mut from, usual).ok()?) };
                     let mut cells = self.base(known, seq, entity, distance)?;
-                    self.layout.get_update(&mut from, &mut cells).ok()?;
+                    self.sender.layout.get_update(&mut from, &mut cells).ok()?;
                     distance.map_or(Submessage::Define(entity), |distance| Submessage::Update(entity, distance))
                 }
                 kind::ENTITY_REMOVAL => Submessage::Remove(get_entity(&mut from).ok()?),
@@ -199,7 +199,7 @@ impl<B: Body> TransitContext<'_, B> {
         entity: EntityId,
         distance: Option<u32>,
     ) -> Option<Vec<u32>> {
-        let Some(distance) = distance else { return Some(self.layout.zeros.clone()) };
+        let Some(distance) = distance else { return Some(self.sender.layout.zeros.clone()) };
         let base = SnapshotSeq(seq.0.checked_sub(distance)?);
         Some(known.snapshot(self.player, base)?.frame.get(entity)?.to_cells())
     }
@@ -222,8 +222,8 @@ impl<B: Body> TransitContext<'_, B> {
             let cells = frame.get(entity)?.to_cells();
             let base = self.base(known, seq, entity, distance)?;
             let base = distance.map(|distance| (distance, &base[..]));
-            let controller = super::sender::controller(entity, self.players);
-            self.layout.put_entity((entity, controller), usual, base, Some(&cells), &mut |_, _| {}, out);
+            let controller = controller(entity, self.sender.players);
+            self.sender.layout.put_entity((entity, controller), usual, base, Some(&cells), &mut |_, _| {}, out);
             Some(())
         };
         let (mut count, mut carried) = (1, Vec::new());
@@ -242,7 +242,7 @@ impl<B: Body> TransitContext<'_, B> {
                 }
                 Submessage::Update(entity, distance) => put_state(*entity, Some(*distance), &mut out)?,
                 Submessage::Remove(entity) => {
-                    self.layout.put_entity((*entity, 0), usual, None, None, &mut |_, _| {}, &mut out);
+                    self.sender.layout.put_entity((*entity, 0), usual, None, None, &mut |_, _| {}, &mut out);
                 }
                 Submessage::Effect(effect) => {
                     let near = frame.get(effect.entity).filter(|_| carried.contains(&effect.entity));
