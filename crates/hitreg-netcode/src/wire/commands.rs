@@ -6,7 +6,7 @@ use glam::Vec3;
 use super::bits::{BitReader, BitWriter, get_change, get_signed, put_change, put_signed};
 use super::datagram::{begin, expect};
 use super::entity::{get_mask, put_mask};
-use super::{DATAGRAM_BYTES_MAX, DecodeError, MessageType, ReceivedSet, SEAL_BYTES, Wrapping16};
+use super::{DATAGRAM_BYTES_MAX, DecodeError, MessageType, SEAL_BYTES, Wrapping16};
 use crate::game::{Body, CellKind};
 use crate::packet::ClientPacket;
 use crate::state::{value, variants};
@@ -62,13 +62,6 @@ pub struct ClientMessage {
     pub received_before: u32,
     /// The client's predicted avatar.
     pub perceived: Option<PerceivedAvatar>,
-}
-
-impl ClientMessage {
-    /// Returns the snapshots that the client has received.
-    pub fn received(&self) -> ReceivedSet {
-        ReceivedSet { newest: self.packet.ack, before: self.received_before }
-    }
 }
 
 /// The counters of a client that the server uses to widen the 16-bit numbers of its next datagram.

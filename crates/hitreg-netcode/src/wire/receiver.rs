@@ -160,7 +160,18 @@ impl<B: Body> Receiver<B> {
             }
             kind::ENTITY_UPDATE => {
                 let id = get_entity(from)?;
-                let body = self.get_state(from, info, usual, draft, id)?;
+                let mut cells = if draft.defined.is_some() {
+                    draft.check_defined(Some(id))?;
+                    draft.defined = None;
+                    vec![0; B::CELLS]
+                } else {
+                    let base = SnapshotSeq(info.seq.0.saturating_sub(get_base(from, usual)?));
+                    let state = self.rings.get(&id).and_then(|ring| ring.carried_by(base));
+                    state.ok_or(DecodeError::MissingBase { entity: id, base })?.to_cells()
+                };
+                self.layout.get_update(from, &mut cells)?;
+                let mut body = B::read(&cells).map_err(|cells| DecodeError::BadBody { entity: id, cells })?;
+                body.strip_client_only();
                 draft.insert(id, Some(body))?;
             }
             kind::ENTITY_REMOVAL => {
@@ -180,30 +191,6 @@ impl<B: Body> Receiver<B> {
             unknown => return Err(DecodeError::UnknownSubmessage(unknown as u8)),
         }
         draft.check_defined(None)
-    }
-
-    fn get_state(
-        &self,
-        from: &mut BitReader<'_>,
-        info: &FrameInfo,
-        usual: Option<u32>,
-        draft: &mut DecodedSnapshot<B>,
-        id: EntityId,
-    ) -> Result<B, DecodeError> {
-        let mut cells = if draft.defined.is_some() {
-            draft.check_defined(Some(id))?;
-            draft.defined = None;
-            vec![0; B::CELLS]
-        } else {
-            let distance = get_base(from, usual)?;
-            let base = SnapshotSeq(info.seq.0.saturating_sub(distance));
-            let ring = self.rings.get(&id).ok_or(DecodeError::MissingBase { entity: id, base })?;
-            ring.carried_by(base).ok_or(DecodeError::MissingBase { entity: id, base })?.to_cells()
-        };
-        self.layout.get_update(from, &mut cells)?;
-        let mut body = B::read(&cells).map_err(|cells| DecodeError::BadBody { entity: id, cells })?;
-        body.strip_client_only();
-        Ok(body)
     }
 
     /// Applies a fully checked message.

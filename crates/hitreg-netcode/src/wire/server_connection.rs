@@ -7,9 +7,10 @@ use super::datagram::{FRAGMENT_HEADER_BYTES, SEAL_BYTES, message_type, seal, uns
 use super::request::decode_waiting;
 use super::transit::TransitContext;
 use super::{
-    ClientReference, ClientRequest, DecodeError, EncodeError, Key, LeaveReason, MESSAGE_BYTES_MAX, MessageType, Notice,
-    NoticeError, OutOfSeqWarning, PerceivedAvatar, ReadyCount, ReceivedSet, Sender, SharedStates, SnapshotBitCounts,
-    Wrapping16, decode_commands, decode_disconnect, decode_request, encode_disconnect, encode_waiting, fragments,
+    ClientMessage, ClientReference, ClientRequest, DecodeError, EncodeError, Key, LeaveReason, MESSAGE_BYTES_MAX,
+    MessageType, Notice, NoticeError, OutOfSeqWarning, PerceivedAvatar, ReadyCount, ReceivedSet, Sender, SharedStates,
+    SnapshotBitCounts, Wrapping16, decode_commands, decode_disconnect, decode_request, encode_disconnect,
+    encode_waiting, fragments,
 };
 use crate::game::{BadCells, Body, Category, FieldSchema, GameInput};
 use crate::history::Frame;
@@ -159,7 +160,7 @@ impl<B: Body> ServerConnection<B> {
         Ok(event)
     }
 
-    /// Takes the acks of a packet from a log, which has no datagram for it.
+    /// Takes the acks of a packet, which may come from a log without datagrams.
     pub(crate) fn handle_heard(&mut self, heard: &HeardPacket) {
         self.sender.handle_ack(&ReceivedSet { newest: heard.packet.ack, before: heard.received_before });
     }
@@ -245,25 +246,24 @@ impl<B: Body> ServerConnection<B> {
     }
 
     fn handle_commands(&mut self, datagram: &[u8]) -> Result<HeardPacket, UnusableDatagram> {
-        let message = decode_commands(datagram, &self.reference)?;
-        for command in &message.packet.commands {
+        let ClientMessage { packet, received_before, perceived } = decode_commands(datagram, &self.reference)?;
+        for command in &packet.commands {
             (self.check_input)(&command.input)
                 .map_err(|bad| DecodeError::bad("an own field of a usercmd", bad.found.into()))?;
         }
-        let (received, packet) = (message.received(), message.packet);
-        let received_before = received.before;
         if !self.arrivals.count(packet.number) {
             return Err(UnusableDatagram::Repeat { number: packet.number });
         }
         self.reference.number = self.arrivals.newest;
         if let Some(newest) = packet.commands.last() {
             self.reference.command = self.reference.command.max(newest.seq);
-            if let Some(perceived) = message.perceived {
+            if let Some(perceived) = perceived {
                 push_bounded(&mut self.perceived, (newest.seq, perceived), PERCEIVED_REMEMBERED);
             }
         }
-        self.sender.handle_ack(&received);
-        Ok(HeardPacket { packet, received_before })
+        let heard = HeardPacket { packet, received_before };
+        self.handle_heard(&heard);
+        Ok(heard)
     }
 
     fn matches_perceived(&mut self, ack: CommandSeq, avatar: &B) -> Option<bool> {

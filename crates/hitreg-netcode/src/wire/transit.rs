@@ -13,7 +13,7 @@ use super::{
 };
 use crate::game::{Body, Effect};
 use crate::packet::Echo;
-use crate::state::{KnownRecords, KnownSnapshot, StateError, value, variants};
+use crate::state::{KnownRecords, StateError, value, variants};
 use hitreg_log::units::{CommandSeq, EntityId, PlayerId, SnapshotSeq};
 
 /// What both ends of a connection know of its datagrams.
@@ -95,7 +95,7 @@ impl<B: Body> TransitContext<'_, B> {
     ) -> SavedDatagrams {
         let parts = known.and_then(|known| {
             let parts = self.parts(known, seq, &self.message(datagrams)?)?;
-            let again = self.datagrams(seq, self.encoded(known, seq, &parts)?)?;
+            let again = self.encoded(known, seq, &parts)?;
             again.iter().map(|datagram| &datagram[..]).eq(datagrams.iter().copied()).then_some(parts)
         });
         let whole = || datagrams.iter().map(|datagram| datagram.to_vec()).collect();
@@ -109,13 +109,10 @@ impl<B: Body> TransitContext<'_, B> {
         number: u32,
         saved: SavedDatagrams,
     ) -> Result<Vec<Vec<u8>>, StateError> {
-        let seq = SnapshotSeq(number);
         let datagrams = match saved {
             SavedDatagrams::Whole(datagrams) => Some(datagrams),
             SavedDatagrams::Packet(message) => self.packet(&message).map(|datagram| vec![datagram]),
-            SavedDatagrams::Snapshot(parts) => {
-                self.encoded(known, seq, &parts).and_then(|message| self.datagrams(seq, message))
-            }
+            SavedDatagrams::Snapshot(parts) => self.encoded(known, SnapshotSeq(number), &parts),
         };
         datagrams.ok_or(StateError::Unknown { what: "a datagram" })
     }
@@ -140,15 +137,10 @@ impl<B: Body> TransitContext<'_, B> {
         Some(reassembly.handle_fragment(opened).ok()??.message)
     }
 
-    fn datagrams(&self, seq: SnapshotSeq, message: Vec<u8>) -> Option<Vec<Vec<u8>>> {
-        let datagrams = fragments(seq, message)?;
-        Some(datagrams.into_iter().map(|datagram| seal(self.key, datagram)).collect())
-    }
-
     /// Returns the parts of a message, if the log has all that it is made of.
     fn parts(&self, known: &KnownRecords<B>, seq: SnapshotSeq, message: &[u8]) -> Option<MessageParts> {
         let received = |seq| {
-            let KnownSnapshot { frame, .. } = known.snapshot(self.player, seq)?;
+            let frame = &known.snapshot(self.player, seq)?.frame;
             Some(AckedSnapshot { seq, tick: frame.tick, server_time: frame.server_time })
         };
         let opened = open_message(message, seq, self.reference.command, received).ok()?;
@@ -204,8 +196,8 @@ impl<B: Body> TransitContext<'_, B> {
         Some(known.snapshot(self.player, base)?.frame.get(entity)?.to_cells())
     }
 
-    /// Encodes a message of these parts; `None` if the log does not have all that it is made of.
-    fn encoded(&self, known: &KnownRecords<B>, seq: SnapshotSeq, parts: &MessageParts) -> Option<Vec<u8>> {
+    /// Encodes the datagrams of a message of these parts; `None` if the log does not have all that it is made of.
+    fn encoded(&self, known: &KnownRecords<B>, seq: SnapshotSeq, parts: &MessageParts) -> Option<Vec<Vec<u8>>> {
         let MessageParts { ack, choked, helper_ms, usual, ref submessages } = *parts;
         let frame = &known.snapshot(self.player, seq)?.frame;
         let usual_frame = match usual {
@@ -254,6 +246,7 @@ impl<B: Body> TransitContext<'_, B> {
             }
         }
         out.replace_byte(COUNT_AT_BYTE, u8::try_from(count).ok()?);
-        Some(out.into_bytes())
+        let datagrams = fragments(seq, out.into_bytes())?;
+        Some(datagrams.into_iter().map(|datagram| seal(self.key, datagram)).collect())
     }
 }
