@@ -1,5 +1,5 @@
-//! A server's message under construction: its header, the `FRAME` submessage, and further submessages as long as they
-//! fit. Its bits are counted by purpose while they are written.
+//! A server's message: its header, the `FRAME` submessage, and further submessages as long as they fit. Its bits are
+//! counted by purpose while they are written.
 
 use super::bits::{BitReader, BitWriter, get_signed, put_signed};
 use super::datagram::{begin, expect};
@@ -29,7 +29,7 @@ pub(crate) struct FrameInfo {
     pub(crate) helper_ms: Option<i16>,
 }
 
-/// A message from the server, read up to its `FRAME`.
+/// A message from the server whose header and `FRAME` were read.
 pub(crate) struct OpenedMessage<'a> {
     pub(crate) info: FrameInfo,
     /// The distance in snapshots to the base that most entities use.

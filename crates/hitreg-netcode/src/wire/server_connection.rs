@@ -325,9 +325,7 @@ mod tests {
     use crate::game::Effect;
     use crate::packet::ClientPacket;
     use crate::rink::Skater;
-    use crate::wire::{
-        ConnectOptions, DATAGRAM_BYTES_MAX, Endpoint, EndpointOptions, IncomingMessage, RequestKind, message_type, *,
-    };
+    use crate::wire::*;
     use glam::Vec3;
     use hitreg_log::record::OutOfSequence;
     use hitreg_log::units::{EntityId, SnapshotSeq, Tick};
