@@ -194,13 +194,9 @@ impl Settings {
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), SettingError> {
         let (player, of_all) = split_of_player(key).map_or((None, key), |(player, of_all)| (Some(player), of_all));
         let Some(known) = Settings::key(of_all) else {
-            return Err(match player {
-                Some(player) => SettingError::UnknownKey { key: format!("p{player}.{of_all}"), hint: key_hint(of_all) },
-                None => {
-                    let hint = our_name(key).unwrap_or_else(|| key_hint(key));
-                    SettingError::UnknownKey { key: key.to_owned(), hint }
-                }
-            });
+            let hint = our_name(key).unwrap_or_else(|| key_hint(of_all));
+            let key = player.map_or_else(|| key.to_owned(), |player| format!("p{player}.{of_all}"));
+            return Err(SettingError::UnknownKey { key, hint });
         };
         let Some(player) = player else { return known.set(self, value) };
         if !is_of_players(of_all) {

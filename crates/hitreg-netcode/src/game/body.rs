@@ -88,11 +88,9 @@ pub trait Body: Clone + PartialEq + std::fmt::Debug + Send + Sync + 'static {
     }
     /// False for a dead body, which is drawn but cannot be hit, and for an absent one.
     fn is_alive(&self) -> bool;
-    /// Reduces the body to what the server sends: [`Scope::ClientOnly`](hitreg_log::record::Scope::ClientOnly) fields take
-    /// their default.
+    /// Reduces the body to what the server sends: [`Scope::ClientOnly`] fields take their default.
     fn strip_client_only(&mut self);
-    /// Copies the [`Scope::ClientOnly`](hitreg_log::record::Scope::ClientOnly) fields from the client's prediction of the
-    /// same usercmd.
+    /// Copies the [`Scope::ClientOnly`] fields from the client's prediction of the same usercmd.
     fn adopt_client_only(&mut self, predicted: &Self);
 }
 
@@ -104,7 +102,7 @@ pub(crate) fn fields_by_cell<B: Body>() -> Vec<FieldSchema> {
 
 /// Declares a struct whose fields are [`Cells`](crate::game::Cells), and implements [`Body`] from the list of fields.
 ///
-/// Each field names its [`Scope`](super::Scope). The names in this table have a fixed meaning, and each of them may be
+/// Each field names its [`Scope`]. The names in this table have a fixed meaning, and each of them may be
 /// left out:
 ///
 /// | field | type | is |

@@ -84,7 +84,7 @@ impl PredictionGrade {
     }
 }
 
-/// The evidence for a [`Cause`](hitreg_log::record::Cause), as tables name it:
+/// The evidence for a [`Cause`], as tables name it:
 /// - `snapshot`: the snapshot says so.
 /// - `touched`: the body met it during the prediction, or met another player among the places that the two snapshots
 ///   give, at either end or in between.

@@ -56,9 +56,10 @@ impl PerceivedAvatar {
 /// A client's packet together with the wire's own fields.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClientMessage {
-    /// The packet; its ack is [`ReceivedSet::newest`].
+    /// The packet; its ack is [`ReceivedSet::newest`](super::ReceivedSet::newest).
     pub packet: ClientPacket,
-    /// Which of the 32 snapshots before the ack the client has received, as in [`ReceivedSet::before`].
+    /// Which of the 32 snapshots before the ack the client has received, as in
+    /// [`ReceivedSet::before`](super::ReceivedSet::before).
     pub received_before: u32,
     /// The client's predicted avatar.
     pub perceived: Option<PerceivedAvatar>,

@@ -204,8 +204,7 @@ fn get_name(from: &mut BitReader<'_>) -> Result<String, DecodeError> {
 pub struct ConnectOptions {
     /// The name of the client's game.
     pub game: String,
-    /// Game-defined data that the client sends with its request, at most
-    /// [`ASKED_BYTES_MAX`](crate::wire::ASKED_BYTES_MAX) bytes.
+    /// Game-defined data that the client sends with its request, at most [`ASKED_BYTES_MAX`] bytes.
     pub asked: Vec<u8>,
 }
 
