@@ -8,7 +8,7 @@ use crate::engine::{Engine, EngineError, Games};
 use crate::import::ImportFileError;
 use crate::info::passed_over;
 use crate::record::{GapRecord, SessionHeader};
-use crate::report::printable::{printable, printable_lines};
+use crate::report::page::{printable, printable_lines};
 use crate::store::shown::naming_file;
 use crate::store::{StoreError, is_standard_stream, reason};
 use crate::units::ClockTime;

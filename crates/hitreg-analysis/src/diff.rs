@@ -5,61 +5,45 @@
 //! compared with authoritative states, because each table is compared only with the table of the same name.
 
 mod cell;
-mod changed;
 mod clock;
+mod columns;
 mod distributions;
 mod divergence;
-mod equal;
-mod exactness;
-mod fold;
-mod follow;
 mod hits;
 mod join;
-mod keys;
-mod kinds;
-mod mark;
 mod options;
-mod owners;
 mod pairing;
-mod place;
-mod relocations;
 mod scan;
-mod settings;
-mod shape;
 mod steps;
 mod table;
-mod usercmds;
-
-use hitreg_log::sorted::{SortedMap, SortedSet};
 
 use rayon::prelude::*;
 use serde::Serialize;
 
+use cell::CellPair;
+use clock::TickTimes;
+use columns::TraceComparison;
+use distributions::{Relocations, TraceTally};
+use hitreg_log::record::split_of_player;
+use hitreg_log::sorted::{SortedMap, SortedSet};
+use hitreg_log::trace::schema::{JoinRule, TableSchema, bodies, corrections, frames, is_bodies, shots, ticks, views};
+use hitreg_log::trace::{Table, Trace, TraceHeader, TraceSource, digest};
+use hitreg_log::units::{ClockTime, Micros};
+use join::RowKey;
+use table::{ComparedTable, compare};
+
 pub use cell::{CellValue, DifferenceClass};
 pub(crate) use cell::{DOUBLE_WHOLE_MAX, SINGLE_WHOLE_MAX};
-pub use changed::ChangedShots;
-use distributions::TraceTally;
+pub use columns::ColumnDifference;
 pub use distributions::{Causes, CorrectedCounts, InterpolationDiff, Reconciliation, ViewCounts};
-pub use divergence::{Divergence, DivergenceKind, Values};
-pub use follow::{DivergenceSpread, FieldDiff, LargestError, SeriesDiff};
-pub use hits::{ChangedShot, HitChanges, Outcome, ShotChange};
-pub use keys::TraceSide;
+pub use divergence::{Divergence, DivergenceKind, UsercmdRow, Values};
+pub(crate) use divergence::{find_usercmd, pick};
+pub use hits::{ChangedShot, ChangedShots, HitChanges, Outcome, ShotChange};
+pub use join::TraceSide;
 pub use options::{DiffError, DiffOptions, DiffScope, Tolerance, Tolerances};
-pub use place::{NamedValue, RowDump, RowPlace};
-pub use settings::{ChangedSetting, settings_that_differ};
-pub use shape::ColumnDifference;
+pub use pairing::{NamedValue, RowDump, RowPlace};
+pub use scan::{DivergenceSpread, FieldDiff, LargestError, SeriesDiff};
 pub use table::{RowCounts, Status, TableDiff};
-pub use usercmds::UsercmdRow;
-pub(crate) use usercmds::{find_usercmd, pick};
-
-use clock::TickTimes;
-use equal::EqualTables;
-use exactness::TraceComparison;
-use hitreg_log::trace::schema::{TableSchema, bodies, corrections, is_bodies, shots, ticks, views};
-use hitreg_log::trace::{Table, TraceHeader, TraceSource, digest};
-use keys::RowKey;
-use relocations::Relocations;
-use table::{ComparedTable, compare};
 
 /// The differences between two traces.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -181,7 +165,7 @@ fn with_surroundings(
     [a, b]: [&dyn TraceSource; 2],
     clocks: [&TickTimes; 2],
 ) -> Result<Divergence, DiffError> {
-    let around = |trace, clock| usercmds::around(trace, &found, clock).map_err(DiffError::Unread);
+    let around = |trace, clock| divergence::around(trace, &found, clock).map_err(DiffError::Unread);
     let around = [around(a, clocks[0])?, around(b, clocks[1])?];
     found.look_around([&around[0], &around[1]], clocks);
     Ok(found)
@@ -320,4 +304,165 @@ fn notes([a, b]: [&TraceHeader; 2]) -> Vec<String> {
         notes.push(format!("A is a replay {}, B {}; rows outside the common part are on one side only", of(a), of(b)));
     }
     notes
+}
+
+/// A setting with different values in both traces.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ChangedSetting {
+    /// Its key.
+    pub key: String,
+    /// Its value in A.
+    pub a: String,
+    /// Its value in B.
+    pub b: String,
+}
+
+/// The settings of two traces that differ, with both values. A player without an own value of a setting has the common
+/// one.
+pub fn settings_that_differ([a, b]: [&[(String, String)]; 2]) -> Vec<ChangedSetting> {
+    let of = |settings: &[(String, String)], key: &str| {
+        let value = |key: &str| settings.iter().find(|(known, _)| known == key).map(|(_, value)| value.clone());
+        let common = || split_of_player(key).and_then(|(_, common)| value(common));
+        value(key).or_else(common).unwrap_or_else(|| "unset".to_owned())
+    };
+    let keys: SortedSet<&String> = a.iter().chain(b).map(|(key, _)| key).collect();
+    let both = keys.into_iter().map(|key| ChangedSetting { key: key.clone(), a: of(a, key), b: of(b, key) });
+    both.filter(|changed| changed.a != changed.b).collect()
+}
+
+impl TraceDiff {
+    /// Records that the change of a setting made no difference, in the whole log or up to a time.
+    pub fn changed_nothing(&mut self, setting: ChangedSetting, options: &DiffOptions, until: Option<Micros>) {
+        let note = setting.to_string();
+        self.notes.retain(|known| *known != note);
+        let ChangedSetting { key, a, b } = &setting;
+        let up_to = until.map_or(String::new(), |until| format!(" up to {}", ClockTime(until)));
+        self.notes.push(format!("{key} {a} → {b} changed nothing {}{up_to}", scope(options)));
+        self.settings_without_effect.push(setting);
+    }
+
+    /// The notes, except notes that only list changed settings.
+    pub(crate) fn notes_besides_settings(&self) -> Vec<&String> {
+        let changed = settings_that_differ([&self.settings[0], &self.settings[1]]);
+        let changed: SortedSet<String> = changed.iter().map(ChangedSetting::to_string).collect();
+        self.notes.iter().filter(|note| !changed.contains(*note)).collect()
+    }
+
+    /// Notes the settings that differ. If nothing else differs, none of them had an effect.
+    fn note_settings(&mut self, settings: Vec<ChangedSetting>, options: &DiffOptions) {
+        for setting in settings {
+            match self.verdict {
+                TraceVerdict::Same => self.changed_nothing(setting, options, None),
+                TraceVerdict::Differs | TraceVerdict::Untestable => self.notes.push(setting.to_string()),
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for ChangedSetting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} is {} in A, {} in B", self.key, self.a, self.b)
+    }
+}
+
+/// Describes the compared part of the traces.
+fn scope(options: &DiffOptions) -> String {
+    let what = match options.on {
+        DiffScope::Any => "in this log",
+        DiffScope::State => "in the state",
+        DiffScope::Hits => "in the hits",
+        DiffScope::Corrections => "in the corrections",
+        DiffScope::Views => "in the views",
+        DiffScope::Network => "on the network",
+    };
+    let beyond = if options.tolerances.is_empty() { "" } else { " beyond the tolerance" };
+    format!("{what}{beyond}")
+}
+
+/// The tables that are equal to the bit in both traces, with the same rows in the same order.
+struct EqualTables<'t> {
+    names: Vec<&'t str>,
+    /// Whether the ticks and client frames of both traces have the same times, row by row.
+    anchored: bool,
+}
+
+impl<'t> EqualTables<'t> {
+    /// Compares whole columns in memory, and packed chunks in files. Tables of other sources are not known to be equal.
+    pub(super) fn of(
+        traces: [&dyn TraceSource; 2],
+        [left, right]: [&TableList<'t>; 2],
+        on: DiffScope,
+    ) -> EqualTables<'t> {
+        let with_times = [ticks::NAME, frames::NAME, bodies::NAME];
+        let asked = |name: &str| on.has_table(name) || with_times.contains(&name);
+        let of_both = left.par_iter().filter(|(table, _)| asked(&table.name));
+        let of_both = of_both.filter_map(|(table, _)| Some((*table, find(right, &table.name)?.0)));
+        let names = |is_same: &(dyn Fn(&Table, &Table) -> bool + Sync)| -> Vec<&'t str> {
+            of_both.clone().filter(|(a, b)| is_same(a, b)).map(|(a, _)| a.name.as_str()).collect()
+        };
+        match (traces.map(TraceSource::in_memory), traces.map(TraceSource::in_file)) {
+            ([Some(a), Some(b)], _) => EqualTables { names: names(&same_bits), anchored: have_same_times(a, b) },
+            (_, [Some(a), Some(b)]) => {
+                // A file that cannot be read is reported when its rows are read.
+                let names = names(&|table, _| a.has_same_rows(b, &table.name).unwrap_or(false));
+                let same = |name: &str| match (find(left, name), find(right, name)) {
+                    (None, None) => true,
+                    _ => names.contains(&name),
+                };
+                EqualTables { anchored: same(ticks::NAME) && same(frames::NAME), names }
+            }
+            _ => EqualTables { names: Vec::new(), anchored: false },
+        }
+    }
+
+    /// Whether a table is equal.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.names.contains(&name)
+    }
+
+    /// Whether a table is equal, and its rows have the same times in both traces.
+    fn has_at_same_times(&self, name: &str, key: &RowKey) -> bool {
+        self.has(name) && (key.joined != JoinRule::WithTheirTime || self.anchored)
+    }
+}
+
+fn have_same_times(a: &Trace, b: &Trace) -> bool {
+    let same = |name: &str, columns: &[&str]| match (a.table(name), b.table(name)) {
+        (Some(a), Some(b)) => columns.iter().all(|column| match (a.column(column), b.column(column)) {
+            (Some(a), Some(b)) => a.data == b.data,
+            (a, b) => a.is_none() && b.is_none(),
+        }),
+        (a, b) => a.is_none() && b.is_none(),
+    };
+    same(ticks::NAME, &["tick", "at_us"]) && same(frames::NAME, &["player", "command", "at_us"])
+}
+
+fn same_bits(a: &Table, b: &Table) -> bool {
+    a.columns.len() == b.columns.len()
+        && a.columns.iter().zip(&b.columns).all(|(a, b)| {
+            let rows = 0..a.data.len();
+            let same = |cells: CellPair<'_>| cells.same_bits(rows.clone(), rows);
+            a.name == b.name && a.data.len() == b.data.len() && CellPair::of(&a.data, &b.data).is_some_and(same)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_player_without_an_own_value_has_the_common_one() {
+        let pairs = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
+            pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+        };
+        let common = pairs(&[("interpolation.lerp_ms", "100")]);
+        let own = pairs(&[
+            ("interpolation.lerp_ms", "100"),
+            ("p1.interpolation.lerp_ms", "100"),
+            ("p2.interpolation.lerp_ms", "50"),
+            ("p2.other", "1"),
+        ]);
+        let changed = settings_that_differ([&common, &own]).iter().map(ChangedSetting::to_string).collect::<Vec<_>>();
+        assert_eq!(changed, ["p2.interpolation.lerp_ms is 100 in A, 50 in B", "p2.other is unset in A, 1 in B"]);
+    }
 }

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use glam::Vec3;
 use serde::Serialize;
 
-use crate::recent_times::{KEPT, RecentTimes};
+use crate::round_trips::{KEPT, RecentTimes};
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::stats::{CountedValues, Tail};
 use hitreg_log::trace::schema::{bodies, is_bodies, ticks, views};

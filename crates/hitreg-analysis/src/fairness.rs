@@ -7,7 +7,7 @@
 use serde::Serialize;
 
 use crate::round_trips::{FoundTrip, RoundTripFinder};
-use crate::shot_counter::is_reported;
+use crate::summary::is_reported;
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::stats::{CountedValues, Spread};
 use hitreg_log::trace::schema::{corrections, frames, shots, snapshots};

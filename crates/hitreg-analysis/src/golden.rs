@@ -6,7 +6,7 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use crate::diff::CellValue;
-use crate::shot_counter::ShotCounter;
+use crate::summary::ShotCounter;
 use crate::summary::{Summary, SummaryBuilder};
 use crate::text_diff::TextDiff;
 use hitreg_log::stats::CountedValues;

@@ -9,17 +9,11 @@
 mod clock;
 mod corpus;
 mod evidence;
-mod explanations;
 mod network;
-mod notes;
 mod packed;
-mod records;
-mod round_trips;
 mod series;
 mod side;
 mod tracks;
-mod usercmds;
-mod world;
 
 pub use corpus::corpus_html;
 

@@ -1,18 +1,13 @@
 //! The headline figures of a trace. They use only its tables, so they work for traces of any build.
 
-mod network;
-
 use serde::Serialize;
 
-use network::NetworkSums;
-pub use network::{DirectionSummary, NetworkSummary};
-
-use crate::shot_counter::ShotCounter;
 use crate::why::{is_corrected, known_cause};
 use hitreg_log::sorted::{SortedMap, SortedSet};
-use hitreg_log::stats::{CountedValues, Spread};
+use hitreg_log::stats::{CountedValues, Delivery, Spread};
 use hitreg_log::trace::schema::{
-    NOT_RUN, corrections, executed, frames, is_judged, own_input, packets, shots, snapshots, ticks,
+    CellType as _, NOT_RUN, OptionalBits, corrections, executed, frames, is_judged, own_input, packets, shots,
+    snapshots, ticks,
 };
 use hitreg_log::trace::{ColumnData, Table, Trace};
 
@@ -340,10 +335,261 @@ fn active(rows: &Table, frames: &frames::Columns<'_>) -> u64 {
     (0..frames.rows).filter(|&row| moved(row) || pressed(row) || has_own(row)).count() as u64
 }
 
+/// The network traffic of a trace.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NetworkSummary {
+    /// Packets from the clients to the server.
+    pub up: DirectionSummary,
+    /// The mean number of usercmds per packet, repeats included.
+    pub usercmds_per_packet: f64,
+    /// Snapshots from the server to the clients.
+    pub down: DirectionSummary,
+    /// Snapshots that the server held back because of the client's rate limit.
+    pub choked: u64,
+    /// Usercmds that arrived out of sequence, for which the server sent warnings.
+    pub warnings: u64,
+    /// The bytes of snapshots by use, if datagrams were encoded. The keys are variable categories for values, `naming`
+    /// for the ids of entities and variables, effects, `events` for warnings and notices, and `headers`. Single bits
+    /// count as eighths.
+    #[serde(skip_serializing_if = "SortedMap::is_empty")]
+    pub bytes_for: SortedMap<&'static str, f64>,
+}
+
+/// The packets in one direction.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct DirectionSummary {
+    /// The number of packets sent, without those of `players_unknown`. If no arrival is known, all packets count.
+    pub sent: u64,
+    /// Players whose arrivals are not known, because the log of their side is missing.
+    pub players_unknown: u64,
+    /// Packets that never arrived although a later packet of the same connection did. `None` if no arrival is known, as
+    /// in the log of one side.
+    pub lost: Option<u64>,
+    /// Packets sent after the last packet that arrived. They count as neither lost nor received.
+    pub in_flight: u64,
+    /// The time in flight, in ms.
+    pub took_ms: Option<Spread>,
+    /// The bytes of the packets, if datagrams were encoded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+}
+
+impl DirectionSummary {
+    /// Sets the number of lost packets of a part of a session. Later packets, which the part does not have, decide it.
+    pub fn decide(&mut self, lost: u64) {
+        if let Some(known) = self.lost {
+            let undelivered = known + self.in_flight;
+            let lost = lost.clamp(known, undelivered);
+            (self.lost, self.in_flight) = (Some(lost), undelivered - lost);
+        }
+    }
+}
+
+/// Accumulates packets and snapshots.
+#[derive(Clone, Debug, Default)]
+struct NetworkSums {
+    up: DirectionSums,
+    down: DirectionSums,
+    usercmds_sent: u64,
+    choked: u64,
+    warnings: u64,
+    /// The bits of snapshots, by use.
+    bits_for: SortedMap<&'static str, u64>,
+    /// Whether the trace has a table of packets.
+    has_packets: bool,
+}
+
+/// Accumulates the packets of one direction.
+#[derive(Clone, Debug, Default)]
+struct DirectionSums {
+    /// By player.
+    deliveries: SortedMap<u32, Delivery>,
+    took_ms: CountedValues,
+    bytes: Option<u64>,
+}
+
+impl NetworkSums {
+    fn add_packets(&mut self, rows: &packets::Columns<'_>) {
+        self.has_packets = true;
+        self.usercmds_sent += sum(rows.usercmds);
+        self.up.add(rows.player, rows.arrived, rows.took_ms, rows.bytes);
+    }
+
+    fn add_snapshots(&mut self, rows: &snapshots::Columns<'_>) {
+        self.down.add(rows.player, rows.arrived, rows.took_ms, rows.bytes);
+        self.choked += sum(rows.choked);
+        self.warnings += sum(rows.warnings);
+        for (part, bits) in OptionalBits::PARTS.iter().zip(rows.bits).filter(|(_, bits)| !bits.is_empty()) {
+            *self.bits_for.entry(part.trim_start_matches('.')).or_default() += sum(bits);
+        }
+    }
+
+    /// The traffic so far; `None` without a table of packets.
+    pub(super) fn summary(&self) -> Option<NetworkSummary> {
+        self.has_packets.then(|| NetworkSummary {
+            up: self.up.direction(|_| true),
+            usercmds_per_packet: self.usercmds_sent as f64 / self.up.sent().max(1) as f64,
+            // A client that recorded what it received also recorded what it sent.
+            down: self.down.direction(|player| self.up.deliveries.contains_key(player)),
+            choked: self.choked,
+            warnings: self.warnings,
+            bytes_for: self.bits_for.iter().map(|(part, bits)| (*part, *bits as f64 / 8.0)).collect(),
+        })
+    }
+}
+
+impl DirectionSums {
+    fn add(&mut self, players: &[u32], arrived: &[u32], took_ms: &[f32], bytes: &[u32]) {
+        for (row, times) in arrived.iter().enumerate() {
+            let player = players.get(row).copied().unwrap_or_default();
+            self.deliveries.entry(player).or_default().add(*times > 0);
+        }
+        took_ms.iter().for_each(|ms| self.took_ms.add(*ms));
+        if !bytes.is_empty() {
+            *self.bytes.get_or_insert(0) += sum(bytes);
+        }
+    }
+
+    fn sent(&self) -> u64 {
+        self.deliveries.values().map(|delivery| delivery.sent).sum()
+    }
+
+    /// The figures of the direction. `has_receiver` says whether the trace has the records of a player's receiver, which
+    /// it has if a packet arrived.
+    fn direction(&self, has_receiver: impl Fn(&u32) -> bool) -> DirectionSummary {
+        let has_arrivals = self.deliveries.is_empty() || self.deliveries.values().any(|delivery| delivery.received > 0);
+        let is_known =
+            |player: &u32, delivery: &Delivery| has_arrivals && (delivery.received > 0 || has_receiver(player));
+        let all = || self.deliveries.iter();
+        let known: Vec<&Delivery> = all().filter(|(player, of)| is_known(player, of)).map(|(_, of)| of).collect();
+        let sum = |of: fn(&Delivery) -> u64| known.iter().map(|delivery| of(delivery)).sum::<u64>();
+        DirectionSummary {
+            sent: if has_arrivals { sum(|delivery| delivery.sent) } else { self.sent() },
+            players_unknown: (self.deliveries.len() - known.len()) as u64,
+            lost: has_arrivals.then(|| sum(Delivery::lost)),
+            in_flight: sum(Delivery::in_flight),
+            took_ms: self.took_ms.spread(),
+            bytes: self.bytes,
+        }
+    }
+}
+
+/// The number of shots, and how many of them hit a player. A projectile is one shot, however many players and surfaces it
+/// hits: its impacts count only if the row of its launch is missing. A hit that the recorded server reported, and whose shot
+/// is not known, counts apart, because the shots that missed are not known either.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ShotCounter {
+    hitscan_fired: u64,
+    hitscan_hit: u64,
+    reported: u64,
+    /// The projectiles of each usercmd, by shooter and usercmd.
+    projectiles: SortedMap<(u32, u32), ProjectileRows>,
+}
+
+/// The rows about the projectiles of one usercmd.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct ProjectileRows {
+    launches: u64,
+    impacts: u64,
+    /// The impacts that hit a player.
+    hits: u64,
+    /// The hits among them that the recorded server reported.
+    reported: u64,
+}
+
+impl ShotCounter {
+    /// Adds a row. Shots that the server never ran do not count.
+    pub(crate) fn add_row(&mut self, shots: &shots::Columns<'_>, row: usize, reason: &str) {
+        let is_impact = shots.impact.get(row) == Some(&1);
+        if is_impact || reason == "launched" {
+            let [shooter, command] =
+                [shots.shooter, shots.command].map(|ids| ids.get(row).copied().unwrap_or_default());
+            let rows = self.projectiles.entry((shooter, command)).or_default();
+            rows.launches += u64::from(!is_impact);
+            rows.impacts += u64::from(is_impact);
+            let is_hit = is_impact && reason == "hit";
+            rows.hits += u64::from(is_hit);
+            rows.reported += u64::from(is_hit && is_named(shots.given_target.get(row)));
+        } else if is_reported(shots, row) {
+            self.reported += 1;
+        } else if is_judged(reason) {
+            self.hitscan_fired += 1;
+            self.hitscan_hit += u64::from(reason == "hit");
+        }
+    }
+
+    /// Adds the shots of another part of the same session.
+    pub fn add(&mut self, other: &ShotCounter) {
+        self.hitscan_fired += other.hitscan_fired;
+        self.hitscan_hit += other.hitscan_hit;
+        self.reported += other.reported;
+        for (usercmd, more) in &other.projectiles {
+            let rows = self.projectiles.entry(*usercmd).or_default();
+            rows.launches += more.launches;
+            rows.impacts += more.impacts;
+            rows.hits += more.hits;
+            rows.reported += more.reported;
+        }
+    }
+
+    /// The number of shots.
+    pub fn fired(&self) -> u64 {
+        self.hitscan_fired + self.projectiles.values().map(ProjectileRows::fired).sum::<u64>()
+    }
+
+    /// The number of shots that hit a player.
+    pub fn hit(&self) -> u64 {
+        self.hitscan_hit + self.projectiles.values().map(ProjectileRows::hit).sum::<u64>()
+    }
+
+    /// The number of hits that the recorded server reported and whose shot is not known.
+    pub(crate) fn reported(&self) -> u64 {
+        self.reported + self.projectiles.values().map(ProjectileRows::without_launch).sum::<u64>()
+    }
+
+    /// The number of projectiles launched.
+    pub(crate) fn launched(&self) -> u64 {
+        self.projectiles.values().map(|rows| rows.launches).sum()
+    }
+
+    /// The number of impacts.
+    pub(crate) fn impacts(&self) -> u64 {
+        self.projectiles.values().map(|rows| rows.impacts).sum()
+    }
+}
+
+/// Whether a row has a hit that only the recorded server reported: the replay has no shot to judge.
+pub(crate) fn is_reported(shots: &shots::Columns<'_>, row: usize) -> bool {
+    let is_rejudged = shots.rewind_us.get(row).is_some_and(|rewind_us| *rewind_us != 0)
+        || is_named(shots.present_target.get(row))
+        || shots.off_units.get(row).is_some_and(|off_units| !off_units.is_nan());
+    shots.impact.get(row) != Some(&1) && is_named(shots.given_target.get(row)) && !is_rejudged
+}
+
+fn is_named(target: &str) -> bool {
+    !matches!(target, "" | "none")
+}
+
+impl ProjectileRows {
+    /// Without the rows of launches, each impact counts as a projectile. But projectiles that hit nobody are not reported.
+    fn fired(&self) -> u64 {
+        if self.launches > 0 { self.launches } else { self.impacts - self.reported }
+    }
+
+    fn hit(&self) -> u64 {
+        (self.hits - self.without_launch()).min(self.fired())
+    }
+
+    /// The reported hits of projectiles whose launches are not known.
+    fn without_launch(&self) -> u64 {
+        if self.launches > 0 { 0 } else { self.reported }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hitreg_log::trace::Column;
+    use hitreg_log::trace::{Column, NameColumn, Table};
 
     /// A client's log may be missing in a merged log. The replay then has no client frames of its player.
     #[test]
@@ -386,5 +632,60 @@ mod tests {
         assert_eq!(counted(&[0]), (2, None));
         assert_eq!(counted(&[2]), (2, None));
         assert_eq!(counted(&[1]), (2, None));
+    }
+
+    /// Counts rows of a usercmd: whether each is an impact, and its reason.
+    fn counted(rows: &[(u32, bool, &str)]) -> ShotCounter {
+        counted_as(rows, false)
+    }
+
+    /// The same, as hits that the recorded server reported.
+    fn counted_as(rows: &[(u32, bool, &str)], are_reported: bool) -> ShotCounter {
+        let impact: Vec<u32> = rows.iter().map(|(_, is_impact, _)| u32::from(*is_impact)).collect();
+        let command: Vec<u32> = rows.iter().map(|(command, ..)| *command).collect();
+        let shooter = vec![0; rows.len()];
+        let nothing = Table::default();
+        let names = ["none", "p1"].map(str::to_owned);
+        let given_target = NameColumn { names: &names, codes: &vec![u32::from(are_reported); rows.len()] };
+        let read = shots::Columns::read(&nothing);
+        let columns = shots::Columns { shooter: &shooter, command: &command, impact: &impact, given_target, ..read };
+        let mut counter = ShotCounter::default();
+        rows.iter().enumerate().for_each(|(row, (.., reason))| counter.add_row(&columns, row, reason));
+        counter
+    }
+
+    fn numbers(counter: &ShotCounter) -> [u64; 4] {
+        [counter.fired(), counter.hit(), counter.launched(), counter.impacts()]
+    }
+
+    #[test]
+    fn a_projectile_that_hits_several_players_is_one_shot() {
+        let rows =
+            [(1, false, "launched"), (1, true, "hit"), (1, true, "hit"), (1, true, "hit the world"), (2, false, "hit")];
+        assert_eq!(numbers(&counted(&rows)), [2, 2, 1, 3]);
+    }
+
+    /// Only hits are reported, so hits of unknown shots give no hit rate.
+    #[test]
+    fn reported_hits_count_only_with_a_known_shot() {
+        let unknown = counted_as(&[(1, true, "hit"), (2, false, "hit"), (2, false, "hit")], true);
+        assert_eq!((numbers(&unknown), unknown.reported()), ([0, 0, 0, 1], 3));
+        let launched = counted_as(&[(1, false, "launched"), (1, true, "hit")], true);
+        assert_eq!((numbers(&launched), launched.reported()), ([1, 1, 1, 1], 0));
+    }
+
+    #[test]
+    fn an_impact_counts_as_a_shot_only_without_its_own_launch() {
+        let rows = [(1, false, "launched"), (2, true, "hit"), (3, false, "not run"), (4, false, "missed")];
+        assert_eq!(numbers(&counted(&rows)), [3, 1, 1, 1]);
+    }
+
+    #[test]
+    fn a_projectile_that_flies_into_the_next_part_is_one_shot() {
+        let mut parts = counted(&[(1, false, "launched"), (2, false, "hit")]);
+        let later = counted(&[(1, true, "hit"), (5, true, "missed")]);
+        assert_eq!((parts.fired(), later.fired()), (2, 2));
+        parts.add(&later);
+        assert_eq!(numbers(&parts), [3, 2, 1, 2]);
     }
 }

@@ -1,11 +1,11 @@
 //! The figures of one replay, and the rows of two compared replays.
 
-use super::band::LatencyBand;
-use super::rows::{CauseRow, LogRow, ResultRow, ShotRow, WeaponRow, name_of};
+use super::LatencyBand;
+use super::{CauseRow, LogRow, ResultRow, ShotRow, WeaponRow, name_of};
 use crate::diff::{ChangedShot, Outcome, ShotChange, TraceDiff, TraceVerdict};
 use crate::fairness::PlayerLatencies;
 use crate::round_trips::each_round_trip;
-use crate::shot_counter::ShotCounter;
+use crate::summary::ShotCounter;
 use crate::summary::{Summary, SummaryBuilder};
 use crate::why::{is_corrected, known_cause};
 use hitreg_log::sorted::SortedMap;

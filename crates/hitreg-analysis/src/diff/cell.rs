@@ -9,9 +9,9 @@ use hitreg_log::trace::{Column, ColumnData};
 
 /// Floats at most this many representable values apart have drifted: the same arithmetic ran in another order or at
 /// another precision.
-pub(crate) const DRIFT_ULPS: u64 = 64;
+const DRIFT_ULPS: u64 = 64;
 /// Floats at most this far apart have drifted, however many representable values lie between them near zero.
-pub(crate) const DRIFT_ABSOLUTE: f64 = 1e-3;
+const DRIFT_ABSOLUTE: f64 = 1e-3;
 
 /// The kind of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::owners::OwnerMap;
+use super::join::OwnerMap;
 use super::steps::StepStop;
 use hitreg_log::trace::schema::{corrections, errors, frames, ticks};
 use hitreg_log::trace::{ColumnData, NextRows, Table, TraceSource, each_part};

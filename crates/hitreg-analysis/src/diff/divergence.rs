@@ -1,18 +1,20 @@
-//! The first place where a table differs, with the details that a report shows.
+//! The first place where a table differs, with its context: the usercmds of its tick, and the state before it.
+
+use std::borrow::Cow;
 
 use serde::Serialize;
 
+use super::ChangedSetting;
 use super::cell::{
     CellComparison, CellPair, CellValue, DifferenceClass, NumberComparison, double_ulps_apart, ulps_apart,
 };
 use super::clock::TickTimes;
-use super::exactness::TraceComparison;
-use super::pairing::{Pairing, RowSpot};
-use super::place::{RowDump, RowPlace};
+use super::columns::TraceComparison;
+use super::pairing::{NamedValue, Pairing, RowDump, RowPlace, RowSpot};
 use super::scan::{DifferenceRun, ScanResult};
-use super::settings::ChangedSetting;
-use super::usercmds::UsercmdRow;
-use hitreg_log::trace::schema::{errors, packets, ticks};
+use hitreg_log::sorted::{SortedMap, SortedSet};
+use hitreg_log::trace::schema::{ColumnRole, bodies, errors, executed, frames, is_bodies, own_input, packets, ticks};
+use hitreg_log::trace::{ColumnSpan, Table, Trace, TraceSource, body_tables, each_part};
 
 /// The first place where two traces, or two tables, differ.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -235,4 +237,232 @@ pub(crate) fn agreeing(pairing: &Pairing<'_>, clocks: [&TickTimes; 2], spot: &Ro
         None => (pairing.a, pairing.a.rows()),
     };
     RowDump::of(table, row, RowPlace::of(pairing, clocks, spot), &pairing.key.columns)
+}
+
+/// A usercmd that ran or should have run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct UsercmdRow {
+    /// The player.
+    pub player: u32,
+    /// The usercmd's number.
+    pub command: u32,
+    /// What the server did with it; `None` if the trace does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub how: Option<String>,
+    /// Its input, from the `frames` table.
+    pub input: Vec<NamedValue>,
+}
+
+impl Divergence {
+    /// Adds the usercmds and the state before, from other tables.
+    pub(crate) fn look_around(&mut self, traces: [&Trace; 2], clocks: [&TickTimes; 2]) {
+        let [a, b] = traces;
+        let inputs = inputs(traces);
+        self.usercmds_a = ran(a, self, &inputs);
+        self.usercmds_b = ran(b, self, &inputs);
+        let listed = [&self.usercmds_a, &self.usercmds_b].into_iter().flatten();
+        let made = made(traces, &listed.map(|usercmd| (usercmd.player, usercmd.command)).collect());
+        let entity = self.place.entity;
+        for usercmds in [&mut self.usercmds_a, &mut self.usercmds_b] {
+            usercmds.sort_by_key(|usercmd| {
+                let name = (usercmd.player, usercmd.command);
+                (Some(usercmd.player) != entity, made.get(&name), name)
+            });
+        }
+        if self.table != bodies::NAME {
+            self.last_state = last_state(a, clocks[0], &self.place);
+        }
+    }
+}
+
+/// The part of a trace that [`Divergence::look_around`] needs; the whole trace if it is in memory. Reads columns of keys
+/// first, and then only the parts of the trace that have the rows.
+pub(crate) fn around<'t>(
+    trace: &'t dyn TraceSource,
+    found: &Divergence,
+    clock: &TickTimes,
+) -> Result<Cow<'t, Trace>, String> {
+    if let Some(trace) = trace.in_memory() {
+        return Ok(Cow::Borrowed(trace));
+    }
+    let place = &found.place;
+    let mut around = Trace { header: trace.header().clone(), tables: Vec::new() };
+    let mut wanted: SortedSet<(u32, u32)> = place.player.zip(place.command).into_iter().collect();
+    if wanted.is_empty() {
+        wanted.extend(ran_in(trace, place)?);
+    }
+    around.tables.extend(pick(trace, executed::NAME, ["player", "command"], &wanted)?);
+    around.tables.extend(pick(trace, frames::NAME, ["player", "command"], &wanted)?);
+    let entity = place.entity.or(place.player);
+    let last_tick = place.at_us.and_then(|at| clock.tick_at(at)).max(place.tick);
+    let until = last_tick.map(|last| ColumnSpan { column: "tick", first: 0, last: last.into() });
+    for table in body_tables(trace) {
+        let mut last = None;
+        each_part(trace, &table, (&["tick", "entity"], until), &mut |rows| {
+            let bodies = bodies::Columns::read(rows);
+            let of_entity = bodies.tick.iter().zip(bodies.entity).filter(|(_, of)| Some(**of) == entity);
+            let before =
+                of_entity.map(|(tick, _)| *tick).filter(|tick| Some(*tick) > last && is_before(*tick, clock, place));
+            last = before.max().or(last);
+            Ok(())
+        })?;
+        let last = last.zip(entity).into_iter().collect();
+        around.tables.extend(pick(trace, &table, ["tick", "entity"], &last)?);
+    }
+    Ok(Cow::Owned(around))
+}
+
+/// The usercmds that ran in the tick of a place, by player and number. One more shows whether the entity is a player.
+fn ran_in(trace: &dyn TraceSource, place: &RowPlace) -> Result<SortedSet<(u32, u32)>, String> {
+    let columns = &["player", "command", "tick"];
+    let mut ran = SortedSet::new();
+    let keys = |rows: &Table| -> Vec<(u32, u32)> {
+        rows.u32s("player").iter().copied().zip(rows.u32s("command").iter().copied()).collect()
+    };
+    if let Some(tick) = place.tick {
+        let span = ColumnSpan { column: "tick", first: tick.into(), last: tick.into() };
+        each_part(trace, executed::NAME, (columns, Some(span)), &mut |rows| {
+            let ticks = rows.u32s("tick").iter();
+            ran.extend(keys(rows).into_iter().zip(ticks).filter(|(_, of)| **of == tick).map(|(key, _)| key));
+            Ok(())
+        })?;
+    }
+    let mut rows = trace.rows(executed::NAME, columns);
+    while let Some(entity) = place.entity
+        && let Some(rows) = rows()?
+    {
+        if let Some(of_entity) = keys(&rows).into_iter().find(|(player, _)| *player == entity) {
+            ran.insert(of_entity);
+            break;
+        }
+    }
+    Ok(ran)
+}
+
+/// The rows of a table whose two key columns have these values, if the trace has the table. Of a part that repeats keys
+/// of earlier parts, rows may be missing.
+pub(crate) fn pick(
+    trace: &dyn TraceSource,
+    name: &str,
+    key: [&str; 2],
+    wanted: &SortedSet<(u32, u32)>,
+) -> Result<Option<Table>, String> {
+    let tables = trace.tables();
+    let Some((shape, _)) = tables.iter().find(|(table, _)| table.name == name) else { return Ok(None) };
+    let keys = |rows: &Table| -> Vec<((u32, u32), u32)> {
+        let keys = rows.u32s(key[0]).iter().copied().zip(rows.u32s(key[1]).iter().copied());
+        keys.zip(0..).filter(|(key, _)| wanted.contains(key)).collect()
+    };
+    let time = shape.time_column().map(|column| &*column.name);
+    let mut times: Option<(i64, i64)> = None;
+    let columns: Vec<&str> = key.into_iter().chain(time).collect();
+    let (mut found, mut rows) = (SortedSet::new(), trace.rows(name, &columns));
+    while found.len() < wanted.len()
+        && let Some(rows) = rows()?
+    {
+        for (key, row) in keys(&rows) {
+            found.insert(key);
+            let row = row as usize;
+            let tick = |name| rows.u32s(name).get(row).copied().map(i64::from);
+            let at = time.and_then(|name| rows.i64s(name).get(row).copied().or_else(|| tick(name))).unwrap_or_default();
+            times = Some(times.map_or((at, at), |(first, last)| (first.min(at), last.max(at))));
+        }
+    }
+    let mut picked = shape.without_rows();
+    let Some((first, last)) = times else { return Ok(Some(picked)) };
+    let span = time.map(|column| ColumnSpan { column, first, last });
+    each_part(trace, name, (&[], span), &mut |rows| {
+        let which: Vec<u32> = keys(rows).into_iter().map(|(_, row)| row).collect();
+        if which.is_empty() { Ok(()) } else { picked.append(shape.filled(rows.select(&which))) }
+    })?;
+    Ok(Some(picked))
+}
+
+/// When the client made each of the `listed` usercmds, by player and number. A recording lists the usercmds of each player in turn, and a
+/// replay lists them as they ran; this time is the same in both.
+fn made(traces: [&Trace; 2], listed: &SortedSet<(u32, u32)>) -> SortedMap<(u32, u32), i64> {
+    let mut made = SortedMap::new();
+    for frames in traces.map(frames::Columns::of) {
+        let names = frames.player.iter().copied().zip(frames.command.iter().copied());
+        for (name, at_us) in names.zip(frames.at_us).filter(|(name, _)| listed.contains(name)) {
+            made.entry(name).or_insert(*at_us);
+        }
+    }
+    made
+}
+
+/// The usercmd that a divergence concerns. If it concerns none: the usercmds that ran in its tick.
+fn ran(trace: &Trace, divergence: &Divergence, inputs: &[&str]) -> Vec<UsercmdRow> {
+    let place = &divergence.place;
+    let executed = executed::Columns::of(trace);
+    let usercmd = |player, command, row: Option<usize>| {
+        let how = row.map(|row| executed.how.get(row)).filter(|how| !how.is_empty()).map(str::to_owned);
+        UsercmdRow { player, command, how, input: input(trace, player, command, inputs) }
+    };
+    if let (Some(player), Some(command)) = (place.player, place.command) {
+        return vec![usercmd(player, command, find_usercmd(executed.player, executed.command, (player, command)))];
+    }
+    let Some(tick) = place.tick else { return Vec::new() };
+    let rows = executed.tick.len().min(executed.player.len()).min(executed.command.len());
+    let in_tick = (0..rows).filter(|&row| executed.tick[row] == tick);
+    in_tick.map(|row| usercmd(executed.player[row], executed.command[row], Some(row))).collect()
+}
+
+impl Divergence {
+    /// The usercmds in each run of the divergence's own player; all usercmds of the tick if the entity is no player.
+    pub(crate) fn own_usercmds(&self, traces: [&Trace; 2]) -> [Vec<&UsercmdRow>; 2] {
+        let of_trace = |trace: &Trace| executed::Columns::of(trace).player.iter().copied().collect::<SortedSet<u32>>();
+        let players = traces.map(of_trace);
+        let whose = self.place.entity.filter(|entity| players.iter().any(|known| known.contains(entity)));
+        [&self.usercmds_a, &self.usercmds_b]
+            .map(|list| list.iter().filter(|row| whose.is_none_or(|entity| entity == row.player)).collect())
+    }
+}
+
+/// The input columns that both traces have. A column that an older build does not write is not a different input.
+fn inputs<'t>(traces: [&'t Trace; 2]) -> Vec<&'t str> {
+    let lacks = |trace: &Trace, name| trace.table(frames::NAME).is_some_and(|frames| frames.column(name).is_none());
+    let own = traces[0].table(frames::NAME).map(|frames| own_input(frames).map(|column| column.name.as_str()));
+    let fixed = frames::SCHEMA.names_of(ColumnRole::Input).map(|name| -> &'t str { name });
+    let names = fixed.chain(own.into_iter().flatten());
+    names.filter(|name| !traces.iter().any(|trace| lacks(trace, name))).collect()
+}
+
+fn input(trace: &Trace, player: u32, command: u32, inputs: &[&str]) -> Vec<NamedValue> {
+    let Some(table) = trace.table(frames::NAME) else { return Vec::new() };
+    let frames = frames::Columns::read(table);
+    let Some(row) = find_usercmd(frames.player, frames.command, (player, command)) else { return Vec::new() };
+    let named =
+        |name: &&str| Some(NamedValue { name: (*name).to_owned(), value: CellValue::at(table.column(name)?, row)? });
+    inputs.iter().filter_map(named).collect()
+}
+
+/// The row of a usercmd in two key columns.
+pub(crate) fn find_usercmd(players: &[u32], commands: &[u32], (player, command): (u32, u32)) -> Option<usize> {
+    players.iter().zip(commands).position(|key| key == (&player, &command))
+}
+
+/// The last authoritative state before a place, of the place's entity.
+fn last_state(trace: &Trace, clock: &TickTimes, place: &RowPlace) -> Option<RowDump> {
+    let entity = place.entity.or(place.player)?;
+    let last_of = |bodies: &'_ Table| {
+        let (ticks, entities) = (bodies.u32s("tick"), bodies.u32s("entity"));
+        let before = |tick: u32| is_before(tick, clock, place);
+        let rows = 0..bodies.rows().min(ticks.len()).min(entities.len());
+        let last = rows.filter(|&row| entities[row] == entity && before(ticks[row])).max_by_key(|&row| ticks[row])?;
+        Some((ticks[last], last))
+    };
+    let states = trace.tables.iter().filter(|table| is_bodies(&table.name));
+    let (bodies, (tick, row)) =
+        states.filter_map(|table| Some((table, last_of(table)?))).max_by_key(|(_, (tick, _))| *tick)?;
+    let key = ["tick", "entity"].map(str::to_owned);
+    let place = RowPlace::of_row(bodies, row, &key, clock.of_tick(tick), clock);
+    Some(RowDump::of(bodies, row, place, &key))
+}
+
+fn is_before(tick: u32, clock: &TickTimes, place: &RowPlace) -> bool {
+    match (clock.of_tick(tick), place.at_us) {
+        (Some(at), Some(limit)) => at < limit,
+        _ => place.tick.is_some_and(|limit| tick < limit),
+    }
 }

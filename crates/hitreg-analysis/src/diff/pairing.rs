@@ -1,15 +1,15 @@
-//! The rows of one table in both traces: joined, timed, and in the order in which they happened.
+//! The rows of one table in both traces: joined, timed, and in the order in which they happened. Marks and places describe
+//! rows after the rows themselves are dropped.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use super::cell::{CellComparison, CellPair, NumberComparison};
+use serde::Serialize;
+
+use super::cell::{CellComparison, CellPair, CellValue, NumberComparison};
 use super::clock::{RowTimes, TickTimes, UNKNOWN, known};
-use super::join::RowJoin as Rows;
-use super::keys::{KeyCells, RowKey, TraceSide};
-use super::mark::{RowMark, RowRank, by_time};
+use super::join::{KeyCells, RowJoin as Rows, RowKey, TraceSide};
 use super::options::DiffOptions;
-use super::place::RowPlace;
 use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::{JoinRule, TableSchema, is_judged, shots};
 
@@ -107,7 +107,7 @@ impl<'a> Pairing<'a> {
         sides.flat_map(move |(side, rows)| rows.iter().map(move |row| self.spot_of(side, *row)))
     }
 
-    pub(crate) fn spot_of(&self, side: TraceSide, row: u32) -> RowSpot {
+    fn spot_of(&self, side: TraceSide, row: u32) -> RowSpot {
         let at_us = known(self.times[side as usize][row as usize]);
         match side {
             TraceSide::A => RowSpot { at_us, a: Some(row), b: None },
@@ -182,11 +182,168 @@ impl RowSpot {
     }
 }
 
+/// A row of one trace, or a pair of rows.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct RowMark {
+    pub(crate) rank: RowRank,
+    pub(crate) place: RowPlace,
+}
+
+/// The sort key of a row.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct RowRank {
+    /// The session time in microseconds; the earlier time if the traces differ.
+    pub(crate) at_us: Option<i64>,
+    pub(crate) key: Vec<KeyPart>,
+    /// Whether both traces have the row.
+    pub(crate) is_pair: bool,
+    /// The row number in A, or in B if A lacks the row.
+    pub(crate) row: u64,
+}
+
+/// A cell of a key.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum KeyPart {
+    Number(i64),
+    Name(String),
+}
+
+impl RowMark {
+    /// The session time, in microseconds.
+    pub(crate) fn at_us(&self) -> Option<i64> {
+        self.rank.at_us
+    }
+
+    /// Compares the ranks.
+    pub(crate) fn cmp(&self, other: &RowMark) -> Ordering {
+        self.rank.cmp(&other.rank)
+    }
+}
+
+impl RowRank {
+    /// The order in which rows happened: by time, then by key. Rows of unknown time come last. For equal keys, a pair
+    /// comes before an unpaired row.
+    pub(crate) fn cmp(&self, other: &RowRank) -> Ordering {
+        by_time(self.at_us, other.at_us)
+            .then_with(|| self.key.cmp(&other.key))
+            .then_with(|| other.is_pair.cmp(&self.is_pair))
+            .then_with(|| self.row.cmp(&other.row))
+    }
+}
+
+/// Compares by time. Unknown times come last.
+pub(crate) fn by_time(x: Option<i64>, y: Option<i64>) -> Ordering {
+    match (x, y) {
+        (Some(x), Some(y)) => x.cmp(&y),
+        (x, y) => x.is_none().cmp(&y.is_none()),
+    }
+}
+
+/// The place of a row in a session. Values that are unknown or do not apply to the table are left out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct RowPlace {
+    /// The session time, in microseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_us: Option<i64>,
+    /// The tick; for a row of a client, the server's last tick before it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tick: Option<u32>,
+    /// The player whose row it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub player: Option<u32>,
+    /// The player's usercmd.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<u32>,
+    /// The entity that the row describes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entity: Option<u32>,
+    /// The other columns of the row's key.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub key: Vec<NamedValue>,
+}
+
+/// A value with its column's name.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NamedValue {
+    /// The column.
+    pub name: String,
+    /// The value.
+    pub value: CellValue,
+}
+
+/// A whole row.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RowDump {
+    /// Its table.
+    pub table: String,
+    /// Where it is.
+    pub place: RowPlace,
+    /// The values that are not part of the place.
+    pub values: Vec<NamedValue>,
+}
+
+impl RowPlace {
+    pub(crate) fn of(pairing: &Pairing<'_>, clocks: [&TickTimes; 2], spot: &RowSpot) -> RowPlace {
+        let at_spot = |(side, row): (TraceSide, Option<u32>)| {
+            let row = row? as usize;
+            let (table, clock) = (pairing.table(side), clocks[side as usize]);
+            let is_at_spot = known(pairing.times[side as usize][row]) == spot.at_us;
+            is_at_spot.then(|| RowPlace::of_row(table, row, &pairing.key.columns, spot.at_us, clock))
+        };
+        // The later row of a pair has another tick and another time.
+        let places = [(TraceSide::A, spot.a), (TraceSide::B, spot.b)].into_iter().filter_map(at_spot);
+        places.min_by_key(|place| place.tick.unwrap_or(u32::MAX)).unwrap_or_default()
+    }
+
+    pub(crate) fn of_row(table: &Table, row: usize, key: &[String], at_us: Option<i64>, clock: &TickTimes) -> RowPlace {
+        let mut place = RowPlace { at_us, ..RowPlace::default() };
+        for name in key.iter().map(String::as_str) {
+            let Some(value) = table.column(name).and_then(|column| CellValue::at(column, row)) else { continue };
+            match (name, value.number()) {
+                ("tick", Some(n)) => place.tick = Some(n),
+                ("player" | "shooter", Some(n)) => place.player = Some(n),
+                ("command", Some(n)) => place.command = Some(n),
+                ("entity", Some(n)) => place.entity = Some(n),
+                ("at_us", _) => {}
+                _ => place.key.push(NamedValue { name: name.to_owned(), value }),
+            }
+        }
+        if place.tick.is_none() {
+            let own = table.column("tick").and_then(|column| CellValue::at(column, row)).and_then(|v| v.number());
+            place.tick = own.filter(|tick| *tick > 0).or_else(|| at_us.and_then(|at| clock.tick_at(at)));
+        }
+        place
+    }
+}
+
+impl RowDump {
+    /// A row of a table. `skip` names the columns that the place already holds.
+    pub(crate) fn of(table: &Table, row: usize, place: RowPlace, skip: &[String]) -> RowDump {
+        let shown = table.columns.iter().filter(|c| !skip.contains(&c.name) && c.name != "at_us");
+        let values = shown.filter_map(|c| Some(NamedValue { name: c.name.clone(), value: CellValue::at(c, row)? }));
+        RowDump { table: table.name.clone(), place, values: values.collect() }
+    }
+
+    /// A value by column name.
+    pub fn get(&self, name: &str) -> Option<&CellValue> {
+        self.values.iter().find(|named| named.name == name).map(|named| &named.value)
+    }
+}
+
+impl CellValue {
+    fn number(&self) -> Option<u32> {
+        match self {
+            CellValue::Integer(v) => u32::try_from(*v).ok(),
+            _ => None,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::{DiffOptions, Status, diff};
-    use hitreg_log::trace::schema::{effects, errors};
-    use hitreg_log::trace::{Column, ColumnData, Table, Trace, schema::ticks};
+    use crate::diff::{DiffOptions, Status, diff};
+    use hitreg_log::trace::schema::{effects, errors, ticks};
+    use hitreg_log::trace::{Column, ColumnData, Table, Trace};
 
     /// The effects of one shot, by their x.
     fn trace(all: &[f32]) -> Trace {

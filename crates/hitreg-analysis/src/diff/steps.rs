@@ -6,8 +6,8 @@
 //! both sides are therefore complete. If a row comes too late, the comparison starts again with more [`ReorderTolerance`]. One
 //! level collects a few late rows before all others; the last level reads all rows at once.
 
-use super::keys::RowKey;
-use super::owners::OwnerMap;
+use super::join::OwnerMap;
+use super::join::RowKey;
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::{ColumnData, NextRows, Table, TraceSource};
 
@@ -47,7 +47,7 @@ impl ReorderTolerance {
 }
 
 /// The columns that order the rows.
-pub(super) struct RowOrder {
+struct RowOrder {
     /// The owner column; `None` if the order does not depend on the owner.
     whose: Option<String>,
     ascends: String,
@@ -81,7 +81,7 @@ struct IncomingRows<'t> {
 }
 
 /// A complete group of rows: no other rows belong to it.
-pub(crate) struct RowGroup {
+pub(super) struct RowGroup {
     pub(crate) rows: [Table; 2],
     /// For each owner: later steps hold no row below this number.
     pub(crate) given: OwnerMap<i64>,
@@ -290,7 +290,7 @@ const MOST_LATE_BYTES: usize = 4 << 20;
 
 /// The late rows of one side: those that appear long after the rows that they belong to. For example, shots that were
 /// never judged follow all other shots.
-pub(super) struct LateRows {
+struct LateRows {
     /// The late rows that have not been taken yet.
     pub(super) rows: Table,
     lag: RowLag,

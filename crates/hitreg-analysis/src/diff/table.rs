@@ -1,20 +1,22 @@
-//! The comparison of one table.
+//! The comparison of one table. It takes rows step by step; rows in memory make one step.
+
+use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::clock::{RowTimes, TickTimes, known};
+use super::columns::{ColumnDifference, TraceComparison, unsound};
 use super::distributions::{CorrectionOverlap, DrawnDistance, TraceTally};
-use super::divergence::Divergence;
-use super::exactness::TraceComparison;
-use super::fold::TableFold;
-use super::follow::{DivergenceSpread, FieldDiff, SeriesDiff};
-use super::hits::HitChanges;
-use super::keys::{KeyCells, RowKey, TraceSide};
-use super::options::{DiffError, DiffScope};
-use super::shape::{ColumnDifference, unsound};
-use super::steps::{ReorderTolerance, StepStop};
-use hitreg_log::sorted::SortedSet;
-use hitreg_log::trace::Table;
-use hitreg_log::trace::schema::{corrections, shots, views};
+use super::divergence::{Divergence, agreeing};
+use super::hits::{ChangedShot, ChangedShots, HitChanges, ShotComparison, TextTable};
+use super::join::{KeyCells, OwnerMap, RowKey, TraceSide};
+use super::options::{DiffError, DiffOptions, DiffScope};
+use super::pairing::{Owner, Pairing, RowDump, RowMark, RowSpot, by_time};
+use super::scan::{ColumnRuns, DifferenceRun, DivergenceSpread, FieldDiff, PairResult, ScanResult, SeriesDiff};
+use super::steps::{ReorderTolerance, StepStop, TableWalk};
+use hitreg_log::sorted::{SortedMap, SortedSet};
+use hitreg_log::trace::schema::{JoinRule, corrections, is_bodies, shots, views};
+use hitreg_log::trace::{Table, TraceSource};
 
 /// The differences in one table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -163,4 +165,358 @@ pub(crate) fn compare(
         }
     }
     Err(DiffError::Unread(format!("the rows of `{}` cannot be put in order", a.name)))
+}
+
+/// One table of both traces, as far as its rows have been compared.
+struct TableFold<'o> {
+    key: &'o RowKey,
+    of: &'o TraceComparison<'o>,
+    found: ComparedTable,
+    /// For each compared column of A: its differences, by owner.
+    columns: Vec<(String, ColumnRuns)>,
+    /// The last compared pair of each owner, if it is needed.
+    last: SortedMap<Owner, Arc<RowMark>>,
+    /// The owners with differences.
+    differing: SortedSet<Owner>,
+    /// Whether `last` is needed from the first row on.
+    thorough: bool,
+    /// Whether all rows come at once.
+    whole: bool,
+    first: Option<(RowMark, Owner, Divergence)>,
+    /// Collects the changed shots.
+    changed: ChangedShots,
+    /// The names in shots, each stored once.
+    texts: TextTable,
+    /// How many rows of each trace have been compared.
+    before: [u64; 2],
+    /// For each trace and owner: the time of its last row. `None` after a row with an earlier time than the row before.
+    times: Option<[OwnerMap<i64>; 2]>,
+}
+
+impl<'o> TableFold<'o> {
+    pub(super) fn new(diff: TableDiff, key: &'o RowKey, of: &'o TraceComparison<'o>, thorough: bool) -> TableFold<'o> {
+        let found = ComparedTable { diff, tallies: Some(Default::default()), ..ComparedTable::default() };
+        TableFold {
+            key,
+            of,
+            found,
+            columns: Vec::new(),
+            last: SortedMap::new(),
+            differing: SortedSet::new(),
+            thorough,
+            whole: false,
+            first: None,
+            changed: ChangedShots::default(),
+            texts: TextTable::default(),
+            before: [0; 2],
+            times: Some(Default::default()),
+        }
+    }
+
+    /// Compares the rows of both traces step by step.
+    fn step_by_step(mut self, shapes: [&Table; 2], patience: ReorderTolerance) -> Result<ComparedTable, StepStop> {
+        self.whole = patience == ReorderTolerance::Whole;
+        if shapes[0].name == shots::NAME {
+            self.changed = ChangedShots::kept(ShotComparison::of(self.of, patience));
+        }
+        each_step(self.of.traces, shapes, (self.key, self.of.clocks), patience, &mut |rows, times, _| {
+            self.add(rows, times);
+            true
+        })?;
+        // The last pair of an owner can be found in later rows only if rows are in the order of their times.
+        if self.first.is_some() && self.times.is_none() && !self.thorough {
+            return Err(StepStop::TimesGoBack);
+        }
+        if let Some((mark, owner, _)) = &self.first {
+            let before = self.last_agreeing(shapes, patience, (mark, owner))?;
+            if let Some((.., divergence)) = &mut self.first {
+                divergence.last_agreeing = before;
+            }
+        }
+        Ok(self.compared())
+    }
+
+    /// The result for a table that is equal in both traces. `is_counted` says whether its rows are.
+    pub(super) fn same(mut self, is_counted: bool, shape: &Table) -> Result<ComparedTable, String> {
+        self.found.diff.rows.compared = self.found.diff.rows.a;
+        if !is_counted {
+            self.found.tallies = None;
+            return Ok(self.compared());
+        }
+        let trace = self.of.traces[0];
+        let mut tally = TraceTally::default();
+        let times = RowTimes::of(trace, self.of.clocks[0], shape, false);
+        let mut next = trace.rows(&shape.name, &[]);
+        while let Some(rows) = next()? {
+            let rows = shape.filled(rows);
+            tally.add(&rows);
+            if rows.name == views::NAME {
+                self.found.apart.add_same(&rows, &self.of.relocations);
+                continue;
+            }
+            let pairing = Pairing::of([&rows, &rows], self.before, self.key.clone(), [&times, &times])?;
+            match rows.name.as_str() {
+                shots::NAME => self.found.hits.add(&pairing, self.of.options, &mut self.texts, &mut |_, _| {}),
+                _ => self.found.causes.add(&pairing),
+            }
+        }
+        self.found.tallies = Some([tally.clone(), tally]);
+        Ok(self.compared())
+    }
+
+    /// Compares a group of rows that is complete: no row outside belongs to one inside.
+    fn add(&mut self, [a, b]: [&Table; 2], times: [&RowTimes<'_>; 2]) {
+        if let Some(tallies) = &mut self.found.tallies {
+            tallies[0].add(a);
+            tallies[1].add(b);
+        }
+        let before = self.before;
+        self.before = [before[0] + a.rows() as u64, before[1] + b.rows() as u64];
+        // The caller has checked that these tables have a key.
+        let Ok(pairing) = Pairing::of([a, b], before, self.key.clone(), times) else { return };
+        let scan = ScanResult::of(&pairing, self.of);
+        count(&mut self.found.diff.rows, &pairing, &scan);
+        if !self.whole {
+            self.note_times(&pairing);
+        }
+        match a.name.as_str() {
+            name if is_bodies(name) && !self.of.options.tolerances.is_empty() => {
+                self.found.tolerated.extend(tolerated_ticks(&pairing, &scan));
+            }
+            shots::NAME => {
+                let mut note = |spot: &RowSpot, shot: &ChangedShot| self.changed.note(&pairing.rank(spot), shot);
+                self.found.hits.add(&pairing, self.of.options, &mut self.texts, &mut note);
+            }
+            corrections::NAME => self.found.causes.add(&pairing),
+            views::NAME => self.found.apart.add(&pairing, &scan, &self.of.relocations),
+            _ => {}
+        }
+        self.add_first(&pairing, &scan);
+        self.add_runs(&pairing, &scan);
+    }
+
+    fn add_first(&mut self, pairing: &Pairing<'_>, scan: &ScanResult) {
+        let Some(spot) = first_spot(pairing, scan, self.of.options) else { return };
+        let mark = pairing.mark(&spot, self.of.clocks);
+        if self.first.as_ref().is_some_and(|(known, ..)| known.cmp(&mark).is_le()) {
+            return;
+        }
+        let divergence = Divergence::of(pairing, self.of, scan, &spot);
+        self.first = Some((mark, pairing.owner(&spot), divergence));
+    }
+
+    fn add_runs(&mut self, pairing: &Pairing<'_>, scan: &ScanResult) {
+        let mut marks: SortedMap<usize, Arc<RowMark>> = SortedMap::new();
+        let mut mark = |pair: usize| {
+            let new = || Arc::new(pairing.mark(&pairing.spot(pair), self.of.clocks));
+            Arc::clone(marks.entry(pair).or_insert_with(new))
+        };
+        for (name, runs) in &scan.columns {
+            let place = self.columns.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
+                self.columns.push((name.clone(), ColumnRuns::new()));
+                self.columns.len() - 1
+            });
+            let known = &mut self.columns[place].1;
+            for (owner, run) in scan.owners.iter().zip(runs).filter_map(|(owner, run)| Some((owner, run.as_ref()?))) {
+                match known.get_mut(owner) {
+                    Some(known) => known.join(run, pairing, &mut mark),
+                    None => {
+                        known.insert(*owner, DifferenceRun::of(run, &mut mark));
+                        self.differing.insert(*owner);
+                    }
+                }
+            }
+        }
+        for (owner, pair) in scan.owners.iter().zip(&scan.last).filter_map(|(owner, last)| Some((owner, (*last)?))) {
+            if self.thorough || self.differing.contains(owner) {
+                let mark = mark(pair);
+                let known = self.last.entry(*owner).or_insert_with(|| Arc::clone(&mark));
+                if known.cmp(&mark).is_lt() {
+                    *known = mark;
+                }
+            }
+        }
+    }
+
+    /// Checks whether the rows of each player or entity are in the order of their times.
+    fn note_times(&mut self, pairing: &Pairing<'_>) {
+        let Some(known) = &mut self.times else { return };
+        for side in [TraceSide::A, TraceSide::B] {
+            let times = &pairing.times[side as usize];
+            let part = pairing.key.series.first();
+            let whose = |row: usize| part.map_or(0, |part| pairing.keys.part(*part, side, row));
+            let mut now: OwnerMap<[i64; 2]> = OwnerMap::default();
+            let mut start = 0;
+            while start < times.len() {
+                let of = whose(start);
+                let end = (start + 1..times.len()).find(|row| whose(*row) != of).unwrap_or(times.len());
+                let [first, last] = now.or_insert_with(of, || [times[start]; 2]);
+                for at in &times[start..end] {
+                    (*first, *last) = ((*first).min(*at), (*last).max(*at));
+                }
+                start = end;
+            }
+            for (whose, [first, last]) in now.iter() {
+                let before = known[side as usize].or_insert_with(whose, || *first);
+                if first < before {
+                    self.times = None;
+                    return;
+                }
+                *before = *last;
+            }
+        }
+    }
+
+    /// The last agreeing row of the same entity or player before the first difference. It needs a second pass, after
+    /// the first difference is known.
+    fn last_agreeing(
+        &self,
+        shapes: [&Table; 2],
+        patience: ReorderTolerance,
+        (first, owner): (&RowMark, &Owner),
+    ) -> Result<Option<RowDump>, StepStop> {
+        let mut found: Option<(RowMark, RowDump)> = None;
+        let in_order = self.times.is_some();
+        let mut past = [false; 2];
+        each_step(self.of.traces, shapes, (self.key, self.of.clocks), patience, &mut |[a, b], times, before| {
+            let Ok(cells) = KeyCells::of(self.key, a, b) else { return true };
+            let numbers = [(TraceSide::A, a), (TraceSide::B, b)]
+                .map(|(side, table)| cells.rows_of(side, table.rows(), &self.key.series, *owner));
+            let rows = [a.select(&numbers[0]), b.select(&numbers[1])];
+            // Rows of other owners do not matter: only rows of one owner are in the order of their times.
+            for side in 0..2 {
+                let is_later = |at: &i64| by_time(known(*at), first.at_us()).is_gt();
+                past[side] |= rows[side].rows() > 0 && times[side].of_rows(&rows[side]).iter().all(is_later);
+            }
+            if in_order && past == [true, true] {
+                return false;
+            }
+            let Ok(pairing) = Pairing::of([&rows[0], &rows[1]], before, self.key.clone(), times) else { return true };
+            let pairing = pairing.numbered(numbers);
+            let scan = ScanResult::of(&pairing, self.of);
+            for pair in (0..pairing.joined.len()).filter(|pair| scan.agrees(*pair)) {
+                let spot = pairing.spot(pair);
+                let is_later = found.as_ref().is_none_or(|(known, _)| by_time(known.at_us(), spot.at_us).is_le());
+                if !is_later || by_time(spot.at_us, first.at_us()).is_gt() {
+                    continue;
+                }
+                let mark = pairing.mark(&spot, self.of.clocks);
+                if mark.cmp(first).is_lt() && found.as_ref().is_none_or(|(known, _)| known.cmp(&mark).is_lt()) {
+                    found = Some((mark, agreeing(&pairing, self.of.clocks, &spot)));
+                }
+            }
+            true
+        })?;
+        Ok(found.map(|(_, row)| row))
+    }
+
+    /// The result, after all rows.
+    pub(super) fn compared(mut self) -> ComparedTable {
+        self.changed.end();
+        self.found.hits.changed = self.changed;
+        let diff = &mut self.found.diff;
+        diff.status = status(diff, self.key.joined, self.of.options);
+        if diff.status == Status::Untestable {
+            diff.untestable = Some("no two of its rows are of the same time".to_owned());
+        }
+        let is_same = matches!(diff.status, Status::Same | Status::WithinTolerance);
+        if is_same && self.of.options.on == DiffScope::Hits && diff.rows.compared > 0 && self.found.hits.judged == 0 {
+            diff.status = Status::Untestable;
+            let reason = "no server judged any of its shots; a replay in closed loop judges them";
+            diff.untestable = Some(reason.to_owned());
+        }
+        diff.first = self.first.map(|(.., divergence)| divergence);
+        diff.fields = FieldDiff::all(&self.columns);
+        diff.series = SeriesDiff::all(&self.columns, &self.last);
+        diff.spread = DivergenceSpread::of(&self.columns);
+        for field in &mut diff.fields {
+            field.healed = diff.series.iter().filter(|s| s.field == field.field).all(|s| s.healed);
+        }
+        self.found
+    }
+}
+
+/// Receives rows of both traces, with their times and the number of rows before them. Returns whether to continue.
+type TakeRows<'t> = dyn FnMut([&Table; 2], [&RowTimes<'_>; 2], [u64; 2]) -> bool + 't;
+
+/// Passes the rows of both traces to `take` step by step, with their times and the number of rows before them. Stops
+/// when `take` returns false.
+pub(super) fn each_step(
+    traces: [&dyn TraceSource; 2],
+    shapes: [&Table; 2],
+    (key, clocks): (&RowKey, [&TickTimes; 2]),
+    patience: ReorderTolerance,
+    take: &mut TakeRows<'_>,
+) -> Result<(), StepStop> {
+    if let [Some(_), Some(_)] = traces.map(TraceSource::in_memory) {
+        let times = [0, 1].map(|side| RowTimes::of(traces[side], clocks[side], shapes[side], true));
+        take(shapes, [&times[0], &times[1]], [0; 2]);
+        return Ok(());
+    }
+    let mut steps = TableWalk::of(traces, shapes, key, patience)?;
+    let whole = steps.is_whole();
+    let mut times = [0, 1].map(|side| RowTimes::of(traces[side], clocks[side], shapes[side], whole));
+    let mut before = [0; 2];
+    while let Some(step) = steps.next()? {
+        for (times, rows) in times.iter_mut().zip(&step.rows) {
+            times.advance(rows)?;
+        }
+        let [a, b] = &step.rows;
+        if !take([a, b], [&times[0], &times[1]], before) {
+            return Ok(());
+        }
+        before = [before[0] + a.rows() as u64, before[1] + b.rows() as u64];
+        if steps.ordered_by() == Some(("player", "command")) {
+            times.iter_mut().for_each(|times| times.forget(&step.given));
+        }
+    }
+    Ok(())
+}
+
+fn count(rows: &mut RowCounts, pairing: &Pairing<'_>, scan: &ScanResult) {
+    for pair in &scan.pairs {
+        rows.other_time += u64::from(pair.other_time);
+        rows.differing += u64::from(pair.differs);
+        rows.within_tolerance += u64::from(pair.within && !pair.differs);
+    }
+    rows.compared += scan.pairs.iter().filter(|pair| !pair.other_time).count() as u64;
+    rows.only_in_a += pairing.joined.only_a.len() as u64;
+    rows.only_in_b += pairing.joined.only_b.len() as u64;
+}
+
+fn status(diff: &TableDiff, joined: JoinRule, options: &DiffOptions) -> Status {
+    let rows = &diff.rows;
+    let lacks = rows.only_in_a + rows.only_in_b > 0 || diff.shape.lacks(options.on);
+    let at_other_times = joined == JoinRule::AtSameTime && rows.other_time > 0;
+    if rows.differing > 0 || at_other_times || diff.shape.types_differ(options.on) || (lacks && !options.overlap_only) {
+        Status::Differs
+    } else if joined == JoinRule::WithTheirTime && rows.compared == 0 && rows.other_time > 0 {
+        // No pair could be compared, which does not mean that the tables are equal.
+        Status::Untestable
+    } else if rows.within_tolerance > 0 {
+        Status::WithinTolerance
+    } else {
+        Status::Same
+    }
+}
+
+/// The first difference: a value, a missing row, or a pair whose times differ.
+fn first_spot(pairing: &Pairing<'_>, scan: &ScanResult, options: &DiffOptions) -> Option<RowSpot> {
+    let values = scan.columns.iter().flat_map(|(_, runs)| runs.iter().flatten()).map(|run| pairing.spot(run.first));
+    let timed = pairing.key.joined == JoinRule::AtSameTime;
+    let other_time = (0..scan.pairs.len()).filter(|&p| timed && scan.pairs[p].other_time).map(|p| pairing.spot(p));
+    values.chain(pairing.lone(options)).chain(other_time).min_by(|x, y| pairing.cmp(x, y))
+}
+
+/// Ticks whose bodies differ only within tolerance.
+fn tolerated_ticks(pairing: &Pairing<'_>, scan: &ScanResult) -> SortedSet<u32> {
+    let ticks = pairing.a.u32s("tick");
+    let of = |row: usize| ticks.get(row).copied();
+    let rows = |which: &dyn Fn(&PairResult) -> bool| -> SortedSet<u32> {
+        let pairs = (0..scan.pairs.len()).filter(|pair| which(&scan.pairs[*pair]));
+        pairs.filter_map(|pair| of(pairing.joined.pair(pair).0)).collect()
+    };
+    let (mut within, differing) = (rows(&|p| p.within), rows(&|p| p.differs || p.other_time));
+    within.retain(|tick| !differing.contains(tick));
+    within
 }

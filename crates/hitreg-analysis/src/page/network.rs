@@ -1,13 +1,18 @@
 //! The network on a page: packets, round trips and gaps. They are those of the log, which has the sizes of its datagrams,
 //! or else those of the trace.
 
+use serde::Serialize;
+
 use super::PageInput;
-use super::round_trips::RoundTrips;
-use super::series::Packets;
+use super::packed::{PackedColumn, PageColumns, whole};
+use super::series::{PlayerSeries, Sample, TIME_UNIT_US, at_share};
 use crate::round_trips::each_snapshot_trip;
 use hitreg_log::record::{GapRecord, Outline, SessionStretch};
 use hitreg_log::round_trips::SnapshotRoundTrips;
 use hitreg_log::sorted::SortedMap;
+use hitreg_log::trace::schema::{packets, snapshots};
+use hitreg_log::trace::{TraceSource, each_part};
+use hitreg_log::traffic::Packet;
 
 /// What happened on the network in the shown part.
 pub(super) struct NetworkRows {
@@ -43,17 +48,295 @@ impl NetworkRows {
     }
 }
 
+/// A player's packets in one direction, in the page's format.
+#[derive(Debug, Serialize)]
+pub(super) struct PagePackets {
+    player: u32,
+    way: &'static str,
+    sent_us: PackedColumn,
+    /// Negative if the packet never arrived.
+    transit_us: PackedColumn,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<PackedColumn>,
+    choked: PackedColumn,
+    /// What all packets amount to, if some of them are left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    all: Option<AllPackets>,
+}
+
+/// The figures of a player's packets in one direction.
+#[derive(Debug, Serialize)]
+struct AllPackets {
+    missing: usize,
+    /// One of this many packets that arrived is drawn.
+    every: usize,
+    /// The bytes of each [`BIN_US`], from the time of the first packet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<PackedColumn>,
+    first_us: i64,
+    bin_us: i64,
+}
+
+/// The time over which bytes are summed, as in `web/series.js`.
+const BIN_US: i64 = 250_000;
+
+/// The most bins of a player's packets in one direction: ten hours. Later bytes count in the last bin.
+const MOST_BINS: usize = 144_000;
+
+#[derive(Debug, Default)]
+struct OneWayPackets {
+    /// Packets that arrived without anything held back before them.
+    arrived: Sample<Packet>,
+    /// Packets that did not arrive, and those with updates held back before them.
+    marked: Sample<Packet>,
+    missing: usize,
+    first_us: Option<i64>,
+    bins: Vec<u64>,
+    lacks_bytes: bool,
+}
+
+/// The packets of a page.
+#[derive(Debug)]
+pub(super) struct Packets {
+    of: SortedMap<(u32, bool), OneWayPackets>,
+    /// Packets that did not arrive, until a later one arrives.
+    waiting: SortedMap<(u32, bool), Vec<Packet>>,
+    most: usize,
+    arrived: usize,
+    marked: usize,
+}
+
+impl Packets {
+    pub(super) fn new(most: usize) -> Packets {
+        Packets { of: SortedMap::new(), waiting: SortedMap::new(), most, arrived: 0, marked: 0 }
+    }
+
+    /// Adds a packet of a trace. Those after the last that arrived may be in transit at the end, so they are left out.
+    fn add(&mut self, packet: Packet) {
+        let direction = (packet.player, packet.is_up);
+        if packet.took_us.is_none() {
+            return self.waiting.entry(direction).or_default().push(packet);
+        }
+        if let Some(waiting) = self.waiting.get_mut(&direction) {
+            let missing: Vec<Packet> = waiting.extract_if(.., |before| before.sent_us <= packet.sent_us).collect();
+            missing.into_iter().for_each(|before| self.push(before));
+        }
+        self.push(packet);
+    }
+
+    /// Adds a packet that arrived or is known to be lost.
+    pub(super) fn push(&mut self, packet: Packet) {
+        let of = self.of.entry((packet.player, !packet.is_up)).or_default();
+        let first = *of.first_us.get_or_insert(packet.sent_us / TIME_UNIT_US * TIME_UNIT_US);
+        let bin = usize::try_from((packet.sent_us.saturating_sub(first)) / BIN_US).unwrap_or(0).min(MOST_BINS);
+        if of.bins.len() <= bin {
+            of.bins.resize(bin + 1, 0);
+        }
+        of.bins[bin] += u64::from(packet.bytes.unwrap_or_default());
+        of.lacks_bytes |= packet.bytes.is_none();
+        of.missing += usize::from(packet.took_us.is_none());
+        let is_marked = packet.took_us.is_none() || packet.choked > 0;
+        let (sample, kept) =
+            if is_marked { (&mut of.marked, &mut self.marked) } else { (&mut of.arrived, &mut self.arrived) };
+        let before = sample.items.len();
+        sample.push(packet);
+        *kept += sample.items.len() - before;
+        if self.arrived > self.most {
+            self.of.values_mut().for_each(|of| of.arrived.thin());
+            self.arrived = self.of.values().map(|of| of.arrived.items.len()).sum();
+        }
+        if self.marked > self.most {
+            self.of.values_mut().for_each(|of| of.marked.thin());
+            self.marked = self.of.values().map(|of| of.marked.items.len()).sum();
+        }
+    }
+
+    /// Adds the packets of a trace.
+    pub(super) fn add_rows(&mut self, trace: &dyn TraceSource) -> Result<(), String> {
+        let took = |took: &[f32], row: usize| took.get(row).filter(|ms| ms.is_finite()).map(|ms| (ms * 1e3) as i64);
+        let of = |column: &[u32], row: usize| column.get(row).copied();
+        each_part(trace, packets::NAME, (&["player", "at_us", "took_ms", "bytes"], None), &mut |rows| {
+            let up = packets::Columns::read(rows);
+            for (row, sent_us) in up.at_us.iter().copied().enumerate() {
+                let (player, took_us) = (of(up.player, row).unwrap_or_default(), took(up.took_ms, row));
+                self.add(Packet { player, is_up: true, sent_us, took_us, bytes: of(up.bytes, row), choked: 0 });
+            }
+            Ok(())
+        })?;
+        each_part(trace, snapshots::NAME, (&["player", "at_us", "took_ms", "bytes", "choked"], None), &mut |rows| {
+            let down = snapshots::Columns::read(rows);
+            for (row, sent_us) in down.at_us.iter().copied().enumerate() {
+                let (player, took_us) = (of(down.player, row).unwrap_or_default(), took(down.took_ms, row));
+                let (bytes, choked) = (of(down.bytes, row), of(down.choked, row).unwrap_or_default());
+                self.add(Packet { player, is_up: false, sent_us, took_us, bytes, choked });
+            }
+            Ok(())
+        })
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.of.is_empty()
+    }
+
+    #[cfg(test)]
+    pub(super) fn missing(&self) -> usize {
+        self.of.values().map(|of| of.missing).sum()
+    }
+
+    /// One of how many packets is kept: of those that arrived, and of those that did not or were held back.
+    pub(super) fn every(&self) -> [usize; 2] {
+        let most = |of: fn(&OneWayPackets) -> usize| self.of.values().map(of).max().unwrap_or(1);
+        [most(|of| of.arrived.every), most(|of| of.marked.every)]
+    }
+
+    pub(super) fn pack(self, columns: &mut PageColumns) -> Vec<PagePackets> {
+        self.of.into_iter().map(|((player, is_down), of)| of.pack((player, is_down), columns)).collect()
+    }
+}
+
+impl OneWayPackets {
+    fn pack(self, (player, is_down): (u32, bool), columns: &mut PageColumns) -> PagePackets {
+        let every = self.arrived.every.max(self.marked.every);
+        let mut packets: Vec<Packet> = self.arrived.iter().chain(self.marked.iter()).copied().collect();
+        packets.sort_by_key(|packet| packet.sent_us);
+        let took = |packet: &Packet| packet.took_us.map_or(-1, |took| took.max(0) / TIME_UNIT_US);
+        let unit = TIME_UNIT_US as f64;
+        let bytes = |packet: &Packet| i64::from(packet.bytes.unwrap_or_default());
+        let sums = || self.bins.iter().map(|bytes| i64::try_from(*bytes).unwrap_or(i64::MAX));
+        PagePackets {
+            player,
+            way: if is_down { "down" } else { "up" },
+            sent_us: columns.push_steady(packets.iter().map(|packet| packet.sent_us / TIME_UNIT_US), unit),
+            transit_us: columns.push(packets.iter().map(took), unit),
+            bytes: (!self.lacks_bytes).then(|| columns.push(packets.iter().map(bytes), 1.0)),
+            choked: columns.push(packets.iter().map(|packet| i64::from(packet.choked)), 1.0),
+            all: (every > 1).then(|| AllPackets {
+                missing: self.missing,
+                every,
+                bytes: (!self.lacks_bytes).then(|| columns.push(sums(), 1.0)),
+                first_us: self.first_us.unwrap_or_default(),
+                bin_us: BIN_US,
+            }),
+        }
+    }
+}
+
+/// A player's round trips, by the times at which the acks arrived.
+#[derive(Debug, Serialize)]
+pub(super) struct RoundTripColumns {
+    player: u32,
+    at_us: PackedColumn,
+    /// Rounded for the chart, unlike the figures of all round trips.
+    took_us: PackedColumn,
+    all: AllRoundTrips,
+}
+
+/// The figures of all round trips of a player.
+#[derive(Debug, Serialize)]
+struct AllRoundTrips {
+    p50_us: Option<i64>,
+    p95_us: Option<i64>,
+    /// The largest jitter of merged round trips; `None` if none are merged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    jitter_us: Option<PackedColumn>,
+}
+
+/// One round trip, or several merged ones.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RoundTrip {
+    /// When the ack arrived.
+    pub(super) at_us: i64,
+    /// Time from making the usercmd to its ack. The longest of merged ones.
+    pub(super) took_us: i64,
+    /// The jitter at this ack, in microseconds. The largest of merged ones.
+    jitter_us: i64,
+}
+
+impl RoundTrip {
+    pub(super) fn merge(&mut self, later: &RoundTrip) {
+        self.took_us = self.took_us.max(later.took_us);
+        self.jitter_us = self.jitter_us.max(later.jitter_us);
+    }
+}
+
+/// The round trips of all players.
+#[derive(Debug)]
+pub(super) struct RoundTrips {
+    pub(super) over_time: PlayerSeries<RoundTrip>,
+    pub(super) of: SortedMap<u32, RoundTripCounts>,
+}
+
+impl RoundTrips {
+    pub(super) fn new(most: usize) -> RoundTrips {
+        RoundTrips { over_time: PlayerSeries::new(most, RoundTrip::merge), of: SortedMap::new() }
+    }
+
+    /// Adds the next round trip of a player. Clocks that disagree may give a negative one, which is left out.
+    pub(super) fn push(&mut self, player: u32, at_us: i64, took_us: i64) {
+        if took_us >= 0 {
+            let jitter_us = self.of.entry(player).or_default().add(took_us);
+            self.over_time.push(player, RoundTrip { at_us, took_us, jitter_us });
+        }
+    }
+
+    /// These round trips, or others if there are none.
+    pub(super) fn or(self, others: RoundTrips) -> RoundTrips {
+        if self.of.is_empty() { others } else { self }
+    }
+}
+
+/// The round trips of a player: all of them by length, and the jitter.
+#[derive(Debug, Default)]
+pub(super) struct RoundTripCounts {
+    /// By their microseconds.
+    counts: SortedMap<i64, u64>,
+    last_us: Option<i64>,
+    jitter_us: f64,
+}
+
+impl RoundTripCounts {
+    /// Adds a round trip, and returns the jitter as in RTP: a sixteenth of each change from one round trip to the next.
+    fn add(&mut self, took_us: i64) -> i64 {
+        *self.counts.entry(took_us).or_default() += 1;
+        if let Some(last) = self.last_us.replace(took_us) {
+            self.jitter_us += (took_us.abs_diff(last) as f64 - self.jitter_us) / 16.0;
+        }
+        self.jitter_us as i64
+    }
+
+    /// A percentile in microseconds; `None` without round trips.
+    fn percentile_us(&self, share: f64) -> Option<i64> {
+        at_share(&self.counts, share)
+    }
+}
+
+pub(super) fn pack_round_trips(trips: &RoundTrips, columns: &mut PageColumns) -> Vec<RoundTripColumns> {
+    let unit = TIME_UNIT_US as f64;
+    let percentile_us = |player, share| trips.of.get(&player).and_then(|counts| counts.percentile_us(share));
+    let of_player = |(player, over_time): (u32, &[RoundTrip])| RoundTripColumns {
+        player,
+        at_us: columns.push_steady(over_time.iter().map(|trip| trip.at_us / TIME_UNIT_US), unit),
+        took_us: columns.push(over_time.iter().map(|trip| whole(trip.took_us as f64, unit)), unit),
+        all: AllRoundTrips {
+            p50_us: percentile_us(player, 0.5),
+            p95_us: percentile_us(player, 0.95),
+            jitter_us: (trips.over_time.merged > 1)
+                .then(|| columns.push(over_time.iter().map(|trip| trip.jitter_us), 1.0)),
+        },
+    };
+    trips.over_time.iter().map(of_player).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::page::PageLog;
-    use crate::page::round_trips::RoundTrip;
+    use crate::page::series::acks_of;
     use crate::page::side::tests::log_of;
-    use crate::page::usercmds::acks_of;
-    use crate::page::world::TrackPrecision;
+    use crate::page::tracks::TrackPrecision;
     use hitreg_log::record::{ArrivalRecord, PacketRecord, PlayerRecords, Session, SessionHeader};
     use hitreg_log::sorted::SortedSet;
-    use hitreg_log::trace::schema::{corrections, frames, snapshots};
+    use hitreg_log::trace::schema::{corrections, frames};
     use hitreg_log::trace::{Column, ColumnData, Table, Trace};
     use hitreg_log::units::Micros;
 
@@ -129,5 +412,63 @@ mod tests {
         assert_eq!(of_tables(tables()), [50_000, 60_000]);
         let without_acks = vec![Table::new(frames::NAME, made.clone()), Table::new(snapshots::NAME, sent)];
         assert_eq!(of_tables(without_acks), [50_000, 60_000]);
+    }
+
+    #[test]
+    fn percentiles_count_every_round_trip() {
+        let mut trips = RoundTripCounts::default();
+        assert_eq!(trips.percentile_us(0.5), None);
+        for n in 1..=200 {
+            trips.add(n * 1_000 - 1);
+        }
+        assert_eq!([0.5, 0.95].map(|share| trips.percentile_us(share)), [Some(99_999), Some(189_999)]);
+    }
+
+    /// The packets of a trace are those that the other commands list.
+    #[test]
+    fn rows_of_a_trace_become_its_packets() {
+        let mut writer = packets::Writer::default();
+        for n in 0..40u32 {
+            let took_ms = if n % 5 == 2 || n > 36 { f32::NAN } else { 20.0 + n as f32 };
+            let (arrived, at_us) = (u32::from(took_ms.is_finite()), i64::from(n) * 1_000);
+            writer.push(packets::Row {
+                player: n % 2,
+                packet: n,
+                at_us,
+                arrived,
+                took_ms,
+                newest: n,
+                usercmds: 1,
+                ack: 0,
+                bytes: Some(9),
+            });
+        }
+        let trace = hitreg_log::trace::Trace { tables: vec![writer.finish(Vec::new())], ..Default::default() };
+        let mut found = Packets::new(usize::MAX);
+        found.add_rows(&trace).expect("rows");
+        let of = |of: &OneWayPackets| -> Vec<Packet> { of.arrived.iter().chain(of.marked.iter()).copied().collect() };
+        let mut found: Vec<Packet> = found.of.values().flat_map(of).collect();
+        found.sort_by_key(|packet| (packet.player, packet.sent_us));
+        assert_eq!(found, hitreg_log::traffic::of_trace(&trace));
+        assert!(found.iter().any(|packet| packet.took_us.is_none()));
+    }
+
+    /// Both sides of the limit: all packets, or every n-th that arrived and all that did not.
+    #[test]
+    fn packets_over_the_limit_are_thinned_but_missing_ones_stay() {
+        let packet = |n: i64| {
+            let took_us = (n % 50 != 7).then_some(40_000);
+            Packet { player: 1, is_up: true, sent_us: n * 15_000, took_us, bytes: Some(10), choked: 0 }
+        };
+        for (count, every, drawn) in [(98, 1, 98), (105, 2, 54), (1000, 16, 62 + 20)] {
+            let mut packets = Packets::new(96);
+            (0..count).for_each(|n| packets.push(packet(n)));
+            assert_eq!(packets.every(), [every, 1], "{count}");
+            let mut columns = PageColumns::default();
+            let packed = serde_json::to_value(&packets.pack(&mut columns)[0]).expect("JSON");
+            assert_eq!(packed["sent_us"]["rows"], drawn, "{count}");
+            assert_eq!(packed["all"]["missing"].as_i64(), (every > 1).then_some((count + 42) / 50), "{count}");
+            assert_eq!(packed["all"]["bytes"].is_object(), every > 1, "the sums of all bytes");
+        }
     }
 }

@@ -1,13 +1,17 @@
-//! Measures over time. A long session has more values than a page can draw, so neighbouring values are merged, and of
-//! the packets only every n-th that arrived is kept.
+//! Measures over time: acks, how many usercmds ran in each frame, and usercmds that did not run. A long session has more
+//! values than a page can draw, so neighbouring values are merged, or only every n-th is kept.
 
 use serde::Serialize;
 
-use super::packed::{PackedColumn, PageColumns};
-use hitreg_log::sorted::SortedMap;
-use hitreg_log::trace::schema::{packets, snapshots};
+use super::clock::StepTimes;
+use super::network::RoundTrips;
+use super::packed::{PackedColumn, PageColumns, whole};
+use super::tracks::TrackPrecision;
+use crate::round_trips::{ACKS_WITH_COUNTS, each_ack};
+use crate::summary::is_relocation;
+use hitreg_log::sorted::{SortedMap, SortedSet};
+use hitreg_log::trace::schema::executed;
 use hitreg_log::trace::{TraceSource, each_part};
-use hitreg_log::traffic::Packet;
 
 /// The rounding of the times of packets and acks, in microseconds.
 pub(super) const TIME_UNIT_US: i64 = 50;
@@ -99,8 +103,8 @@ pub(super) fn at_share<V: Copy>(counts: &SortedMap<V, u64>, share: f64) -> Optio
 /// Every n-th of some items.
 #[derive(Debug)]
 pub(super) struct Sample<T> {
-    items: Vec<T>,
-    every: usize,
+    pub(super) items: Vec<T>,
+    pub(super) every: usize,
     count: usize,
 }
 
@@ -118,14 +122,14 @@ impl<T> Sample<T> {
         self.count += 1;
     }
 
-    fn thin(&mut self) {
+    pub(super) fn thin(&mut self) {
         self.every *= 2;
         let mut places = 0..;
         self.items.retain(|_| places.next().is_some_and(|place: usize| place.is_multiple_of(2)));
     }
 
     /// Keeps every second of the items so far, and as many of the later ones.
-    pub(super) fn thin_over(&mut self, most: usize) {
+    fn thin_over(&mut self, most: usize) {
         while self.items.len() > most {
             self.thin();
         }
@@ -140,182 +144,127 @@ impl<T> Sample<T> {
     }
 }
 
-/// A player's packets in one direction, in the page's format.
+/// A player's acks.
 #[derive(Debug, Serialize)]
-pub(super) struct PagePackets {
+pub(super) struct AckColumns {
     player: u32,
-    way: &'static str,
-    sent_us: PackedColumn,
-    /// Negative if the packet never arrived.
-    transit_us: PackedColumn,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bytes: Option<PackedColumn>,
-    choked: PackedColumn,
-    /// What all packets amount to, if some of them are left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    all: Option<AllPackets>,
+    at_us: PackedColumn,
+    /// Negative if it is not known.
+    error_units: PackedColumn,
+    /// The rows whose error is from a spawn, a death or a teleport.
+    relocations: PackedColumn,
 }
 
-/// The figures of a player's packets in one direction.
+/// A player's column, with a value for each step of its clock, or for so many steps.
 #[derive(Debug, Serialize)]
-struct AllPackets {
-    missing: usize,
-    /// One of this many packets that arrived is drawn.
-    every: usize,
-    /// The bytes of each [`BIN_US`], from the time of the first packet.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bytes: Option<PackedColumn>,
-    first_us: i64,
-    bin_us: i64,
+pub(super) struct PlayerColumn {
+    player: u32,
+    values: PackedColumn,
+    steps: usize,
 }
 
-/// The time over which bytes are summed, as in `web/series.js`.
-const BIN_US: i64 = 250_000;
-
-/// The most bins of a player's packets in one direction: ten hours. Later bytes count in the last bin.
-const MOST_BINS: usize = 144_000;
-
-#[derive(Debug, Default)]
-struct OneWayPackets {
-    /// Packets that arrived without anything held back before them.
-    arrived: Sample<Packet>,
-    /// Packets that did not arrive, and those with updates held back before them.
-    marked: Sample<Packet>,
-    missing: usize,
-    first_us: Option<i64>,
-    bins: Vec<u64>,
-    lacks_bytes: bool,
+/// Usercmds whose outcome on the server is not `run`.
+#[derive(Debug, Serialize)]
+pub(super) struct UnrunUsercmds {
+    player: PackedColumn,
+    /// The step of the server's clock.
+    step: PackedColumn,
+    how: PackedColumn,
+    names: Vec<String>,
 }
 
-/// The packets of a page.
-#[derive(Debug)]
-pub(super) struct Packets {
-    of: SortedMap<(u32, bool), OneWayPackets>,
-    /// Packets that did not arrive, until a later one arrives.
-    waiting: SortedMap<(u32, bool), Vec<Packet>>,
+/// Reads all acks, and the round trips that follow from them.
+pub(super) fn acks_of(
+    trace: &dyn TraceSource,
+    exactness: TrackPrecision,
     most: usize,
-    arrived: usize,
-    marked: usize,
+    players: &mut SortedSet<u32>,
+) -> Result<(PlayerSeries<Ack>, RoundTrips), String> {
+    let (mut acks, mut trips) = (PlayerSeries::new(most, Ack::merge), RoundTrips::new(most));
+    let columns = [&ACKS_WITH_COUNTS[..], &["error_units", "cause"]].concat();
+    each_ack(trace, &columns, &mut |table, row, trip_us| {
+        let (player, at_us) = (table.player[row], table.at_us[row]);
+        players.insert(player);
+        let error = table.error_units.get(row).copied().filter(|error| error.is_finite() && *error >= 0.0);
+        let error = error.map(|error| whole(error, exactness.unit / 4.0));
+        acks.push(player, Ack { at_us, error, is_relocation: is_relocation(table.cause.get(row)) });
+        trip_us.into_iter().for_each(|took_us| trips.push(player, at_us, took_us));
+    })?;
+    Ok((acks, trips))
 }
 
-impl Packets {
-    pub(super) fn new(most: usize) -> Packets {
-        Packets { of: SortedMap::new(), waiting: SortedMap::new(), most, arrived: 0, marked: 0 }
-    }
+pub(super) fn pack_acks(
+    acks: &PlayerSeries<Ack>,
+    exactness: TrackPrecision,
+    columns: &mut PageColumns,
+) -> Vec<AckColumns> {
+    let of_player = |(player, acked): (u32, &[Ack])| AckColumns {
+        player,
+        at_us: columns.push_steady(acked.iter().map(|ack| ack.at_us / TIME_UNIT_US), TIME_UNIT_US as f64),
+        error_units: columns.push(acked.iter().map(|ack| ack.error.unwrap_or(-1)), exactness.unit / 4.0),
+        relocations: columns.push((0..).zip(acked).filter(|(_, ack)| ack.is_relocation).map(|(row, _)| row), 1.0),
+    };
+    acks.iter().map(of_player).collect()
+}
 
-    /// Adds a packet of a trace. Those after the last that arrived may be in transit at the end, so they are left out.
-    fn add(&mut self, packet: Packet) {
-        let direction = (packet.player, packet.is_up);
-        if packet.took_us.is_none() {
-            return self.waiting.entry(direction).or_default().push(packet);
-        }
-        if let Some(waiting) = self.waiting.get_mut(&direction) {
-            let missing: Vec<Packet> = waiting.extract_if(.., |before| before.sent_us <= packet.sent_us).collect();
-            missing.into_iter().for_each(|before| self.push(before));
-        }
-        self.push(packet);
-    }
+pub(super) fn pack_ran(ran: &PlayerSeries<u32>, columns: &mut PageColumns) -> Vec<PlayerColumn> {
+    let of_player = |(player, values): (u32, &[u32])| {
+        let values = columns.push(values.iter().map(|ran| i64::from(*ran)), 1.0);
+        PlayerColumn { player, values, steps: ran.merged }
+    };
+    ran.iter().map(of_player).collect()
+}
 
-    /// Adds a packet that arrived or is known to be lost.
-    pub(super) fn push(&mut self, packet: Packet) {
-        let of = self.of.entry((packet.player, !packet.is_up)).or_default();
-        let first = *of.first_us.get_or_insert(packet.sent_us / TIME_UNIT_US * TIME_UNIT_US);
-        let bin = usize::try_from((packet.sent_us.saturating_sub(first)) / BIN_US).unwrap_or(0).min(MOST_BINS);
-        if of.bins.len() <= bin {
-            of.bins.resize(bin + 1, 0);
-        }
-        of.bins[bin] += u64::from(packet.bytes.unwrap_or_default());
-        of.lacks_bytes |= packet.bytes.is_none();
-        of.missing += usize::from(packet.took_us.is_none());
-        let is_marked = packet.took_us.is_none() || packet.choked > 0;
-        let (sample, kept) =
-            if is_marked { (&mut of.marked, &mut self.marked) } else { (&mut of.arrived, &mut self.arrived) };
-        let before = sample.items.len();
-        sample.push(packet);
-        *kept += sample.items.len() - before;
-        if self.arrived > self.most {
-            self.of.values_mut().for_each(|of| of.arrived.thin());
-            self.arrived = self.of.values().map(|of| of.arrived.items.len()).sum();
-        }
-        if self.marked > self.most {
-            self.of.values_mut().for_each(|of| of.marked.thin());
-            self.marked = self.of.values().map(|of| of.marked.items.len()).sum();
-        }
-    }
+/// The usercmds that did not run: the player, the step of the server's clock, and the code of the outcome.
+pub(super) struct UnrunRows {
+    pub(super) rows: Sample<[u32; 3]>,
+    /// The names of outcomes; `None` if the trace has no outcomes.
+    names: Option<Vec<String>>,
+}
 
-    /// Adds the packets of a trace.
-    pub(super) fn add_rows(&mut self, trace: &dyn TraceSource) -> Result<(), String> {
-        let took = |took: &[f32], row: usize| took.get(row).filter(|ms| ms.is_finite()).map(|ms| (ms * 1e3) as i64);
-        let of = |column: &[u32], row: usize| column.get(row).copied();
-        each_part(trace, packets::NAME, (&["player", "at_us", "took_ms", "bytes"], None), &mut |rows| {
-            let up = packets::Columns::read(rows);
-            for (row, sent_us) in up.at_us.iter().copied().enumerate() {
-                let (player, took_us) = (of(up.player, row).unwrap_or_default(), took(up.took_ms, row));
-                self.add(Packet { player, is_up: true, sent_us, took_us, bytes: of(up.bytes, row), choked: 0 });
+impl UnrunRows {
+    pub(super) fn of(
+        trace: &dyn TraceSource,
+        server: &StepTimes,
+        most: usize,
+        players: &mut SortedSet<u32>,
+    ) -> Result<UnrunRows, String> {
+        let mut unrun = UnrunRows { rows: Sample::default(), names: None };
+        each_part(trace, executed::NAME, (&["player", "tick", "how"], None), &mut |rows| {
+            let table = executed::Columns::read(rows);
+            if table.rows > 0 && unrun.names.as_ref().is_none_or(|names| names.len() < table.how.names.len()) {
+                unrun.names = Some(table.how.names.to_vec());
+            }
+            players.extend(table.player);
+            let is_unrun: Vec<bool> = table.how.names.iter().map(|how| !matches!(&**how, "run" | "")).collect();
+            for (row, code) in table.how.codes.iter().enumerate() {
+                if is_unrun.get(*code as usize).is_some_and(|is_unrun| *is_unrun)
+                    && let Some(step) = table.tick.get(row).and_then(|tick| server.step_of(*tick))
+                {
+                    unrun.rows.push([table.player[row], step.index, *code]);
+                    unrun.rows.thin_over(most);
+                }
             }
             Ok(())
         })?;
-        each_part(trace, snapshots::NAME, (&["player", "at_us", "took_ms", "bytes", "choked"], None), &mut |rows| {
-            let down = snapshots::Columns::read(rows);
-            for (row, sent_us) in down.at_us.iter().copied().enumerate() {
-                let (player, took_us) = (of(down.player, row).unwrap_or_default(), took(down.took_ms, row));
-                let (bytes, choked) = (of(down.bytes, row), of(down.choked, row).unwrap_or_default());
-                self.add(Packet { player, is_up: false, sent_us, took_us, bytes, choked });
-            }
-            Ok(())
-        })
+        Ok(unrun)
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.of.is_empty()
-    }
-
-    #[cfg(test)]
-    pub(super) fn missing(&self) -> usize {
-        self.of.values().map(|of| of.missing).sum()
-    }
-
-    /// One of how many packets is kept: of those that arrived, and of those that did not or were held back.
-    pub(super) fn every(&self) -> [usize; 2] {
-        let most = |of: fn(&OneWayPackets) -> usize| self.of.values().map(of).max().unwrap_or(1);
-        [most(|of| of.arrived.every), most(|of| of.marked.every)]
-    }
-
-    pub(super) fn pack(self, columns: &mut PageColumns) -> Vec<PagePackets> {
-        self.of.into_iter().map(|((player, is_down), of)| of.pack((player, is_down), columns)).collect()
-    }
-}
-
-impl OneWayPackets {
-    fn pack(self, (player, is_down): (u32, bool), columns: &mut PageColumns) -> PagePackets {
-        let every = self.arrived.every.max(self.marked.every);
-        let mut packets: Vec<Packet> = self.arrived.iter().chain(self.marked.iter()).copied().collect();
-        packets.sort_by_key(|packet| packet.sent_us);
-        let took = |packet: &Packet| packet.took_us.map_or(-1, |took| took.max(0) / TIME_UNIT_US);
-        let unit = TIME_UNIT_US as f64;
-        let bytes = |packet: &Packet| i64::from(packet.bytes.unwrap_or_default());
-        let sums = || self.bins.iter().map(|bytes| i64::try_from(*bytes).unwrap_or(i64::MAX));
-        PagePackets {
-            player,
-            way: if is_down { "down" } else { "up" },
-            sent_us: columns.push_steady(packets.iter().map(|packet| packet.sent_us / TIME_UNIT_US), unit),
-            transit_us: columns.push(packets.iter().map(took), unit),
-            bytes: (!self.lacks_bytes).then(|| columns.push(packets.iter().map(bytes), 1.0)),
-            choked: columns.push(packets.iter().map(|packet| i64::from(packet.choked)), 1.0),
-            all: (every > 1).then(|| AllPackets {
-                missing: self.missing,
-                every,
-                bytes: (!self.lacks_bytes).then(|| columns.push(sums(), 1.0)),
-                first_us: self.first_us.unwrap_or_default(),
-                bin_us: BIN_US,
-            }),
-        }
+    pub(super) fn pack(self, columns: &mut PageColumns) -> Option<UnrunUsercmds> {
+        let names = self.names?;
+        let mut column = |place: usize| columns.push(self.rows.iter().map(|row| i64::from(row[place])), 1.0);
+        let [player, step, how] = [0, 1, 2].map(&mut column);
+        Some(UnrunUsercmds { player, step, how, names })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::page::network::RoundTrip;
+    use crate::round_trips::each_round_trip;
+    use hitreg_log::trace::schema::{corrections, frames};
+    use hitreg_log::trace::{Column, ColumnData, Table, Trace};
 
     fn ack(at_us: i64, error: i64) -> Ack {
         Ack { at_us, error: Some(error), is_relocation: error > 500 }
@@ -336,51 +285,51 @@ mod tests {
         }
     }
 
-    /// The packets of a trace are those that the other commands list.
+    /// Several packets may arrive at one time.
     #[test]
-    fn rows_of_a_trace_become_its_packets() {
-        let mut writer = packets::Writer::default();
-        for n in 0..40u32 {
-            let took_ms = if n % 5 == 2 || n > 36 { f32::NAN } else { 20.0 + n as f32 };
-            let (arrived, at_us) = (u32::from(took_ms.is_finite()), i64::from(n) * 1_000);
-            writer.push(packets::Row {
-                player: n % 2,
-                packet: n,
-                at_us,
-                arrived,
-                took_ms,
-                newest: n,
-                usercmds: 1,
-                ack: 0,
-                bytes: Some(9),
-            });
-        }
-        let trace = hitreg_log::trace::Trace { tables: vec![writer.finish(Vec::new())], ..Default::default() };
-        let mut found = Packets::new(usize::MAX);
-        found.add_rows(&trace).expect("rows");
-        let of = |of: &OneWayPackets| -> Vec<Packet> { of.arrived.iter().chain(of.marked.iter()).copied().collect() };
-        let mut found: Vec<Packet> = found.of.values().flat_map(of).collect();
-        found.sort_by_key(|packet| (packet.player, packet.sent_us));
-        assert_eq!(found, hitreg_log::traffic::of_trace(&trace));
-        assert!(found.iter().any(|packet| packet.took_us.is_none()));
+    fn acks_at_one_time_keep_their_own_errors() {
+        let names = ["none", "spawn_or_death"].map(Into::into).into();
+        let columns = [
+            ("player", ColumnData::U32(vec![4; 5])),
+            ("command", ColumnData::U32((1..=5).collect())),
+            ("at_us", ColumnData::I64(vec![50_000; 5])),
+            ("cause", ColumnData::Name { names, codes: vec![0, 1, 0, 0, 0] }),
+            ("error_units", ColumnData::F32(vec![0.5, 1500.0, 0.25, f32::NAN, f32::INFINITY])),
+        ];
+        let columns = columns.map(|(name, data)| Column::new(name, data)).into();
+        let packed = |table: Table| {
+            let trace = Trace { tables: vec![table], ..Trace::default() };
+            let exactness = TrackPrecision::of_world(65_536.0);
+            let (acks, _) = acks_of(&trace, exactness, 100, &mut SortedSet::new()).unwrap();
+            let mut columns = PageColumns::default();
+            let of_player = pack_acks(&acks, exactness, &mut columns).remove(0);
+            [of_player.error_units, of_player.relocations].map(|column| column.restored(&columns))
+        };
+        let mut table = Table::new(corrections::NAME, columns);
+        assert_eq!(packed(table.clone()), [vec![0.5, 1500.0, 0.25, -0.25, -0.25], vec![1.0]]);
+        table.columns.retain(|column| column.name != "error_units");
+        assert_eq!(packed(table), [vec![-0.25; 5], vec![1.0]]);
     }
 
-    /// Both sides of the limit: all packets, or every n-th that arrived and all that did not.
+    /// A player who rejoins after 20 s uses number 1 again.
     #[test]
-    fn packets_over_the_limit_are_thinned_but_missing_ones_stay() {
-        let packet = |n: i64| {
-            let took_us = (n % 50 != 7).then_some(40_000);
-            Packet { player: 1, is_up: true, sent_us: n * 15_000, took_us, bytes: Some(10), choked: 0 }
+    fn a_page_has_the_round_trips_of_fairness() {
+        let table = |name: &str, rows: [(u32, i64); 2]| {
+            let columns = [
+                ("player", ColumnData::U32(vec![0; 2])),
+                ("command", ColumnData::U32(rows.map(|row| row.0).into())),
+                ("at_us", ColumnData::I64(rows.map(|row| row.1).into())),
+            ];
+            Table::new(name, columns.map(|(name, data)| Column::new(name, data)).into())
         };
-        for (count, every, drawn) in [(98, 1, 98), (105, 2, 54), (1000, 16, 62 + 20)] {
-            let mut packets = Packets::new(96);
-            (0..count).for_each(|n| packets.push(packet(n)));
-            assert_eq!(packets.every(), [every, 1], "{count}");
-            let mut columns = PageColumns::default();
-            let packed = serde_json::to_value(&packets.pack(&mut columns)[0]).expect("JSON");
-            assert_eq!(packed["sent_us"]["rows"], drawn, "{count}");
-            assert_eq!(packed["all"]["missing"].as_i64(), (every > 1).then_some((count + 42) / 50), "{count}");
-            assert_eq!(packed["all"]["bytes"].is_object(), every > 1, "the sums of all bytes");
-        }
+        let frames = table(frames::NAME, [(1, 10_000), (1, 20_000_000)]);
+        let acks = table(corrections::NAME, [(1, 20_050_000), (7, 20_060_000)]);
+        let trace = Trace { tables: vec![frames, acks], ..Trace::default() };
+        let (_, trips) = acks_of(&trace, TrackPrecision::of_world(1.0), 100, &mut SortedSet::new()).unwrap();
+        let took_us = |(_, trips): (u32, &[RoundTrip])| trips.iter().map(|trip| trip.took_us).collect::<Vec<_>>();
+        assert_eq!(trips.over_time.iter().flat_map(took_us).collect::<Vec<_>>(), [50_000]);
+        let mut found = Vec::new();
+        each_round_trip(&trace, &mut |trip| found.push(trip.ms)).unwrap();
+        assert_eq!(found, [50.0]);
     }
 }

@@ -3,24 +3,19 @@
 
 use serde::Serialize;
 
+use super::PageInput;
 use super::clock::{ClockStep, PackedClock, StepTimes};
-use super::evidence::Evidence;
-use super::explanations::{corrections_of, shots_of};
-use super::network::NetworkRows;
-use super::packed::PageColumns;
-use super::records::PackedRecords;
-use super::round_trips::{RoundTripColumns, pack_round_trips};
-use super::series::{PagePackets, PlayerSeries};
-use super::tracks::{PageTrack, TrackPoint, TrackSet};
-use super::usercmds::{AckColumns, PlayerColumn, UnrunRows, UnrunUsercmds, acks_of, pack_acks, pack_ran};
-use super::world::{PlaceColumn, TrackPrecision, TrackWorld};
-use super::{PageInput, notes};
-use crate::report::figures::replay_mode;
-use crate::shot_counter::ShotCounter;
+use super::evidence::{Evidence, corrections_of, shots_of};
+use super::network::{NetworkRows, PagePackets, RoundTripColumns, pack_round_trips};
+use super::packed::{PackedRecords, PageColumns};
+use super::series::{AckColumns, PlayerColumn, PlayerSeries, UnrunRows, UnrunUsercmds, acks_of, pack_acks, pack_ran};
+use super::tracks::{PageTrack, PlaceColumn, TrackPoint, TrackPrecision, TrackSet, TrackWorld};
+use crate::report::figures::{count, replay_mode};
+use crate::summary::ShotCounter;
 use hitreg_log::record::GapRecord;
 use hitreg_log::recorder::are_usercmds_as_received;
 use hitreg_log::sorted::{SortedMap, SortedSet};
-use hitreg_log::trace::schema::{bodies, frames, shots, views};
+use hitreg_log::trace::schema::{bodies, corrections, frames, is_bodies, shots, views};
 use hitreg_log::trace::{Table, TraceSource, body_tables, each_part};
 use hitreg_log::traffic::SnapshotNumbers;
 
@@ -142,11 +137,11 @@ impl PageSide {
             PageGap { from_us: from.0, to_us: to.0, player }
         };
         let gaps = gaps.into_iter().filter(is_inside).map(gap_of).collect();
-        let found = notes::FoundRows { tick_times: is_timed, bodies: !bodies.is_empty(), packets: has_packets };
+        let found = FoundRows { tick_times: is_timed, bodies: !bodies.is_empty(), packets: has_packets };
         let rows: Vec<(String, u64)> = trace.tables().iter().map(|(table, rows)| (table.name.clone(), *rows)).collect();
 
         let numbers = shown.log.map_or(SnapshotNumbers::Sent, |log| SnapshotNumbers::of(log.header()));
-        let thinned = notes::thinned(&notes::Thinning {
+        let thinned = thinning_notes(&Thinning {
             places: precision != exactness,
             views: views.precision != exactness,
             acks: merged_acks,
@@ -169,7 +164,7 @@ impl PageSide {
             usercmds_as_received: players.iter().copied().filter(is_as_received).collect(),
             tables: rows,
             gaps,
-            notes: notes::notes(shown, &found),
+            notes: notes(shown, &found),
             thinned,
             exactness: [precision, views.precision],
             clocks: clock_columns.map(|(player, clock)| clock.pack(player, columns)).collect(),
@@ -323,6 +318,101 @@ impl ScreenRows {
         })?;
         Ok(ScreenRows { tracks, how, evidence })
     }
+}
+
+/// What a page found in the rows of its trace.
+struct FoundRows {
+    /// Whether `ticks` has times.
+    tick_times: bool,
+    /// Whether a body has a position.
+    pub(super) bodies: bool,
+    /// Whether a packet's arrival is known.
+    pub(super) packets: bool,
+}
+
+/// The notes, as sentences.
+fn notes(shown: &PageInput<'_>, found: &FoundRows) -> Vec<String> {
+    let tables = shown.trace.tables();
+    let of = |name: &str| tables.iter().find(|(table, _)| table.name == name);
+    let rows = |name: &str| of(name).map_or(0, |(_, rows)| *rows);
+    let mut notes: Vec<String> = shown.notes.to_vec();
+    let mut note = |is_so: bool, text: &str| notes.extend(is_so.then(|| text.to_owned()));
+    let has_column = |name: &str, column: &str| of(name).is_some_and(|(table, _)| table.column(column).is_some());
+    let states = || tables.iter().filter(|(table, rows)| is_bodies(&table.name) && *rows > 0);
+    let (no_bodies, have_places) =
+        (states().count() == 0, states().any(|(table, _)| table.column("origin.x").is_some()));
+    note(no_bodies, "positions on the server: `bodies` has no rows");
+    note(!no_bodies && !have_places, "positions on the server: `bodies` has no column origin.x");
+    note(
+        !no_bodies && have_places && !found.bodies,
+        "positions on the server: none in `bodies` has a finite position at a known time",
+    );
+    note(
+        !no_bodies && !found.tick_times,
+        "times of ticks: `ticks` has no column at_us, so the tick rate in the settings is used",
+    );
+    let no_frames = rows(frames::NAME) == 0;
+    note(no_frames, "usercmds: `frames` has no rows");
+    note(
+        !no_frames && !has_column(frames::NAME, "own.origin.x"),
+        "predicted positions: `frames` has no column own.origin.x",
+    );
+    note(rows(views::NAME) == 0, "players' screens: `views` has no rows");
+    let header = shown.trace.header();
+    let (is_of_client, is_open) = (header.is_of_one_client(), header.is_open());
+    let (client, open) = (
+        "hits: the log is one client's side, without the server. Merge it with the server's log (`hitreg merge`)",
+        "hits: an open-loop replay has no server that judges shots",
+    );
+    note(is_of_client, client);
+    note(rows(shots::NAME) == 0 && is_open && !is_of_client, open);
+    note(rows(shots::NAME) == 0 && !is_open, "hits: `shots` has no rows");
+    let no_acks = rows(corrections::NAME) == 0;
+    note(no_acks, "corrections: `corrections` has no rows");
+    note(
+        !no_acks && !has_column(corrections::NAME, "error_units"),
+        "prediction errors: `corrections` has no column error_units",
+    );
+    let no_packets = match shown.log {
+        Some(_) => "packets and loss: the log has no packet with its arrival",
+        None => "packets and loss: `packets` and `snapshots` have no rows, and there is no log with packets",
+    };
+    note(!found.packets, no_packets);
+    notes
+}
+
+/// What a page of a long session leaves out.
+struct Thinning {
+    /// Whether the paths of bodies are coarser than those of a short session.
+    pub(super) places: bool,
+    /// Whether what screens showed is coarser.
+    pub(super) views: bool,
+    /// How many acks are merged into one.
+    pub(super) acks: usize,
+    /// How many frames are merged into one.
+    pub(super) ran: usize,
+    /// One of how many packets is drawn: of those that arrived, and of those that did not or were held back.
+    pub(super) packets: [usize; 2],
+    /// The word for packets that did not arrive from the server.
+    missing_down: &'static str,
+    /// One of how many usercmds that did not run is drawn.
+    pub(super) unrun: usize,
+}
+
+/// The notes, as sentences. Empty for a short session.
+fn thinning_notes(of: &Thinning) -> Vec<String> {
+    let mut notes = Vec::new();
+    let mut note = |is_so: bool, text: String| notes.extend(is_so.then_some(text));
+    let each = |number: usize| count(number as u64);
+    note(of.places, "paths of bodies are coarser than in a short session".to_owned());
+    note(of.views, "what screens showed is coarser than in a short session".to_owned());
+    note(of.acks > 1, format!("charts of acks show the largest of {} acks", each(of.acks)));
+    note(of.ran > 1, format!("the chart of usercmds run shows the largest of {} frames", each(of.ran)));
+    let [arrived, marked] = of.packets;
+    note(arrived > 1, format!("1 of {} packets that arrived is drawn", each(arrived)));
+    note(marked > 1, format!("{} or held back: 1 of {} packets is drawn", of.missing_down, each(marked)));
+    note(of.unrun > 1, format!("1 of {} usercmds that did not run is drawn", each(of.unrun)));
+    notes
 }
 
 #[cfg(test)]

@@ -1,14 +1,20 @@
-//! The page of a comparison of two traces.
+//! A comparison of two traces for people and CI: the short answer, the full page, and a JUnit report.
 
-use super::divergence::{divergence, owner};
-use super::figures::{clipped, count, counted, seconds};
-use super::follow::follow;
-use super::hits::hits;
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+
+use super::divergence::{divergence, is_time, owner, place, values};
+use super::figures::{clipped, count, counted, distance, ms, seconds};
+use super::hits::{change, hits, more};
 use super::layout::WIDTH;
-use super::page::Page;
-use super::side_by_side::{interpolation, reconciliation};
-use super::text_diff::settings;
-use crate::diff::{DifferenceClass, Divergence, Status, TableDiff, TraceDiff, TraceVerdict};
+use super::page::{Page, one_line};
+use crate::corpus::paired;
+use crate::diff::{
+    ChangedShots, DiffScope, DifferenceClass, Divergence, FieldDiff, InterpolationDiff, Reconciliation, RowPlace,
+    ShotChange, Status, TableDiff, TraceDiff, TraceVerdict, settings_that_differ,
+};
+use crate::text_diff::TextDiff;
+use hitreg_log::stats::Spread;
+use hitreg_log::trace::schema::{bodies, frames};
 
 /// One line for CI: `differs at tick 812 (12.688 s): bodies, entity 1, origin.x; hits: A 40, B 39`.
 pub fn diff_line(diff: &TraceDiff) -> String {
@@ -69,11 +75,22 @@ pub fn diff_page(diff: &TraceDiff) -> Page {
 }
 
 /// The changed settings. They come after the first effect.
-pub(super) fn changed_settings(page: &mut Page, diff: &TraceDiff, context: usize, most: usize) {
+fn changed_settings(page: &mut Page, diff: &TraceDiff, context: usize, most: usize) {
     if diff.settings[0] != diff.settings[1] {
         page.blank();
-        settings(page, diff, context, most);
+        settings_diff(page, diff, context, most);
     }
+}
+
+/// The settings of both sides if some differ, with `context` equal settings around each difference.
+fn settings_diff(page: &mut Page, diff: &TraceDiff, context: usize, most: usize) {
+    let [a, b] = &diff.settings;
+    let text = |settings: &[(String, String)]| -> String {
+        settings.iter().map(|(key, value)| format!("{}\n", one_line(&format!("{key} = {value}")))).collect()
+    };
+    let mut found = TextDiff::default();
+    found.add(["@@ settings @@", "@@"], &text(a), &text(b), context);
+    page.text_diff(&found, most, "with --verbose");
 }
 
 /// The place of the first difference: with tick and time, or with the tick alone.
@@ -118,7 +135,7 @@ fn tables(page: &mut Page, diff: &TraceDiff) {
     }
 }
 
-pub(super) fn judgement(table: &TableDiff) -> &'static str {
+fn judgement(table: &TableDiff) -> &'static str {
     match table.status {
         Status::Same if table.rows.compared == 0 => "no rows",
         Status::Same => "same",
@@ -140,7 +157,7 @@ fn from(table: &TableDiff) -> String {
 }
 
 /// Details that the row of numbers does not show.
-pub(super) fn column_words(table: &TableDiff) -> Vec<String> {
+fn column_words(table: &TableDiff) -> Vec<String> {
     let shape = &table.shape;
     let kinds = [
         (&shape.only_in_a, "only in A"),
@@ -162,5 +179,371 @@ fn details(page: &mut Page, table: &TableDiff) {
     }
     if within > 0 {
         detail(&format!("within tolerance: {}", counted(within, "row")));
+    }
+}
+
+/// A sentence and about 25 lines at most; for equal traces the sentence and its notes. For hits ([`DiffScope::Hits`]): every changed
+/// shot, with the result on the server and on the shooter's screen.
+pub fn diff_answer(diff: &TraceDiff, on: DiffScope) -> Page {
+    if diff.verdict == TraceVerdict::Untestable {
+        return diff_page(diff);
+    }
+    let mut page = Page::default();
+    if let Some(story) = story(diff) {
+        page.paragraph(0, &story);
+    }
+    page.note(0, &diff_line(diff));
+    for note in diff.notes_besides_settings() {
+        page.note(2, note);
+    }
+    if diff.verdict == TraceVerdict::Same {
+        return page;
+    }
+    if on == DiffScope::Hits {
+        page.append(hits(&diff.hits, ChangedShots::MOST));
+        changed_settings(&mut page, diff, 0, MOST_SETTINGS_LINES);
+        return page;
+    }
+    if let Some(first) = &diff.first {
+        page.blank();
+        page.note(0, &format!("first difference: {}", place(&first.table, &first.place)));
+        values(&mut page, first);
+    }
+    settings_diff(&mut page, diff, 0, MOST_SETTINGS_LINES);
+    differing_tables(&mut page, diff);
+    changed_shots(&mut page, diff);
+    page
+}
+
+/// The main answer: how many shots changed, since when, and under which changed settings.
+fn story(diff: &TraceDiff) -> Option<String> {
+    let changed = &diff.hits.changed;
+    if changed.is_empty() {
+        return None;
+    }
+    let hits = &diff.hits;
+    let first = changed.first_hits().next().and_then(|shot| shot.at_us());
+    let since = first.map(|at| format!(", the first at {}", seconds(at))).unwrap_or_default();
+    let under = match &settings_that_differ([&diff.settings[0], &diff.settings[1]])[..] {
+        [] => String::new(),
+        [one] => format!("; {} is {} in B", one.key, one.b),
+        more => format!("; {} differ", counted(more.len() as u64, "setting")),
+    };
+    let outcomes = format!("{} changed", counted(hits.outcomes_changed(), "shot"));
+    let missed = match hits.other_reason {
+        0 => String::new(),
+        some => format!(". {} hit in neither, for other reasons or on one side only", counted(some, "more shot")),
+    };
+    Some(format!("{outcomes}{since}{under}{missed}"))
+}
+
+const MOST_TABLES: usize = 6;
+const MOST_SETTINGS_LINES: usize = 16;
+const MOST_ANSWER_SHOTS: usize = 4;
+
+fn differing_tables(page: &mut Page, diff: &TraceDiff) {
+    let differing: Vec<&TableDiff> =
+        diff.tables.iter().filter(|t| !matches!(t.status, Status::Same | Status::WithinTolerance)).collect();
+    page.blank();
+    for table in differing.iter().take(MOST_TABLES) {
+        let rows = &table.rows;
+        let lacking = if diff.overlap_only { 0 } else { lacking(table) };
+        let apart = rows.differing + lacking;
+        let at = table.first.as_ref().and_then(|first| first.place.at_us);
+        let text = match (table.status, at) {
+            (Status::Differs, Some(at)) if apart == 0 && rows.other_time > 0 => {
+                format!("{} with another time in B, from {} on", counted(rows.other_time, "row"), seconds(at))
+            }
+            (Status::Differs, Some(at)) => {
+                let of = rows.compared + lacking;
+                format!("{} of {} differ, from {} on", count(apart), counted(of, "row"), seconds(at))
+            }
+            (Status::Differs, None) if apart == 0 && !column_words(table).is_empty() => column_words(table).join("; "),
+            _ => judgement(table).to_owned(),
+        };
+        page.note(0, &format!("{}: {text}", clipped(&table.name, 24)));
+    }
+    if let Some(more) = differing.len().checked_sub(MOST_TABLES).filter(|more| *more > 0) {
+        page.note(0, &format!("and {}", counted(more as u64, "more table")));
+    }
+    not_compared(page, diff, "their times differ", |table| table.rows.other_time);
+    if diff.overlap_only {
+        not_compared(page, diff, "only one side has them", lacking);
+    }
+}
+
+/// The number of rows that one side lacks.
+fn lacking(table: &TableDiff) -> u64 {
+    table.rows.only_in_a + table.rows.only_in_b
+}
+
+fn not_compared(page: &mut Page, diff: &TraceDiff, reason: &str, rows: impl Fn(&TableDiff) -> u64) {
+    let left_out: Vec<u64> = diff.tables.iter().map(rows).filter(|rows| *rows > 0).collect();
+    if !left_out.is_empty() {
+        let tables = counted(left_out.len() as u64, "table");
+        let rows = counted(left_out.iter().sum(), "row");
+        page.note(0, &format!("not compared, because {reason}: {rows} in {tables}"));
+    }
+}
+
+fn changed_shots(page: &mut Page, diff: &TraceDiff) {
+    let found = &diff.hits;
+    if found.changed.is_empty() {
+        return;
+    }
+    page.blank();
+    let changed_in_both = found.other_target + found.other_wound;
+    let otherwise =
+        if changed_in_both > 0 { format!(" ({} otherwise)", count(changed_in_both)) } else { String::new() };
+    let [in_both, only_a, only_b] = [found.both + changed_in_both, found.only_a, found.only_b].map(count);
+    page.note(0, &format!("hits: {in_both} in both{otherwise}, {only_a} in A only, {only_b} in B only"));
+    // Changed hits come before misses with another reason.
+    let misses = found.changed.first().filter(|shot| shot.change == ShotChange::OtherReason);
+    for shot in found.changed.first_hits().chain(misses).take(MOST_ANSWER_SHOTS) {
+        page.note(2, &change(&shot));
+    }
+    let shown = found.outcomes_changed().min(MOST_ANSWER_SHOTS as u64);
+    let changed = found.outcomes_changed() - shown;
+    let misses = found.other_reason.saturating_sub(MOST_ANSWER_SHOTS as u64 - shown);
+    if let Some(more) = more(changed, misses) {
+        page.note(2, &format!("and {more} (--on hits lists all)"));
+    }
+}
+
+/// Creates the report. `name` is the name of the suite, such as the paths of the traces. A table that differs is a
+/// failure, and a table that cannot be judged an error. If the traces cannot be judged at all, one test case gives the
+/// reason.
+pub fn diff_junit(name: &str, diff: &TraceDiff) -> Report {
+    let mut suite = TestSuite::new(name);
+    for table in &diff.tables {
+        suite.add_test_case(case(table));
+    }
+    if let (TraceVerdict::Untestable, Some(reason)) = (diff.verdict, &diff.untestable) {
+        let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+        status.set_message(reason.as_str());
+        suite.add_test_case(TestCase::new("traces", status));
+    }
+    suite.set_system_out(diff_page(diff).text());
+    suite.add_property(("summary", diff_line(diff).as_str()));
+    let mut report = Report::new("hitreg diff");
+    report.add_test_suite(suite);
+    report
+}
+
+fn case(table: &TableDiff) -> TestCase {
+    let (mut status, message) = match table.status {
+        Status::Same if table.rows.compared == 0 => {
+            (TestCaseStatus::skipped(), Some("neither side has rows".to_owned()))
+        }
+        Status::Same | Status::WithinTolerance => (TestCaseStatus::success(), None),
+        Status::Differs | Status::OnlyInA | Status::OnlyInB => {
+            (TestCaseStatus::non_success(NonSuccessKind::Failure), Some(table_line(table)))
+        }
+        Status::Untestable => {
+            (TestCaseStatus::non_success(NonSuccessKind::Error), Some(table.untestable.clone().unwrap_or_default()))
+        }
+    };
+    if let Some(message) = message {
+        status.set_message(message);
+    }
+    let mut case = TestCase::new(table.name.as_str(), status);
+    case.set_classname("hitreg.diff");
+    case.set_assertions(usize::try_from(table.rows.compared).unwrap_or(usize::MAX));
+    case
+}
+
+/// Where a table first differs, in one line.
+fn table_line(table: &TableDiff) -> String {
+    match &table.first {
+        Some(first) => {
+            let field = first.field.as_ref().map_or(String::new(), |field| format!(", {field}"));
+            format!("{}{field}", place(&table.name, &first.place))
+        }
+        None => format!("{} {}", table.name, judgement(table)),
+    }
+}
+
+/// Lists every column that differs: how often, for how many entities or players, by how much, from when to when, and
+/// whether it heals.
+fn follow(tables: &[TableDiff]) -> Page {
+    let mut page = Page::default();
+    if tables.iter().all(|table| table.fields.is_empty()) {
+        return page;
+    }
+    let rows =
+        tables.iter().flat_map(|table| table.fields.iter().take(MOST_FIELDS).map(|field| effect_row(table, field)));
+    page.section("effects", &[">rows", ">who", ">largest", "from", "to", "then"], rows);
+    for table in tables {
+        if let Some(more) = table.fields.len().checked_sub(MOST_FIELDS).filter(|more| *more > 0) {
+            page.note(2, &format!("and {} of {}", counted(more as u64, "more column"), clipped(&table.name, 40)));
+        }
+    }
+    let spreads = |table: &&TableDiff| [bodies::NAME, frames::NAME].contains(&&*table.name) && table.spread.len() > 1;
+    if let Some(table) = tables.iter().find(spreads) {
+        page.note(2, &spread_words(table));
+    }
+    page
+}
+
+/// From one hour on, a time is not shown in milliseconds.
+const LONG_US: f64 = 3.6e9;
+
+/// How many columns of one table are listed.
+const MOST_FIELDS: usize = 8;
+
+fn effect_row(table: &TableDiff, field: &FieldDiff) -> [String; 7] {
+    let largest = field.largest.as_ref().map_or("-".to_owned(), |largest| match is_time(&field.field) {
+        true if largest.error < LONG_US => ms(largest.error as i64),
+        true => format!("{:.1e} s", largest.error / 1e6),
+        false => distance(largest.error),
+    });
+    let then = match (field.class, field.healed) {
+        (DifferenceClass::Drift, true) => "drift reconverges",
+        (DifferenceClass::Drift, false) => "drifts",
+        (DifferenceClass::Hash | DifferenceClass::Difference, true) => "reconverges",
+        (DifferenceClass::Hash | DifferenceClass::Difference, false) => "persists",
+    };
+    let name = clipped(&format!("{}.{}", table.name, field.field), 32);
+    let [rows, series] = [field.rows, field.series].map(count);
+    [name, rows, series, largest, when(&field.first), when(&field.last), then.to_owned()]
+}
+
+fn when(place: &RowPlace) -> String {
+    match (place.at_us, place.tick) {
+        (Some(at), _) => seconds(at),
+        (None, Some(tick)) => format!("tick {tick}"),
+        (None, None) => "-".to_owned(),
+    }
+}
+
+/// How far a divergence has spread, as text:
+/// `spread of bodies: 3 columns of 1 entity at 0.453 s, 5 of 2 by 0.700 s, 9 of 4 by 1.375 s`.
+fn spread_words(table: &TableDiff) -> String {
+    let (Some(first), Some(last)) = (table.spread.first(), table.spread.last()) else { return String::new() };
+    let at = |at_us: Option<i64>| at_us.map_or("an unknown time".to_owned(), seconds);
+    let middle = table.spread.get(table.spread.len() / 2).filter(|_| table.spread.len() > 2);
+    let middle = middle.map_or(String::new(), |m| format!(", {} of {} by {}", m.fields, m.series, at(m.at_us)));
+    let who = match (table.name.as_str(), first.series) {
+        (bodies::NAME, 1) => "entity",
+        (bodies::NAME, _) => "entities",
+        (_, 1) => "player",
+        _ => "players",
+    };
+    format!(
+        "spread of {}: {} of {} {who} at {}{middle}, {} of {} by {}",
+        table.name,
+        counted(first.fields, "column"),
+        first.series,
+        at(first.at_us),
+        last.fields,
+        last.series,
+        at(last.at_us)
+    )
+}
+
+/// The table of both traces' predictions.
+pub(super) fn reconciliation(both: &Reconciliation) -> Page {
+    let (a, b) = (&both.a, &both.b);
+    let mut page = Page::default();
+    if a.checked + b.checked == 0 {
+        return page;
+    }
+    let mut rows = vec![
+        counts("predictions checked", a.checked, b.checked),
+        counts("exact", a.exact, b.exact),
+        counts("near", a.near, b.near),
+    ];
+    let causes = paired([&a.misses_by_cause, &b.misses_by_cause]);
+    rows.extend(causes.into_iter().map(|(cause, [a, b])| counts(&format!("misses: {cause}"), a, b)));
+    rows.extend(spread("error, units", a.error_units, b.error_units));
+    rows.extend(spread("usercmds run again", both.reran_a, both.reran_b));
+    page.section("reconciliation", &SIDES, rows);
+    let c = &both.corrected;
+    if c.both + c.only_a + c.only_b > 0 {
+        let of = count(c.both + c.only_a + c.only_b + c.neither);
+        let (both, only_a, only_b) = (count(c.both), count(c.only_a), count(c.only_b));
+        page.note(
+            2,
+            &format!("corrected in both {both}, only in A {only_a}, only in B {only_b}, of {of} checked in both"),
+        );
+    }
+    page
+}
+
+/// The table of both traces' views: how they drew the other entities.
+pub(super) fn interpolation(both: &InterpolationDiff) -> Page {
+    let mut page = Page::default();
+    if both.a.views + both.b.views == 0 {
+        return page;
+    }
+    let mut rows = vec![counts("views", both.a.views, both.b.views)];
+    rows.extend(paired([&both.a.how, &both.b.how]).into_iter().map(|(how, [a, b])| counts(&how, a, b)));
+    page.section("interpolation", &SIDES, rows);
+    let compared = count(both.compared.saturating_sub(both.relocated));
+    page.note(
+        2,
+        &match (both.moved, both.distance_units, both.distance_max_units) {
+            _ if both.compared <= both.relocated => "nothing that both drew can be compared".to_owned(),
+            (0, ..) => format!("drawn in the same places: all {compared} in both"),
+            (moved, Some(apart), Some(max)) => format!(
+                "drawn apart: {} of {compared}; distance p50 {}, p95 {}, p99 {}, max {} units",
+                count(moved),
+                distance(f64::from(apart.p50)),
+                distance(f64::from(apart.p95)),
+                distance(f64::from(apart.p99)),
+                distance(f64::from(max)),
+            ),
+            (moved, ..) => format!("drawn apart: {} of {compared}", count(moved)),
+        },
+    );
+    if both.relocated > 0 {
+        let views = counted(both.relocated, "view");
+        page.note(2, &format!("excluded: {views} of entities that spawned or teleported at another time in B"));
+    }
+    page
+}
+
+const SIDES: [&str; 2] = [">A", ">B"];
+
+fn counts(what: &str, a: u64, b: u64) -> [String; 3] {
+    [clipped(what, 40), count(a), count(b)]
+}
+
+fn spread(what: &str, a: Option<Spread>, b: Option<Spread>) -> Vec<[String; 3]> {
+    type Part = fn(Spread) -> f32;
+    let parts: [(&str, Part); 3] = [("p50", |s| s.p50), ("p95", |s| s.p95), ("max", |s| s.max)];
+    let text = |spread: Option<Spread>, part: Part| spread.map_or("-".to_owned(), |s| distance(f64::from(part(s))));
+    let row = |(name, part): &(&str, Part)| [format!("{what}, {name}"), text(a, *part), text(b, *part)];
+    if a.is_none() && b.is_none() { Vec::new() } else { parts.iter().map(row).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diff::{DiffOptions, diff};
+    use hitreg_log::trace::schema::ticks;
+    use hitreg_log::trace::{Trace, TraceHeader};
+
+    fn trace(hashes: impl Iterator<Item = (u32, u64)>) -> Trace {
+        let mut rows = ticks::Writer::default();
+        hashes.for_each(|(tick, hash)| rows.push(ticks::Row { tick, at_us: i64::from(tick) * 16_000, hash }));
+        Trace { header: TraceHeader::default(), tables: vec![rows.finish(Vec::new())] }
+    }
+
+    /// With `--overlap`, rows that one side lacks are no difference.
+    #[test]
+    fn overlap_counts_only_rows_that_both_sides_have() {
+        let whole = trace((1..=9).map(|tick| (tick, 1)));
+        let part = trace((3..=6).map(|tick| (tick, if tick == 5 { 2 } else { 1 })));
+        let page = |overlap_only| {
+            let options = DiffOptions { overlap_only, ..DiffOptions::default() };
+            diff_answer(&diff(&whole, &part, &options).expect("no tolerance"), DiffScope::default()).text()
+        };
+        let overlap = page(true);
+        assert!(overlap.contains("ticks: 1 of 4 rows differ, from 0.080 s on"), "{overlap}");
+        assert!(overlap.contains("not compared, because only one side has them: 5 rows in 1 table"), "{overlap}");
+        let all = page(false);
+        assert!(all.contains("ticks: 6 of 9 rows differ, from 0.016 s on"), "{all}");
+        assert!(!all.contains("not compared"), "{all}");
     }
 }

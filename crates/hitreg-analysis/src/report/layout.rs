@@ -1,4 +1,4 @@
-//! Lays out a page as text of at most 80 columns.
+//! Lays out a page as text of at most 80 columns, and as Markdown for summaries of CI systems.
 
 use std::borrow::Cow;
 
@@ -20,6 +20,26 @@ impl Page {
     /// The page without colours.
     pub fn text(&self) -> String {
         self.lay_out(|_| Style::new())
+    }
+
+    /// The page as Markdown.
+    pub fn markdown(&self) -> String {
+        let mut text = String::new();
+        for block in &self.blocks {
+            let part = match block {
+                PageBlock::Heading { text } => format!("### {}\n\n", markdown_text(text)),
+                PageBlock::Gap => continue,
+                PageBlock::Line { parts } => format!("{}\n\n", markdown_line(parts)),
+                PageBlock::Paragraph { text, .. } => format!("{}\n\n", markdown_text(&text.text)),
+                PageBlock::List { items, .. } => format!("{}\n\n", markdown_text(&items.join(", "))),
+                PageBlock::Pair { label, value, .. } => {
+                    format!("**{}** {}\n\n", markdown_text(label), markdown_text(value))
+                }
+                PageBlock::Table(table) => markdown_table(table),
+            };
+            text.push_str(&part);
+        }
+        text
     }
 
     fn lay_out(&self, style: fn(TextStyle) -> Style) -> String {
@@ -220,6 +240,47 @@ fn lines(text: &str, options: Options<'_>) -> Vec<String> {
     textwrap::wrap(text, options).into_iter().map(Cow::into_owned).collect()
 }
 
+fn markdown_line(parts: &[TextSpan]) -> String {
+    // A line whose first part only indents is a command.
+    match parts {
+        [indent, command] if indent.text.trim().is_empty() => format!("```sh\n{}\n```", command.text.trim()),
+        _ => markdown_text(parts.iter().map(|part| part.text.as_str()).collect::<String>().trim()),
+    }
+}
+
+fn markdown_table(table: &PageTable) -> String {
+    let row = |cells: &mut dyn Iterator<Item = String>| format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "));
+    let name = |(place, (name, _)): (usize, &(String, Alignment))| match &table.title {
+        Some(title) if place == 0 => markdown_text(title),
+        _ => markdown_text(&name.replace('\n', " ")),
+    };
+    let mut text = row(&mut table.columns.iter().enumerate().map(name));
+    let rule = |(_, alignment): &(String, Alignment)| match alignment {
+        Alignment::Left => "---".to_owned(),
+        Alignment::Right => "---:".to_owned(),
+    };
+    text.push_str(&row(&mut table.columns.iter().map(rule)));
+    for cells in &table.rows {
+        text.push_str(&row(&mut cells.iter().map(|cell| markdown_text(&cell.text))));
+    }
+    text + "\n"
+}
+
+/// Text without meaning in Markdown or HTML.
+fn markdown_text(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '<' => out.push_str("&lt;"),
+            '&' => out.push_str("&amp;"),
+            '|' | '*' | '`' | '[' | ']' | '#' | '\\' | '_' | '~' => out.extend(['\\', letter]),
+            '\n' | '\r' => out.push(' '),
+            letter => out.push(letter),
+        }
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -268,5 +329,19 @@ mod tests {
         assert_eq!((page.text().as_str(), page.styled_text().contains("\u{1b}[")), ("wrong\n", true));
         let json = serde_json::to_value(&page).expect("JSON");
         assert_eq!(json, serde_json::json!([{"block": "line", "parts": [{"text": "wrong", "mark": "bad"}]}]));
+    }
+
+    #[test]
+    fn a_page_is_headings_paragraphs_and_tables() {
+        let mut page = Page::default();
+        page.line("2 logs: 1 ok, 1 differs");
+        page.section("weapon", &[">hits\nA"], [["a|b", "3"]]);
+        page.heading("logs <script>");
+        page.parts(vec!["    ".into(), "hitreg diff a_b.hitlog".into()]);
+        assert_eq!(
+            page.markdown(),
+            "2 logs: 1 ok, 1 differs\n\n| weapon | hits A |\n| --- | ---: |\n| a\\|b | 3 |\n\n\
+             ### logs &lt;script>\n\n```sh\nhitreg diff a_b.hitlog\n```\n\n"
+        );
     }
 }

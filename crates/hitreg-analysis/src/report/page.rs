@@ -1,13 +1,15 @@
 //! The model of a page: the output of a command in blocks, without a layout. It serializes as the list of its blocks.
-//! Text from files goes through this model before it reaches a terminal, and its control characters are escaped.
+//! Text from files goes through this model before it reaches a terminal, and its control characters are escaped: in a
+//! name, they could clear the screen or imitate hitreg's own output.
 
 use std::borrow::Cow;
 
 use serde::Serialize;
+use textwrap::core::display_width;
 
-use super::figures::clipped;
+use super::figures::{clipped, count};
 use super::layout::WIDTH;
-use super::printable::printable;
+use crate::text_diff::{DiffLine, LineOrigin, LinePart, TextDiff};
 
 /// Blocks in reading order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -224,6 +226,16 @@ impl Page {
         self.blocks.push(PageBlock::Table(PageTable::new(title, &[&[""], columns].concat(), rows)));
     }
 
+    /// Adds the first lines of the diff. `rest` says where to find the other lines.
+    pub fn text_diff(&mut self, diff: &TextDiff, most: usize, rest: &str) {
+        for line in diff.lines.iter().take(most) {
+            wrapped_spans(spans_of(line)).into_iter().for_each(|line| self.parts(line));
+        }
+        if let Some(more) = diff.lines.len().checked_sub(most).filter(|more| *more > 0) {
+            self.paragraph(2, &format!("({} more lines {rest})", count(more as u64)));
+        }
+    }
+
     /// Adds all blocks of another page.
     pub fn append(&mut self, other: Page) {
         self.blocks.extend(other.blocks);
@@ -263,5 +275,94 @@ impl TextSpan {
 impl<T: Into<String>> From<T> for TextSpan {
     fn from(text: T) -> TextSpan {
         TextSpan::styled(PLAIN, text)
+    }
+}
+
+/// Escapes every control character: `a\nb` for a line break between a and b.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    if text.chars().any(is_control) { Cow::Owned(text.chars().map(shown).collect()) } else { Cow::Borrowed(text) }
+}
+
+/// Escapes all control characters except line breaks.
+pub fn printable_lines(text: &str) -> Cow<'_, str> {
+    if text.chars().any(|c| c != '\n' && is_control(c)) {
+        Cow::Owned(text.split('\n').map(printable).collect::<Vec<_>>().join("\n"))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+fn shown(c: char) -> String {
+    if is_control(c) { c.escape_default().to_string() } else { c.to_string() }
+}
+
+/// Whether a character is a control character, a line separator, or a change of the writing direction.
+fn is_control(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn spans_of(line: &DiffLine) -> Vec<TextSpan> {
+    let [whole, words] = match line.of {
+        LineOrigin::Neither => [FAINT; 2],
+        LineOrigin::Both => [PLAIN; 2],
+        LineOrigin::Before => [TextStyle::Removed, TextStyle::RemovedWords],
+        LineOrigin::After => [TextStyle::Added, TextStyle::AddedWords],
+    };
+    let part = |part: &LinePart| TextSpan::styled(if part.changed { words } else { whole }, &part.text);
+    [TextSpan::styled(whole, format!("  {}", line.sign()))].into_iter().chain(line.words.iter().map(part)).collect()
+}
+
+/// Breaks a line at spaces where it would be wider than the page. Further lines are indented.
+fn wrapped_spans(parts: Vec<TextSpan>) -> Vec<Vec<TextSpan>> {
+    let (mut lines, mut width) = (vec![Vec::new()], 0);
+    for part in parts {
+        for word in part.text.split_inclusive(' ') {
+            let text = TextSpan::styled(part.mark, word);
+            let is_full = width > INDENT.len() && width + display_width(word.trim_end()) > WIDTH;
+            if is_full {
+                lines.push(vec![TextSpan::styled(part.mark, INDENT)]);
+                width = INDENT.len();
+            }
+            width += display_width(word);
+            lines.last_mut().expect("a line").push(text);
+        }
+    }
+    lines
+}
+
+/// The beginning of a line that continues the one before.
+const INDENT: &str = "       ";
+
+/// Puts a name or value from a file on one line of the page.
+pub(super) fn one_line(text: &str) -> String {
+    clipped(&printable(text), WIDTH - 3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_written_out() {
+        assert_eq!(printable("a\nb\u{1b}[2J\u{202e}é\u{9b}"), "a\\nb\\u{1b}[2J\\u{202e}é\\u{9b}");
+        assert_eq!(printable_lines("one\ntwo\rthree"), "one\ntwo\\rthree");
+    }
+
+    #[test]
+    fn long_lines_continue_on_the_next() {
+        let golden = |rewound: &str| {
+            format!(
+                "tick 197 p1 #194 shotgun: hit p0 stomach 40; on screen: hit p0; rewound {rewound} ms, view error 0.000\n"
+            )
+        };
+        let mut diff = TextDiff::default();
+        diff.add(["@@ shots @@", "@@"], &golden("173.696"), &golden("180.000"), 2);
+        let mut page = Page::default();
+        page.text_diff(&diff, 9, "");
+        let text = page.text();
+        assert!(text.lines().all(|line| line.len() <= WIDTH), "{text}");
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        assert!(words(&text).ends_with(&words(&golden("180.000"))[1..]), "{text}");
+        assert_eq!(text.lines().count(), 5, "{text}");
     }
 }

@@ -1,12 +1,15 @@
 //! Explains one shot or one correction to the person who asks about it.
 
-use super::figures::{clipped, count, seconds};
-use super::page::Page;
-use super::why_correction::{about_correction, correction_answer};
+use super::figures::{clipped, count, counted, measure, rounded_ms, seconds};
+use super::page::{Page, one_line, printable};
 use super::why_scene::WhyDrawing;
-use super::why_shot::{about_shot, shot_answer};
-use crate::why::{CorrectionExplanation, RejudgedShot, Why};
+use crate::text_diff::TextDiff;
+use crate::why::{
+    ClientReplay, CorrectionExplanation, DrawnSnapshots, FieldError, JudgedOutcome, LineOffset, PositionKind,
+    ReceivedSnapshot, RejudgedShot, ReportedHit, ShotExplanation, ShotResult, TargetPosition, UsercmdPath, Why,
+};
 use hitreg_log::recorder::are_usercmds_as_received;
+use hitreg_log::trace::schema::ABSENT;
 
 /// The page about a shot or a correction. `settings` are the settings of the trace.
 pub fn why_page(why: &Why, settings: &[(String, String)], otherwise: &[RejudgedShot]) -> Page {
@@ -96,5 +99,525 @@ pub(super) fn picture(page: &mut Page, why: &Why) {
         for line in scene.legend() {
             page.note(2, &line);
         }
+    }
+}
+
+/// Says why a shot has no line of fire. A trace does not hold the aim of a game that aims without view angles.
+const NO_VIEW_ANGLES: &str = "not known: all view angles are 0 and the trace has no other aim";
+
+fn about_shot(
+    page: &mut Page,
+    why: &Why,
+    shot: &ShotExplanation,
+    settings: &[(String, String)],
+    otherwise: &[RejudgedShot],
+) {
+    page.line(&title(why));
+    page.note(2, &shot_answer(shot, settings));
+
+    page.heading(&format!("On p{}'s screen", shot.shooter));
+    let frame_us = shot.made.and_then(|made| made.at_us);
+    page.pair("usercmd", &usercmd(shot.command, frame_us, (shot.shooter, settings)));
+    let looks = shot.line.map(|line| format!("pitch {:.2}, yaw {:.2} degrees", line.pitch, line.yaw));
+    let looks = looks.or_else(|| (!shot.has_view_angles && !shot.is_impact).then(|| NO_VIEW_ANGLES.to_owned()));
+    page.pair_if("aim", looks.as_deref());
+    let about = shot.about.as_deref().map(name);
+    let target = about.as_ref().zip(chosen(shot)).map(|(who, by)| format!("{who}: {by}"));
+    page.pair_if("target", target.as_deref());
+    if let Some(who) = &about {
+        let drawn = shot.drawn.as_ref().map(|drawn| {
+            let at = drawn.at_us.map_or(String::new(), |at| format!(" as of server time {}", seconds(at)));
+            let age = drawn.age_us.filter(|_| made(frame_us, (shot.shooter, settings)).is_some());
+            let age = age.map_or(String::new(), |age| format!(", {} old", rounded_ms(age)));
+            let category = drawn.category.as_ref().map_or(String::new(), |category| format!(" ({})", name(category)));
+            format!("{}{category}{at}{age}", name(&drawn.how))
+        });
+        page.pair(&format!("drew {}", clipped(who, 8)), &known(drawn));
+    }
+    page.pair_if("between", shot.drawn_from.as_ref().map(made_of).as_deref());
+    page.pair("result", &came(&shot.screen));
+
+    page.heading("On the server");
+    let made_us = made(frame_us, (shot.shooter, settings));
+    page.pair_if("sent", shot.carried.as_ref().map(|carried| travelled(carried, made_us)).as_deref());
+    match &shot.judged {
+        Some(judged) => about_judged(page, shot, judged, settings),
+        None => page.pair("executed", &unjudged(shot)),
+    }
+    if let Some(impact) = &shot.impact {
+        page.pair("impact", &came(impact));
+    }
+    if let Some(who) = about.filter(|_| !shot.places.is_empty()) {
+        places(page, shot, &who);
+    }
+    elsewhere(page, shot);
+    picture(page, why);
+    if !otherwise.is_empty() {
+        page.heading("The same shot under other settings");
+        for other in otherwise {
+            let would_be = other.server.as_ref().map_or("not judged".to_owned(), came);
+            page.note(2, &format!("{}: {would_be} ({})", other.what, other.setting));
+        }
+        page.faint(2, &super::what_if_line(hitreg_log::record::WhatIf::Rejudge));
+    }
+}
+
+/// The reason why no server judged a shot.
+fn unjudged(shot: &ShotExplanation) -> String {
+    match shot.without_server {
+        Some(ClientReplay::OneClient) => {
+            return "not known: the log is one client's side, without the server. Merge it with the server's log (`hitreg \
+                    merge`), and run `why` on the merged log"
+                .to_owned();
+        }
+        Some(ClientReplay::OpenLoop) => return "not known: an open-loop replay has no server".to_owned(),
+        None => {}
+    }
+    let Some((tick, how)) = &shot.executed else {
+        return "never: the usercmd did not arrive, or ran without firing".to_owned();
+    };
+    match how.as_str() {
+        "run" => format!("in tick {tick}, without firing"),
+        "late" => format!("never: the usercmd arrived after its tick, in tick {tick}"),
+        "over_budget" => format!("never: refused in tick {tick}, because the player had used up its simulation time"),
+        "stood_in" => format!("never: the usercmd did not arrive; the server repeated the one before in tick {tick}"),
+        _ => format!("never: the usercmd had not arrived in tick {tick}"),
+    }
+}
+
+/// How the target was chosen.
+fn chosen(shot: &ShotExplanation) -> Option<&'static str> {
+    match shot.aimed_by.as_deref().filter(|_| !shot.is_impact)? {
+        "hit" => Some("the server hit this player"),
+        "predicted_hit" => Some("the shooter's screen showed a hit"),
+        "nearest" => Some("no hit; the target drawn nearest to the line of fire"),
+        _ => None,
+    }
+}
+
+/// The snapshots from which a target was drawn.
+fn made_of(from: &DrawnSnapshots) -> String {
+    let at = |snapshot: &ReceivedSnapshot| format!("#{} ({})", snapshot.seq, seconds(snapshot.server_time_us));
+    match (&from.after, from.fraction) {
+        (Some(after), Some(fraction)) => {
+            format!("snapshots {} and {}, {:.0} %", at(&from.before), at(after), fraction * 100.0)
+        }
+        _ => format!("snapshot {}, the last received, and no later one", at(&from.before)),
+    }
+}
+
+fn travelled(carried: &UsercmdPath, made_us: Option<i64>) -> String {
+    let first = if carried.packets > 1 { format!("in {} packets, the first ", carried.packets) } else { String::new() };
+    let waited = made_us.map(|made| carried.sent_us.saturating_sub(made)).filter(|waited| *waited != 0);
+    let waited = waited.map_or(String::new(), |waited| format!(", {} after the client made it", rounded_ms(waited)));
+    let arrived = match carried.arrived_us {
+        Some(at) => format!("arrived at {}, {} later", seconds(at), rounded_ms(at.saturating_sub(carried.sent_us))),
+        None if carried.is_lost => "never arrived".to_owned(),
+        None => "arrival time not known".to_owned(),
+    };
+    format!("{first}at {}{waited}; {arrived}", seconds(carried.sent_us))
+}
+
+fn about_judged(page: &mut Page, shot: &ShotExplanation, judged: &JudgedOutcome, settings: &[(String, String)]) {
+    let made_us = made(shot.made.and_then(|made| made.at_us), (shot.shooter, settings));
+    let when = |tick: Option<u32>, at_us: Option<i64>| {
+        let after = made_us
+            .zip(at_us)
+            .map(|(made, at)| format!(", {} after the client made it", rounded_ms(at.saturating_sub(made))));
+        let time = match (tick, at_us.map(seconds)) {
+            (Some(tick), Some(at)) => format!("tick {tick} ({at})"),
+            (Some(tick), None) => format!("tick {tick}"),
+            (None, Some(at)) => format!("at {at}"),
+            (None, None) => "time not recorded".to_owned(),
+        };
+        format!("{time}{}", after.unwrap_or_default())
+    };
+    let judged_at = when(judged.tick, judged.at_us);
+    let ran = judged.ran.as_ref().filter(|(_, how)| how == "run");
+    let executed = match shot.is_impact {
+        true => known(ran.map(|(tick, _)| when(Some(*tick), judged.ran_at_us))),
+        false => judged_at.clone(),
+    };
+    page.pair("executed", &executed);
+    let how = judged.ran.as_ref().filter(|(_, how)| how != "run");
+    page.pair_if(
+        "instead",
+        how.map(|(tick, how)| format!("{} in tick {tick}", name(how).replace('_', " "))).as_deref(),
+    );
+    page.pair_if("impact", Some(&*judged_at).filter(|_| shot.is_impact));
+    if !shot.is_impact {
+        rewound(page, shot, judged, settings);
+    }
+    page.pair("result", &came(&shot.server));
+    page.pair_if("recorded", shot.given.as_ref().map(given).as_deref());
+    let covered = judged.in_cover_ms.map(|ms| format!("; out of sight on its own screen for {} ms", measure(ms)));
+    let who = shot.about.as_deref().map_or("the target".to_owned(), name);
+    let visible = match judged.visible_at_present.as_str() {
+        "yes" => Some(format!("yes: {who} was in sight when the server ran the shot")),
+        "no" => Some(format!("no: {who} was out of sight when the server ran the shot")),
+        _ => None,
+    };
+    page.pair_if("now visible", visible.map(|seen| format!("{seen}{}", covered.unwrap_or_default())).as_deref());
+}
+
+/// The rewind of a shot, and the error that is left.
+fn rewound(page: &mut Page, shot: &ShotExplanation, judged: &JudgedOutcome, settings: &[(String, String)]) {
+    let back = judged.rewind_us.map(|rewind| match (rewind, judged.at_us) {
+        (0, _) => "0 ms: judged at the present positions".to_owned(),
+        (rewind, Some(at)) => format!("{}, to {}", rounded_ms(rewind), seconds(at.saturating_sub(rewind))),
+        (rewind, None) => rounded_ms(rewind),
+    });
+    page.pair("rewound", &known(back));
+    page.pair("rewind limit", &limit(&judged.limit, settings));
+    let error = match (shot.view_error_units, &shot.about) {
+        (Some(error), Some(who)) => {
+            format!("{} units between {1} as drawn and {1} as judged", measure(error), name(who))
+        }
+        _ if shot.server.reason == "launched" => "none: a projectile is not judged at launch".to_owned(),
+        (_, about) => format!("not known: {}", without_view_error(shot, about.as_deref())),
+    };
+    page.pair("view error", &error);
+}
+
+/// The reason why the view error of a shot is not known.
+fn without_view_error(shot: &ShotExplanation, about: Option<&str>) -> String {
+    let shooter = shot.shooter;
+    match about.map(name) {
+        _ if !shot.has_views => format!("there is no record of what p{shooter}'s screen drew"),
+        None => "no target was drawn".to_owned(),
+        Some(who) if shot.drawn.is_none() => format!("p{shooter}'s screen did not draw {who}"),
+        Some(who) => format!("{who} died, spawned or teleported since, or was not judged"),
+    }
+}
+
+/// The hit that the recorded server reported for a shot.
+fn given(given: &ReportedHit) -> String {
+    let Some(target) = &given.target else { return "the recorded server reported no hit".to_owned() };
+    let whom = if target == "?" { "an unknown player" } else { target };
+    let damage = given.damage.map_or(String::new(), |damage| format!(" for {} damage", measure(damage)));
+    let off = match (given.off_units, given.beyond_spread_units) {
+        (Some(off), Some(beyond)) if off > 0.0 => {
+            format!("; judged here, the shot misses by {} units, {} beyond its spread", measure(off), measure(beyond))
+        }
+        _ => String::new(),
+    };
+    format!("the recorded server reported a hit on {whom}{damage}{off}")
+}
+
+/// Adds a note if the server ran the usercmd from another place than the shooter's screen showed.
+fn elsewhere(page: &mut Page, shot: &ShotExplanation) {
+    let Some((who, Some(ran))) = &shot.aimed_at else { return };
+    let drawn = shot.place_of(PositionKind::Drawn).and_then(|place| place.off.as_ref());
+    let Some(seen) = drawn.map(LineOffset::degrees).filter(|_| shot.about.as_ref() == Some(who)) else { return };
+    let has_height = shot.line.is_some_and(|line| line.has_height);
+    if has_height && (seen - ran).abs() > SAME_DEGREES {
+        let [seen, ran] = [seen, *ran].map(measure);
+        let shooter = shot.shooter;
+        page.note(2, &format!(
+            "The server had p{shooter} at another place than p{shooter}'s screen. From there, the aim was {ran} degrees off {} \
+             as drawn, instead of {seen}. Distances in this table are from the line of fire on the screen.",
+            name(who)
+        ));
+    }
+}
+
+/// Two aims at most this far apart count as equal: the aim in the trace's tables and the aim that was judged.
+const SAME_DEGREES: f32 = 0.05;
+
+/// The table of the target's places: drawn, judged and present.
+fn places(page: &mut Page, shot: &ShotExplanation, who: &str) {
+    if !shot.has_view_angles {
+        let row = |place: &TargetPosition| {
+            [place.which.name().to_owned(), known(place.at_us.map(seconds)), place.known_by.to_owned()]
+        };
+        page.section(&format!("Where {who} was"), &[">server time", "source"], shot.places.iter().map(row));
+        return;
+    }
+    let row = |place: &TargetPosition| {
+        let off = place.off.as_ref();
+        let distance = off.map(|off| format!("{} units", measure(off.distance_units)));
+        let (direction, at) = (off.map_or(String::new(), direction), known(place.at_us.map(seconds)));
+        [place.which.name().to_owned(), at, known(distance), direction, place.known_by.to_owned()]
+    };
+    let columns = [">server time", ">from line", "", "source"];
+    page.section(&format!("Where {who} was"), &columns, shot.places.iter().map(row));
+    page.faint(
+        2,
+        &format!(
+            "from line: distance from p{}'s line of fire to {who}'s origin, without the weapon's spread; left, right, \
+             above and below as p{0} sees it",
+            shot.shooter
+        ),
+    );
+    let without_height = shot.line.is_some_and(|line| !line.has_height && !line.axes.is_flat);
+    if without_height {
+        page.faint(2, "distances from above only: the trace lacks the height of the eyes (own.view_ofs_z, or view_ofs_z of `bodies`)");
+    }
+}
+
+/// The direction to the target as seen along the aim: `3.10 left, 2.00 below`.
+fn direction(off: &LineOffset) -> String {
+    let across = format!("{} {}", measure(off.right_units.abs()), off.side());
+    match off.up_units {
+        Some(up) => format!("{across}, {} {}", measure(up.abs()), if up < 0.0 { "below" } else { "above" }),
+        None => across,
+    }
+}
+
+/// A result in words: `hit p3, head, 80 damage`.
+fn came(came: &ShotResult) -> String {
+    let mut text = if came.reason.is_empty() { "not known".to_owned() } else { name(&came.reason) };
+    text.extend(came.target.iter().map(|target| format!(" {}", name(target))));
+    text.extend(came.hitgroup.iter().map(|hitgroup| format!(", {}", name(hitgroup))));
+    text.extend(came.damage.filter(|damage| *damage != 0).map(|damage| format!(", {damage} damage")));
+    text
+}
+
+fn limit(limit: &str, settings: &[(String, String)]) -> String {
+    let setting = |key: &str| settings.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str());
+    match limit {
+        "none" => "not reached".to_owned(),
+        "off" if setting("lag_compensation.enabled") == Some("false") => "lag compensation is off".to_owned(),
+        "off" => "lag compensation is off, or the shot is a projectile".to_owned(),
+        "max_unlag" => match setting("lag_compensation.max_unlag_ms") {
+            Some(most) => format!("reached: lag_compensation.max_unlag_ms is {most} ms"),
+            None => "reached: lag_compensation.max_unlag_ms".to_owned(),
+        },
+        "claim" => {
+            "the usercmd's time does not match the measured round trip, so the server used the round trip".to_owned()
+        }
+        "oldest" => "reached: the history does not go further back".to_owned(),
+        "" => "not known".to_owned(),
+        other => name(other),
+    }
+}
+
+pub(crate) fn shot_answer(shot: &ShotExplanation, settings: &[(String, String)]) -> String {
+    let ran_without_firing = shot.judged.is_none() && shot.executed.as_ref().is_some_and(|(_, how)| how == "run");
+    let server = if ran_without_firing { "the usercmd ran without firing".to_owned() } else { came(&shot.server) };
+    let shooter = shot.shooter;
+    if shot.is_impact {
+        return format!(
+            "{}. This is the impact of the projectile of p{shooter}#{}; clients do not predict impacts.",
+            capital(&server),
+            shot.command
+        );
+    }
+    let who = shot.about.as_deref().map_or("the target".to_owned(), name);
+    let aim = shot.place_of(PositionKind::Drawn).and_then(|place| place.off.as_ref()).map(|off| {
+        format!("{who}'s origin was {} units {} of the line of fire", measure(off.right_units.abs()), off.side())
+    });
+    let screen = match shot.screen.reason.as_str() {
+        reason if shot.judged.is_some() && reason == shot.server.reason && shot.screen.target == shot.server.target => {
+            "client and server agree".to_owned()
+        }
+        "hit" => format!("p{shooter}'s screen showed: {}", came(&shot.screen)),
+        "missed" | "hit the world" => format!("p{shooter}'s screen showed: {}", name(&shot.screen.reason)),
+        "launched" => format!("p{shooter}'s screen showed the launch"),
+        "already dead" => format!("on p{shooter}'s screen, the target was already dead"),
+        "not predicted" => "the client did not predict the shot".to_owned(),
+        _ => format!("the result on p{shooter}'s screen is not known"),
+    };
+    let aim = aim.filter(|_| shot.screen.reason != "hit" && shot.server.reason != "launched");
+    let screen = aim.map_or(screen.clone(), |aim| format!("{screen}; {aim} on p{shooter}'s screen"));
+    let server_words = match &shot.judged {
+        None if let Some(without) = shot.without_server => {
+            let reason = match without {
+                ClientReplay::OneClient => "the log is one client's side, without the server",
+                ClientReplay::OpenLoop => "the replay has no server",
+            };
+            return format!("Not judged here, because {reason}. {}.", capital(&screen));
+        }
+        None => "the server never judged it".to_owned(),
+        Some(_) if shot.server.reason == "launched" => return format!("{}. {}.", capital(&server), capital(&screen)),
+        Some(judged) => judged_words(shot, judged, settings),
+    };
+    format!("{}. {}. {}.", capital(&server), capital(&screen), capital(&server_words))
+}
+
+/// The text with a capital first letter, except for players such as `p1`.
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    match letters.next() {
+        Some('p') if letters.as_str().starts_with(|next: char| next.is_ascii_digit()) => text.to_owned(),
+        Some(first) => first.to_uppercase().chain(letters).collect(),
+        None => String::new(),
+    }
+}
+
+fn judged_words(shot: &ShotExplanation, judged: &JudgedOutcome, settings: &[(String, String)]) -> String {
+    let Some((who, error)) = shot.about.as_ref().zip(shot.view_error_units) else {
+        return "the view error is not known".to_owned();
+    };
+    let (who, shooter) = (name(who), shot.shooter);
+    if error == 0.0 {
+        return format!("the server judged {who} exactly where p{shooter} saw {who}");
+    }
+    let apart = format!("the server judged {who} {} units from where p{shooter} saw {who}", measure(error));
+    match judged.limit.as_str() {
+        "none" | "" => apart,
+        other => format!("{apart} (rewind limit: {})", limit(other, settings)),
+    }
+}
+
+pub(crate) fn correction_answer(correction: &CorrectionExplanation) -> String {
+    let cause = match correction.cause.is_empty() {
+        true => "cause not known".to_owned(),
+        false => cause(correction),
+    };
+    if let Some(body) = absent_body(correction) {
+        return format!("{cause}: for usercmd #{}, {body}.", correction.command);
+    }
+    let first = correction.errors.first().map_or(String::new(), |first| format!(", {} first", name(&first.field)));
+    let fields = match correction.errors.len() as u64 {
+        0 => String::new(),
+        fields => format!("; {} corrected", counted(fields, "field")),
+    };
+    let error = correction.error_units.map(|error| format!("{} units off", measure(error)));
+    let error = error.unwrap_or_else(|| "with an unknown error".to_owned());
+    format!("{cause}: usercmd #{} was predicted {error}{fields}{first}.", correction.command)
+}
+
+/// The absent body, in words, if one of the bodies is absent.
+fn absent_body(correction: &CorrectionExplanation) -> Option<&'static str> {
+    let absent = correction.errors.iter().find(|error| error.field == ABSENT)?;
+    match absent.difference() > 0.0 {
+        true => Some("the server has no body of the player, and the client predicted one"),
+        false => Some("the server has a body of the player, and the client predicted none"),
+    }
+}
+
+/// The cause of a correction, in words.
+fn cause(correction: &CorrectionExplanation) -> String {
+    match correction.cause.as_str() {
+        "" => "not known".to_owned(),
+        cause => name(cause).replace('_', " "),
+    }
+}
+
+fn about_correction(page: &mut Page, why: &Why, correction: &CorrectionExplanation, settings: &[(String, String)]) {
+    page.line(&title(why));
+    page.note(2, &correction_answer(correction));
+    page.blank();
+    page.pair("usercmd", &usercmd(correction.command, correction.made_us, (correction.player, settings)));
+    let took = made(correction.made_us, (correction.player, settings))
+        .zip(correction.at_us)
+        .map(|(made, ack)| format!(", {} later", rounded_ms(ack.saturating_sub(made))));
+    let acked = known(correction.at_us.map(seconds));
+    page.pair("acked", &format!("at {acked}{}", took.unwrap_or_default()));
+    let with = correction.commands.map(|commands| {
+        let ground = match correction.on_ground {
+            Some(true) => " (on ground)",
+            Some(false) => " (in air)",
+            None => "",
+        };
+        format!("{}{ground}", counted(u64::from(commands), "usercmd"))
+    });
+    page.pair("spans", &known(with));
+    page.pair("cause", &cause(correction));
+    page.pair("evidence", &evidence(&correction.evidence));
+    if let Some(body) = absent_body(correction) {
+        page.pair("body", body);
+        page.pair("run again", &known(correction.reran.map(|reran| counted(u64::from(reran), "usercmd"))));
+        return picture(page, why);
+    }
+    let [place, velocity] = [(correction.error_units, "units"), (correction.velocity_error_units_per_s, "units/s")]
+        .map(|(error, unit)| known(error.map(|error| format!("{} {unit}", measure(error)))));
+    page.pair("error", &format!("position {place}; velocity {velocity}"));
+    page.pair("run again", &known(correction.reran.map(|reran| counted(u64::from(reran), "usercmd"))));
+    let row = |error: &FieldError| {
+        let [predicted, actual] = [&error.predicted, &error.authoritative].map(|value| value.to_string());
+        let difference = error.whole_difference().map_or_else(
+            || known(Some(error.difference()).filter(|by| !by.is_nan()).map(measure)),
+            |whole| whole.to_string(),
+        );
+        [name(&error.field), predicted, actual, difference]
+    };
+    if !correction.errors.is_empty() {
+        let rows = correction.errors.iter().take(MOST_FIELDS).map(row);
+        page.section("field", &[">predicted", ">actual", ">difference"], rows);
+    }
+    if correction.errors.len() > MOST_FIELDS {
+        page.note(2, &format!("and {}", counted((correction.errors.len() - MOST_FIELDS) as u64, "more field")));
+    }
+    body_diff(page, correction);
+    picture(page, why);
+}
+
+/// The predicted body, and the actual values of the corrected fields, if the whole predicted body is known. The trace
+/// does not have the actual values of the other fields; not all of them were compared.
+fn body_diff(page: &mut Page, correction: &CorrectionExplanation) {
+    let text = |came: bool| -> String {
+        let error = |field: &str| correction.errors.iter().find(|error| came && error.field == field);
+        let line = |(field, value): &(String, String)| {
+            let value = error(field).map_or(value.clone(), |error| error.authoritative.to_string());
+            format!("{}\n", one_line(&format!("{field} = {value}")))
+        };
+        correction.predicted.iter().map(line).collect()
+    };
+    let mut found = TextDiff::default();
+    found.add(["@@ body: predicted (-), actual (+), predicted only ( ) @@", "@@"], &text(false), &text(true), 2);
+    if !found.is_empty() {
+        page.blank();
+        page.text_diff(&found, MOST_BODY_LINES, "in the table `frames`");
+    }
+}
+
+const MOST_BODY_LINES: usize = 40;
+
+/// The evidence for a cause, in words. Games can have evidence of their own.
+fn evidence(evidence: &str) -> String {
+    match evidence {
+        "snapshot" => "the server's snapshot says so".to_owned(),
+        "touched" => "the player touched it when the usercmds ran".to_owned(),
+        "reproduced" => AGREES.to_owned(),
+        "none" => "none".to_owned(),
+        "not looked into" => "not examined, after many corrections without a known cause".to_owned(),
+        "" => "not known".to_owned(),
+        other => match other.strip_prefix("reproduced: ") {
+            Some(assumption) => format!("{AGREES}: {}", printable(assumption)),
+            None => printable(other).into_owned(),
+        },
+    }
+}
+
+const AGREES: &str = "running the usercmds again this way gives the server's state";
+
+const MOST_FIELDS: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diff::CellValue;
+
+    #[test]
+    fn the_answer_names_the_absent_body() {
+        let answer = |predicted, authoritative| {
+            let [predicted, authoritative] = [predicted, authoritative].map(CellValue::Float);
+            let error = FieldError { field: ABSENT.to_owned(), predicted, authoritative };
+            correction_answer(&CorrectionExplanation {
+                player: 0,
+                number: 1,
+                of: 1,
+                command: 9,
+                made_us: None,
+                at_us: None,
+                commands: None,
+                result: "miss".to_owned(),
+                on_ground: None,
+                error_units: None,
+                velocity_error_units_per_s: None,
+                reran: None,
+                cause: "spawn_or_death".to_owned(),
+                evidence: "snapshot".to_owned(),
+                errors: vec![error],
+                predicted: Vec::new(),
+                axes: Default::default(),
+            })
+        };
+        let death =
+            "spawn or death: for usercmd #9, the server has no body of the player, and the client predicted one.";
+        assert_eq!(answer(0.0, 1.0), death);
+        assert!(answer(1.0, 0.0).ends_with("the server has a body of the player, and the client predicted none."));
     }
 }

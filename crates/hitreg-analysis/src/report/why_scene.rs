@@ -4,6 +4,7 @@
 use std::fmt::Write;
 
 use super::figures::measure;
+use super::page::printable;
 use crate::why::{CorrectionExplanation, FieldError, PositionKind, ShotExplanation, Why};
 
 /// The picture from above. Right is along the aim or +x, and down is to the right of that direction.
@@ -248,5 +249,5 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
 }
 
 fn escaped(text: &str) -> String {
-    super::printable::printable(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    printable(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde::Serialize;
 
-use super::asked::WhyError;
+use super::WhyError;
 use super::{Axes, TraceRows, cell, measure};
 use crate::diff::{CellValue, DOUBLE_WHOLE_MAX, SINGLE_WHOLE_MAX};
 use crate::report::figures::counted;

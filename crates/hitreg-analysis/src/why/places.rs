@@ -1,13 +1,12 @@
 //! The three positions of a shot's target: where the shooter's screen showed it, where the server judged it, and where
-//! it was on the server at that time.
+//! it was on the server at that time. Also the aim line of the shot, and the distance of positions from it.
 
 use glam::{DVec3, Vec3};
 use serde::{Serialize, Serializer};
 
-use super::line::{AimLine, LineOffset, above};
 use super::{TraceRows, cell, measure};
-use hitreg_log::trace::schema::views;
-use hitreg_log::trace::{Table, Trace};
+use hitreg_log::trace::schema::{bodies, frames, views};
+use hitreg_log::trace::{Column, Table, Trace};
 
 hitreg_log::named! {
     /// One of the three positions of a target.
@@ -74,7 +73,7 @@ fn origin(table: &Table, row: usize) -> Option<DVec3> {
 }
 
 /// A coordinate in a table, in the precision of its column; `None` if it is unknown.
-pub(super) fn coordinate(table: &Table, column: &str, row: usize) -> Option<f64> {
+fn coordinate(table: &Table, column: &str, row: usize) -> Option<f64> {
     table.column(column)?.data.real(row).filter(|value| value.is_finite())
 }
 
@@ -94,7 +93,7 @@ impl Coordinate {
 }
 
 /// Writes a position as an array of its coordinates.
-pub(super) fn serialize_place<S: Serializer>(place: &DVec3, to: S) -> Result<S::Ok, S::Error> {
+fn serialize_place<S: Serializer>(place: &DVec3, to: S) -> Result<S::Ok, S::Error> {
     place.to_array().map(Coordinate::of).serialize(to)
 }
 
@@ -140,4 +139,163 @@ pub(super) fn drawn_at(reader: &TraceRows<'_>, player: u32, entity: u32, at_us: 
         at_us.saturating_sub(from_us) as f32 / to_us.saturating_sub(from_us) as f32
     };
     Some(from.lerp(to, fraction).as_dvec3())
+}
+
+/// The shooter's position and view direction on its own screen. Pellets spread around this line.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct AimLine {
+    /// The shooter's eye position; its origin if the eye height is unknown.
+    #[serde(serialize_with = "serialize_place")]
+    pub from: DVec3,
+    /// Pitch in degrees; down is positive.
+    pub pitch: f32,
+    /// Yaw in degrees, counter-clockwise from +x.
+    pub yaw: f32,
+    /// Whether the eye height is known. Without it, vertical offsets are unknown.
+    pub has_height: bool,
+    /// The axes of the game's positions.
+    #[serde(flatten)]
+    pub axes: Axes,
+}
+
+/// The axes of a game's positions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Axes {
+    /// Whether positions have no z: the game takes place in a plane.
+    pub is_flat: bool,
+    /// Whether y points down, so that a greater yaw is a turn to the right.
+    #[serde(skip)]
+    pub is_y_down: bool,
+}
+
+/// The source of the direction of a line of fire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AimSource {
+    /// The pitch and yaw of the usercmd.
+    Usercmd,
+    /// The field `viewangles` of the predicted body: pitch and yaw.
+    Body,
+    /// The field `viewangles` of the predicted body, which is the yaw alone.
+    BodyYaw,
+}
+
+/// The columns of `frames` with the view angles of the predicted body: pitch, yaw, and the yaw of a game with one angle.
+const OWN_PITCH: &str = "own.viewangles.x";
+const OWN_YAW: &str = "own.viewangles.y";
+const OWN_ANGLE: &str = "own.viewangles";
+
+impl AimSource {
+    /// The source in a trace. Every usercmd has a pitch and a yaw, but a game with an aim of its own leaves them 0. Then
+    /// the predicted bodies have the direction. `None` if they have no view angles in degrees.
+    pub(super) fn of(trace: &Trace) -> Option<AimSource> {
+        if first_with_angles(&frames::Columns::of(trace)).is_some() {
+            return Some(AimSource::Usercmd);
+        }
+        let has =
+            |name: &str| trace.table(frames::NAME).and_then(|table| table.column(name)).is_some_and(Column::is_angle);
+        // A field with a fourth part is a rotation, not angles.
+        let is_rotation = has("own.viewangles.w");
+        match () {
+            () if has(OWN_YAW) && !is_rotation => Some(AimSource::Body),
+            () if has(OWN_ANGLE) => Some(AimSource::BodyYaw),
+            () => None,
+        }
+    }
+
+    /// The pitch and yaw in a row of `frames`, in degrees; `None` if they are unknown.
+    fn angles(self, frames: &Table, row: usize) -> Option<(f32, f32)> {
+        let angle = |name: &str| coordinate(frames, name, row).map(|angle| angle as f32);
+        match self {
+            AimSource::Usercmd => angle("pitch").zip(angle("yaw")),
+            AimSource::Body => Some((angle(OWN_PITCH).unwrap_or(0.0), angle(OWN_YAW)?)),
+            AimSource::BodyYaw => Some((0.0, angle(OWN_ANGLE)?)),
+        }
+    }
+}
+
+/// The first row of `frames` whose usercmd has a pitch or a yaw.
+pub(super) fn first_with_angles(frames: &frames::Columns<'_>) -> Option<usize> {
+    let first = |angles: &[f32]| angles.iter().position(|angle| *angle != 0.0);
+    first(frames.yaw).or_else(|| first(frames.pitch))
+}
+
+impl Axes {
+    pub(super) fn of(trace: &Trace) -> Axes {
+        let has = |table: &str, column: &str| trace.table(table).is_some_and(|table| table.column(column).is_some());
+        let has_axis = |axis: &str| {
+            has(bodies::NAME, &format!("origin.{axis}")) || has(frames::NAME, &format!("own.origin.{axis}"))
+        };
+        Axes { is_flat: has_axis("x") && !has_axis("z"), is_y_down: trace.header.is_y_down() }
+    }
+}
+
+/// The height of the eyes above a position: in single precision, as games compute it, if both values have it.
+pub(super) fn above(z: f64, height: f64) -> f64 {
+    let narrow = [z, height].map(|value| value as f32);
+    match narrow.map(f64::from) == [z, height] {
+        true => f64::from(narrow[0] + narrow[1]),
+        false => z + height,
+    }
+}
+
+/// A position relative to an aim line.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct LineOffset {
+    /// Distance ahead along the line, in units.
+    pub ahead_units: f32,
+    /// Distance to the right of the line, in units.
+    pub right_units: f32,
+    /// Height above the line, in units; `None` if the eye height is unknown.
+    pub up_units: Option<f32>,
+    /// Distance from the line, in units. It is horizontal if the eye height is unknown.
+    pub distance_units: f32,
+}
+
+impl AimLine {
+    /// The aim line of the usercmd in a row of the `frames` table. It begins at the predicted body, or at `eyes` of the
+    /// server's body if the trace has no predictions; see [`eyes`](super::places::eyes). `None` if the game has no view angles.
+    pub(super) fn of(reader: &TraceRows<'_>, row: usize, eyes: Option<(DVec3, bool)>) -> Option<AimLine> {
+        let frames = reader.trace.table(frames::NAME)?;
+        let (pitch, yaw) = reader.aim?.angles(frames, row)?;
+        let own = |name: &str| coordinate(frames, &format!("own.{name}"), row);
+        let axes = Axes::of(reader.trace);
+        let Some((x, y)) = own("origin.x").zip(own("origin.y")) else {
+            let (from, has_height) = eyes?;
+            return Some(AimLine { from, pitch, yaw, has_height, axes });
+        };
+        let has_body = cell(frames::Columns::read(frames).has_body, row).is_none_or(|has_body| has_body == 1);
+        let eyes = own("origin.z").zip(own("view_ofs_z")).map(|(z, height)| above(z, height));
+        has_body.then_some(AimLine {
+            from: DVec3::new(x, y, eyes.or(own("origin.z")).unwrap_or(0.0)),
+            pitch,
+            yaw,
+            has_height: eyes.is_some(),
+            axes,
+        })
+    }
+
+    /// The offset of a position from this line.
+    pub fn off(&self, place: DVec3) -> LineOffset {
+        let (sin_yaw, cos_yaw) = libm::sincosf(self.yaw.to_radians());
+        let (sin_pitch, cos_pitch) = libm::sincosf(if self.has_height { self.pitch.to_radians() } else { 0.0 });
+        let forward = Vec3::new(cos_pitch * cos_yaw, cos_pitch * sin_yaw, -sin_pitch);
+        let right = Vec3::new(sin_yaw, -cos_yaw, 0.0) * if self.axes.is_y_down { -1.0 } else { 1.0 };
+        let up = Vec3::new(sin_pitch * cos_yaw, sin_pitch * sin_yaw, cos_pitch);
+        let to = (place - self.from).as_vec3();
+        let (right_units, up_units) = (to.dot(right), self.has_height.then(|| to.dot(up)));
+        let distance_units = libm::hypotf(right_units, up_units.unwrap_or(0.0));
+        LineOffset { ahead_units: to.dot(forward), right_units, up_units, distance_units }
+    }
+}
+
+impl LineOffset {
+    /// The side of the line on which the position is: `left` or `right`.
+    pub fn side(&self) -> &'static str {
+        if self.right_units < 0.0 { "left" } else { "right" }
+    }
+
+    /// The angle between the line and the position, in degrees.
+    pub fn degrees(&self) -> f32 {
+        libm::atan2f(self.distance_units, self.ahead_units).to_degrees()
+    }
 }

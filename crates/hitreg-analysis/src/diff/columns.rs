@@ -1,12 +1,13 @@
-//! How exactly each column of a table is compared.
+//! The columns of a table in both traces: which there are, and how exactly their values are compared.
+
+use serde::Serialize;
 
 use super::cell::{CellComparison, CellPair, DifferenceClass, NumberComparison, floats, integers};
 use super::clock::TickTimes;
-use super::kinds::RowKind;
-use super::options::DiffOptions;
-use super::relocations::Relocations;
+use super::distributions::Relocations;
+use super::options::{DiffOptions, DiffScope};
 use hitreg_log::sorted::{SortedMap, SortedSet};
-use hitreg_log::trace::schema::{errors, ticks};
+use hitreg_log::trace::schema::{ColumnRole, ColumnSchema, NO_SERVER, NOT_RUN, effects, errors, frames, shots, ticks};
 use hitreg_log::trace::{ColumnData, Table, TraceSource, named_as_angle};
 
 /// Two traces, and the tolerances and rules by which their tables are compared.
@@ -167,4 +168,118 @@ fn compare_all<T: Copy>(
 
 fn both<'a>(a: &'a Table, b: &'a Table, name: &str) -> Option<CellPair<'a>> {
     CellPair::of(&a.column(name)?.data, &b.column(name)?.data)
+}
+
+/// How rows of two kinds are distinguished.
+#[derive(Clone, Copy)]
+enum RowKind<'a> {
+    /// By whether a number is zero.
+    Number(&'a [u32]),
+    /// By whether a name is one of two.
+    Name { codes: &'a [u32], of: [Option<u32>; 2] },
+}
+
+impl<'a> RowKind<'a> {
+    /// The kinds that must be equal in the rows of A and B before a column's values are compared.
+    pub(crate) fn all(a: &'a Table, b: &'a Table, column: &str) -> Vec<[RowKind<'a>; 2]> {
+        let number = |by: &str| Some([RowKind::number(a, by)?, RowKind::number(b, by)?]);
+        let name = |by: &str, of: [&str; 2]| Some([RowKind::name(a, by, of)?, RowKind::name(b, by, of)?]);
+        let kinds = match a.name.as_str() {
+            // Before a client has its own body there is nothing to compare. In a frame without a new usercmd, the
+            // client shows the body that the server last confirmed.
+            frames::NAME if column.starts_with("own.") || column.starts_with("drawn.") => {
+                [number("has_body"), number("ran")]
+            }
+            effects::NAME if column != "predicted" => [number("predicted"), None],
+            shots::NAME if !["predicted_reason", "reason"].contains(&column) => match shots::SCHEMA.column(column) {
+                Some(ColumnSchema { role: ColumnRole::Plain | ColumnRole::Input, .. }) => [None, None],
+                Some(ColumnSchema { role: ColumnRole::Predicted, .. }) => {
+                    [name("predicted_reason", ["not predicted"; 2]), None]
+                }
+                // A column that a build adds counts as a value from the server.
+                Some(ColumnSchema { role: ColumnRole::Judged | ColumnRole::Outcome, .. }) | None => {
+                    [name("reason", [NOT_RUN, NO_SERVER]), None]
+                }
+            },
+            _ => [None, None],
+        };
+        kinds.into_iter().flatten().collect()
+    }
+
+    /// Which of the two kinds a row has.
+    pub(crate) fn of(&self, row: usize) -> bool {
+        match self {
+            RowKind::Number(numbers) => numbers.get(row).is_some_and(|number| *number != 0),
+            RowKind::Name { codes, of } => codes.get(row).is_some_and(|code| of.contains(&Some(*code))),
+        }
+    }
+
+    fn number(table: &'a Table, column: &str) -> Option<RowKind<'a>> {
+        let numbers = table.u32s(column);
+        (numbers.len() == table.rows()).then_some(RowKind::Number(numbers))
+    }
+
+    fn name(table: &'a Table, column: &str, of: [&str; 2]) -> Option<RowKind<'a>> {
+        let ColumnData::Name { names, codes } = &table.column(column)?.data else { return None };
+        let code = |name: &str| names.iter().position(|known| known == name).and_then(|code| u32::try_from(code).ok());
+        Some(RowKind::Name { codes, of: of.map(code) })
+    }
+}
+
+/// The differences between the columns of two tables.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ColumnDifference {
+    /// Columns that B lacks.
+    pub only_in_a: Vec<String>,
+    /// Columns that A lacks.
+    pub only_in_b: Vec<String>,
+    /// Columns whose type differs in B; they are not compared.
+    pub other_type: Vec<String>,
+}
+
+impl ColumnDifference {
+    pub(crate) fn of(a: &Table, b: &Table) -> ColumnDifference {
+        let lacking = |from: &Table, other: &Table| -> Vec<String> {
+            from.columns.iter().filter(|c| other.column(&c.name).is_none()).map(|c| c.name.clone()).collect()
+        };
+        let retyped = |name: &&String| match (a.column(name), b.column(name)) {
+            (Some(a), Some(b)) => a.data.type_name() != b.data.type_name(),
+            _ => false,
+        };
+        ColumnDifference {
+            only_in_a: lacking(a, b),
+            only_in_b: lacking(b, a),
+            other_type: a.columns.iter().map(|c| &c.name).filter(retyped).cloned().collect(),
+        }
+    }
+
+    /// Whether a table lacks a column that counts.
+    pub(crate) fn lacks(&self, on: DiffScope) -> bool {
+        self.only_in_a.iter().chain(&self.only_in_b).any(|name| on.has_column(name))
+    }
+
+    pub(crate) fn types_differ(&self, on: DiffScope) -> bool {
+        self.other_type.iter().any(|name| on.has_column(name))
+    }
+}
+
+/// Why a table is inconsistent; `None` if it is consistent.
+pub(crate) fn unsound(side: &str, table: &Table) -> Option<String> {
+    let rows = table.rows();
+    for (index, column) in table.columns.iter().enumerate() {
+        let length = column.data.len();
+        if length != rows {
+            return Some(format!("in {side} its column `{}` has {length} values, and others have {rows}", column.name));
+        }
+        if table.columns[..index].iter().any(|before| before.name == column.name) {
+            return Some(format!("in {side} it has two columns `{}`", column.name));
+        }
+        if let ColumnData::Name { names, codes } = &column.data
+            && let Some(row) = codes.iter().position(|code| *code as usize >= names.len())
+        {
+            let (code, known) = (codes[row], names.len());
+            return Some(format!("in {side} row {row} of `{}` has the name {code}, of {known}", column.name));
+        }
+    }
+    None
 }
