@@ -346,7 +346,7 @@ fn play(
         goes_on = false;
     }
     let digest = part.is_none().then(|| gathered.summary.digest().to_string());
-    let spreads = distributions(gathered.weighing.round_trips_ms(), gathered.summary.prediction_errors());
+    let spreads = distributions(gathered.weighing.round_trips_ms(), &gathered.summary.figures.error_units);
     let header = gathered.summary.header;
     Ok(ReplayReport {
         path: path.display().to_string(),

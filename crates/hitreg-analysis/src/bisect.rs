@@ -65,8 +65,7 @@ pub fn bisect_ticks(
         reran: None,
     };
     if let Some(first) = &bisection.first {
-        let near = |trace| around(trace, first).map_err(DiffError::Unread);
-        let (around_a, around_b) = (near(a)?, near(b)?);
+        let (around_a, around_b) = (around(a, first)?, around(b, first)?);
         let traces = [&*around_a, &*around_b];
         bisection.reran = rerun.and_then(|run| rerun_usercmds(traces, first, run));
         let have_executed = [a, b].into_iter().all(has_executed);

@@ -100,26 +100,25 @@ pub fn diff(a: &dyn TraceSource, b: &dyn TraceSource, options: &DiffOptions) -> 
     let shapes: Vec<&Table> = left.iter().chain(&right).map(|(table, _)| *table).collect();
     options.tolerances.check(&shapes, options.on)?;
     let equal = EqualTables::of([a, b], [&left, &right], options.on);
-    let clock = TickTimes::of(a).map_err(DiffError::Unread)?;
+    let clock = TickTimes::of(a)?;
     let of_b = match equal.has(ticks::NAME) {
         true => clock.clone(),
-        false => TickTimes::of(b).map_err(DiffError::Unread)?,
+        false => TickTimes::of(b)?,
     };
     let clocks = [&clock, &of_b];
     let mut compared = compare_tables([a, b], [&left, &right], clocks, options, &equal)?;
     let changed = settings_that_differ([a, b].map(|trace| &trace.header().settings[..]));
     let firsts = || compared.iter().filter_map(|c| c.diff.first.as_ref());
     // An effect of a setting comes before the setting itself, which each usercmd or packet repeats.
-    let first = firsts().min_by_key(|d| (d.echo_of(&changed).is_some(), order(d))).cloned();
+    let mut first = firsts().min_by_key(|d| (d.echo_of(&changed).is_some(), order(d))).cloned();
     let echoes: SortedSet<String> = firsts().filter_map(|d| d.echo_note(&changed)).collect();
-    let first = first.map(|found| with_surroundings(found, [a, b], clocks)).transpose()?;
+    first.as_mut().map_or(Ok(()), |first| first.look_around([a, b], clocks))?;
     let hits = besides(&mut compared, shots::NAME).hits;
     let tallies = |of: &mut ComparedTable, name: &str| -> Result<[TraceTally; 2], DiffError> {
-        let all = |trace| TraceTally::of(trace, name).map_err(DiffError::Unread);
         match of.tallies.take() {
             Some(tallies) => Ok(tallies),
             None if options.brief => Ok(Default::default()),
-            None => Ok([all(a)?, all(b)?]),
+            None => Ok([TraceTally::of(a, name)?, TraceTally::of(b, name)?]),
         }
     };
     let mut acks = besides(&mut compared, corrections::NAME);
@@ -160,17 +159,6 @@ fn besides(compared: &mut [ComparedTable], name: &str) -> ComparedTable {
     ComparedTable { diff: TableDiff { rows, ..TableDiff::default() }, ..besides }
 }
 
-fn with_surroundings(
-    mut found: Divergence,
-    [a, b]: [&dyn TraceSource; 2],
-    clocks: [&TickTimes; 2],
-) -> Result<Divergence, DiffError> {
-    let around = |trace, clock| divergence::around(trace, &found, clock).map_err(DiffError::Unread);
-    let around = [around(a, clocks[0])?, around(b, clocks[1])?];
-    found.look_around([&around[0], &around[1]], clocks);
-    Ok(found)
-}
-
 fn find<'t>(tables: &[(&'t Table, u64)], name: &str) -> Option<(&'t Table, u64)> {
     tables.iter().find(|(table, _)| table.name == name).copied()
 }
@@ -185,7 +173,7 @@ fn compare_tables(
     options: &DiffOptions,
     equal: &EqualTables<'_>,
 ) -> Result<Vec<ComparedTable>, DiffError> {
-    let relocations = relocations(traces, [left, right], clocks, options, equal).map_err(DiffError::Unread)?;
+    let relocations = relocations(traces, [left, right], clocks, options, equal)?;
     let fields = fields(left.iter().chain(right));
     let tolerated_ticks = SortedSet::new();
     let mut comparison = TraceComparison { traces, clocks, options, fields, tolerated_ticks, relocations };

@@ -6,10 +6,8 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use crate::diff::CellValue;
-use crate::summary::ShotCounter;
 use crate::summary::{Summary, SummaryBuilder};
 use crate::text_diff::TextDiff;
-use hitreg_log::stats::CountedValues;
 use hitreg_log::trace::digest::{self, TableDigest};
 use hitreg_log::trace::schema::{TABLES, shots};
 use hitreg_log::trace::{ColumnData, Digest, Table, Trace, TraceHeader};
@@ -24,7 +22,8 @@ pub struct ReplaySummary {
     /// The replay's log, mode and settings.
     pub header: TraceHeader,
     tables: Vec<TableDigest>,
-    summing: SummaryBuilder,
+    /// The figures of all rows so far.
+    pub figures: SummaryBuilder,
     /// The shots in words; `None` if no golden is needed.
     shots: Option<String>,
 }
@@ -36,7 +35,7 @@ impl ReplaySummary {
         ReplaySummary {
             header,
             tables: Vec::new(),
-            summing: SummaryBuilder::default(),
+            figures: SummaryBuilder::default(),
             shots: golden.then(String::new),
         }
     }
@@ -56,7 +55,7 @@ impl ReplaySummary {
             self.tables.len() - 1
         });
         self.tables[place].add(rows);
-        self.summing.add(rows);
+        self.figures.add(rows);
         if let Some(text) = self.shots.as_mut().filter(|_| rows.name == shots::NAME) {
             (0..rows.rows()).for_each(|row| text.extend([&shot(rows, row), "\n"]));
         }
@@ -69,22 +68,7 @@ impl ReplaySummary {
 
     /// The headline figures.
     pub fn summary(&self) -> Summary {
-        self.summing.summary()
-    }
-
-    /// The shots.
-    pub fn shots(&self) -> &ShotCounter {
-        self.summing.shots()
-    }
-
-    /// The prediction errors of all acks, in units, without relocations.
-    pub fn prediction_errors(&self) -> &CountedValues {
-        self.summing.prediction_errors()
-    }
-
-    /// The view errors of all shots, in units.
-    pub fn view_errors(&self) -> &CountedValues {
-        self.summing.view_errors()
+        self.figures.summary()
     }
 
     /// The first table whose digest differs from another replay's.

@@ -126,15 +126,18 @@ pub struct Coverage {
 #[derive(Clone, Debug, Default)]
 pub struct SummaryBuilder {
     summary: Summary,
-    shots: ShotCounter,
+    /// The shots so far.
+    pub shots: ShotCounter,
     /// Whether there is a table of shots.
     has_shots: bool,
     /// The players with client frames.
     framed: SortedSet<u32>,
     /// The usercmds of each player that were due on the server.
     due: SortedMap<u32, u64>,
-    error_units: CountedValues,
-    view_error_units: CountedValues,
+    /// The prediction errors of all acks so far, in units, without relocations.
+    pub error_units: CountedValues,
+    /// The view errors of all shots so far, in units.
+    pub view_error_units: CountedValues,
     network: NetworkSums,
 }
 
@@ -198,21 +201,6 @@ impl SummaryBuilder {
             snapshots::NAME => self.network.add_snapshots(&snapshots::Columns::read(rows)),
             _ => {}
         }
-    }
-
-    /// The shots so far.
-    pub fn shots(&self) -> &ShotCounter {
-        &self.shots
-    }
-
-    /// The prediction errors of all acks so far, in units, without relocations.
-    pub fn prediction_errors(&self) -> &CountedValues {
-        &self.error_units
-    }
-
-    /// The view errors of all shots so far, in units.
-    pub fn view_errors(&self) -> &CountedValues {
-        &self.view_error_units
     }
 
     /// The headline figures of all rows so far.

@@ -72,7 +72,7 @@ impl Why {
         let reader = TraceRows::new(trace);
         Ok(match asked {
             WhyQuery::Correction { player, number } => {
-                Why::Correction(Box::new(CorrectionExplanation::find(&reader, others, *player, *number)?))
+                Why::Correction(Box::new(reader.correction(others, *player, *number)?))
             }
             WhyQuery::Shot(name) => Why::Shot(Box::new(reader.shot(name.row(trace)?))),
             WhyQuery::At { at_us, player } => Why::Shot(Box::new(reader.shot(row_at(trace, *at_us, *player)?))),

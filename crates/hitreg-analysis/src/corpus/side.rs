@@ -57,7 +57,7 @@ impl SideFigures {
             })?;
         }
         figures.summary = summing.summary();
-        figures.view_errors = summing.view_errors().clone();
+        figures.view_errors = summing.view_error_units;
         Ok(figures)
     }
 

@@ -102,47 +102,7 @@ impl Threshold {
             _ => Ok(Threshold { figure, max: if is_share { max / 100.0 } else { max }, is_share }),
         }
     }
-}
 
-/// The figures that thresholds limit. A figure that was not measured is `None`.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct MeasuredFigures {
-    corrections: Option<u64>,
-    usercmds: u64,
-    view_error_p95: Option<f64>,
-    /// Whether `view_error_p95` is rounded to three digits, as view errors in results are.
-    is_rounded: bool,
-    hits_changed: Option<u64>,
-    shots_judged: u64,
-}
-
-impl From<&CorpusSummary> for MeasuredFigures {
-    fn from(summary: &CorpusSummary) -> MeasuredFigures {
-        MeasuredFigures {
-            corrections: summary.b.corrections,
-            usercmds: summary.b.usercmds,
-            view_error_p95: summary.view_errors.b.map(|spread| f64::from(spread.p95)),
-            is_rounded: true,
-            hits_changed: summary.hits_changed,
-            shots_judged: summary.shots_judged.unwrap_or_default(),
-        }
-    }
-}
-
-impl From<&SweepFigures> for MeasuredFigures {
-    fn from(figures: &SweepFigures) -> MeasuredFigures {
-        MeasuredFigures {
-            corrections: figures.corrections,
-            usercmds: figures.usercmds.unwrap_or_default(),
-            is_rounded: false,
-            view_error_p95: figures.view_error_units.map(|spread| f64::from(spread.p95)),
-            hits_changed: None,
-            shots_judged: 0,
-        }
-    }
-}
-
-impl Threshold {
     /// The value of the figure.
     fn value(self, of: &MeasuredFigures) -> Option<f64> {
         let share = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
@@ -179,6 +139,44 @@ impl Threshold {
             (_, true) => format!("{:.3} %", 100.0 * value),
             (ThresholdFigure::ViewErrorP95, false) => format!("{value:.2} units"),
             (_, false) => format!("{value}"),
+        }
+    }
+}
+
+/// The figures that thresholds limit. A figure that was not measured is `None`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct MeasuredFigures {
+    corrections: Option<u64>,
+    usercmds: u64,
+    view_error_p95: Option<f64>,
+    /// Whether `view_error_p95` is rounded to three digits, as view errors in results are.
+    is_rounded: bool,
+    hits_changed: Option<u64>,
+    shots_judged: u64,
+}
+
+impl From<&CorpusSummary> for MeasuredFigures {
+    fn from(summary: &CorpusSummary) -> MeasuredFigures {
+        MeasuredFigures {
+            corrections: summary.b.corrections,
+            usercmds: summary.b.usercmds,
+            view_error_p95: summary.view_errors.b.map(|spread| f64::from(spread.p95)),
+            is_rounded: true,
+            hits_changed: summary.hits_changed,
+            shots_judged: summary.shots_judged.unwrap_or_default(),
+        }
+    }
+}
+
+impl From<&SweepFigures> for MeasuredFigures {
+    fn from(figures: &SweepFigures) -> MeasuredFigures {
+        MeasuredFigures {
+            corrections: figures.corrections,
+            usercmds: figures.usercmds.unwrap_or_default(),
+            is_rounded: false,
+            view_error_p95: figures.view_error_units.map(|spread| f64::from(spread.p95)),
+            hits_changed: None,
+            shots_judged: 0,
         }
     }
 }

@@ -58,14 +58,7 @@ impl CellValue {
             ColumnData::Name { names, codes } => CellValue::Name(names.get(*codes.get(row)? as usize)?.clone()),
         })
     }
-}
 
-/// The greatest whole number up to which a single float holds all.
-pub(crate) const SINGLE_WHOLE_MAX: i128 = 1 << f32::MANTISSA_DIGITS;
-/// The greatest whole number up to which a double holds all.
-pub(crate) const DOUBLE_WHOLE_MAX: i128 = 1 << f64::MANTISSA_DIGITS;
-
-impl CellValue {
     /// The value as a whole number, if it is one and all its digits are known.
     pub(crate) fn whole(&self) -> Option<i128> {
         let of_float =
@@ -79,6 +72,14 @@ impl CellValue {
         }
     }
 
+    /// A tick, or the number of a player, entity or usercmd.
+    pub(super) fn number(&self) -> Option<u32> {
+        match self {
+            CellValue::Integer(v) => u32::try_from(*v).ok(),
+            _ => None,
+        }
+    }
+
     /// Whether two values are equal to the bit. NaN equals NaN.
     pub fn same(&self, other: &CellValue) -> bool {
         match (self, other) {
@@ -88,6 +89,11 @@ impl CellValue {
         }
     }
 }
+
+/// The greatest whole number up to which a single float holds all.
+pub(crate) const SINGLE_WHOLE_MAX: i128 = 1 << f32::MANTISSA_DIGITS;
+/// The greatest whole number up to which a double holds all.
+pub(crate) const DOUBLE_WHOLE_MAX: i128 = 1 << f64::MANTISSA_DIGITS;
 
 impl std::fmt::Display for CellValue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

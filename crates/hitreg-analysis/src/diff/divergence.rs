@@ -61,76 +61,7 @@ impl Divergence {
     pub(crate) fn whole_error(&self) -> Option<u128> {
         Some(self.a.as_ref()?.whole()?.abs_diff(self.b.as_ref()?.whole()?))
     }
-}
 
-/// What differs at a divergence.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DivergenceKind {
-    /// A value differs.
-    #[default]
-    Value,
-    /// B lacks the row.
-    OnlyInA,
-    /// A lacks the row.
-    OnlyInB,
-    /// The rows have different times; nothing else in them is compared.
-    TimesDiffer,
-}
-
-/// A column's values in both traces.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Values {
-    /// The column.
-    pub field: String,
-    /// The value in A.
-    pub a: CellValue,
-    /// The value in B.
-    pub b: CellValue,
-}
-
-/// A difference that repeats a changed setting, and is no effect of it.
-pub(super) struct SettingEcho {
-    /// The settings that it repeats. A setting may be one player's own.
-    settings: &'static [&'static str],
-    /// The table; `None` for every table with the column.
-    table: Option<&'static str>,
-    column: &'static str,
-    what: DivergenceKind,
-    /// Columns that follow from it in the same row.
-    followers: &'static [&'static str],
-    /// What carries the setting, as the beginning of a note.
-    carrier: &'static str,
-}
-
-const ECHOES: &[SettingEcho] = &[
-    SettingEcho {
-        settings: &["interpolation.lerp_ms"],
-        table: None,
-        column: "lerp_msec",
-        what: DivergenceKind::Value,
-        followers: &[],
-        carrier: "each usercmd carries the changed setting",
-    },
-    SettingEcho {
-        settings: &["client.redundancy", "client.adaptive_redundancy"],
-        table: Some(packets::NAME),
-        column: "usercmds",
-        what: DivergenceKind::Value,
-        followers: &["bytes"],
-        carrier: "each packet follows the changed setting",
-    },
-    SettingEcho {
-        settings: &["server.tick_hz"],
-        table: Some(ticks::NAME),
-        column: "at_us",
-        what: DivergenceKind::TimesDiffer,
-        followers: &[],
-        carrier: "each tick follows the changed setting",
-    },
-];
-
-impl Divergence {
     /// Creates the divergence at a spot of one table. The caller adds the last agreeing row, and
     /// [`Divergence::look_around`] adds what other tables know.
     pub(crate) fn of(
@@ -222,7 +153,105 @@ impl Divergence {
             _ => self.ulps,
         };
     }
+
+    /// Adds the usercmds and the state before, from other tables.
+    pub(super) fn look_around(&mut self, [a, b]: [&dyn TraceSource; 2], clocks: [&TickTimes; 2]) -> Result<(), String> {
+        let around = [around(a, self, clocks[0])?, around(b, self, clocks[1])?];
+        let traces @ [a, b] = [&*around[0], &*around[1]];
+        let inputs = inputs(traces);
+        self.usercmds_a = ran(a, self, &inputs);
+        self.usercmds_b = ran(b, self, &inputs);
+        let listed = [&self.usercmds_a, &self.usercmds_b].into_iter().flatten();
+        let made = made(traces, &listed.map(|usercmd| (usercmd.player, usercmd.command)).collect());
+        let entity = self.place.entity;
+        for usercmds in [&mut self.usercmds_a, &mut self.usercmds_b] {
+            usercmds.sort_by_key(|usercmd| {
+                let name = (usercmd.player, usercmd.command);
+                (Some(usercmd.player) != entity, made.get(&name), name)
+            });
+        }
+        if self.table != bodies::NAME {
+            self.last_state = last_state(a, clocks[0], &self.place);
+        }
+        Ok(())
+    }
+
+    /// The usercmds in each run of the divergence's own player; all usercmds of the tick if the entity is no player.
+    pub(crate) fn own_usercmds(&self, traces: [&Trace; 2]) -> [Vec<&UsercmdRow>; 2] {
+        let of_trace = |trace: &Trace| executed::Columns::of(trace).player.iter().copied().collect::<SortedSet<u32>>();
+        let players = traces.map(of_trace);
+        let whose = self.place.entity.filter(|entity| players.iter().any(|known| known.contains(entity)));
+        [&self.usercmds_a, &self.usercmds_b]
+            .map(|list| list.iter().filter(|row| whose.is_none_or(|entity| entity == row.player)).collect())
+    }
 }
+
+/// What differs at a divergence.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DivergenceKind {
+    /// A value differs.
+    #[default]
+    Value,
+    /// B lacks the row.
+    OnlyInA,
+    /// A lacks the row.
+    OnlyInB,
+    /// The rows have different times; nothing else in them is compared.
+    TimesDiffer,
+}
+
+/// A column's values in both traces.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Values {
+    /// The column.
+    pub field: String,
+    /// The value in A.
+    pub a: CellValue,
+    /// The value in B.
+    pub b: CellValue,
+}
+
+/// A difference that repeats a changed setting, and is no effect of it.
+pub(super) struct SettingEcho {
+    /// The settings that it repeats. A setting may be one player's own.
+    settings: &'static [&'static str],
+    /// The table; `None` for every table with the column.
+    table: Option<&'static str>,
+    column: &'static str,
+    what: DivergenceKind,
+    /// Columns that follow from it in the same row.
+    followers: &'static [&'static str],
+    /// What carries the setting, as the beginning of a note.
+    carrier: &'static str,
+}
+
+const ECHOES: &[SettingEcho] = &[
+    SettingEcho {
+        settings: &["interpolation.lerp_ms"],
+        table: None,
+        column: "lerp_msec",
+        what: DivergenceKind::Value,
+        followers: &[],
+        carrier: "each usercmd carries the changed setting",
+    },
+    SettingEcho {
+        settings: &["client.redundancy", "client.adaptive_redundancy"],
+        table: Some(packets::NAME),
+        column: "usercmds",
+        what: DivergenceKind::Value,
+        followers: &["bytes"],
+        carrier: "each packet follows the changed setting",
+    },
+    SettingEcho {
+        settings: &["server.tick_hz"],
+        table: Some(ticks::NAME),
+        column: "at_us",
+        what: DivergenceKind::TimesDiffer,
+        followers: &[],
+        carrier: "each tick follows the changed setting",
+    },
+];
 
 fn values(pairing: &Pairing<'_>, name: &str, i: usize, j: usize) -> Option<Values> {
     let a = CellValue::at(pairing.a.column(name)?, i)?;
@@ -253,35 +282,9 @@ pub struct UsercmdRow {
     pub input: Vec<NamedValue>,
 }
 
-impl Divergence {
-    /// Adds the usercmds and the state before, from other tables.
-    pub(crate) fn look_around(&mut self, traces: [&Trace; 2], clocks: [&TickTimes; 2]) {
-        let [a, b] = traces;
-        let inputs = inputs(traces);
-        self.usercmds_a = ran(a, self, &inputs);
-        self.usercmds_b = ran(b, self, &inputs);
-        let listed = [&self.usercmds_a, &self.usercmds_b].into_iter().flatten();
-        let made = made(traces, &listed.map(|usercmd| (usercmd.player, usercmd.command)).collect());
-        let entity = self.place.entity;
-        for usercmds in [&mut self.usercmds_a, &mut self.usercmds_b] {
-            usercmds.sort_by_key(|usercmd| {
-                let name = (usercmd.player, usercmd.command);
-                (Some(usercmd.player) != entity, made.get(&name), name)
-            });
-        }
-        if self.table != bodies::NAME {
-            self.last_state = last_state(a, clocks[0], &self.place);
-        }
-    }
-}
-
 /// The part of a trace that [`Divergence::look_around`] needs; the whole trace if it is in memory. Reads columns of keys
 /// first, and then only the parts of the trace that have the rows.
-pub(crate) fn around<'t>(
-    trace: &'t dyn TraceSource,
-    found: &Divergence,
-    clock: &TickTimes,
-) -> Result<Cow<'t, Trace>, String> {
+fn around<'t>(trace: &'t dyn TraceSource, found: &Divergence, clock: &TickTimes) -> Result<Cow<'t, Trace>, String> {
     if let Some(trace) = trace.in_memory() {
         return Ok(Cow::Borrowed(trace));
     }
@@ -406,17 +409,6 @@ fn ran(trace: &Trace, divergence: &Divergence, inputs: &[&str]) -> Vec<UsercmdRo
     let rows = executed.tick.len().min(executed.player.len()).min(executed.command.len());
     let in_tick = (0..rows).filter(|&row| executed.tick[row] == tick);
     in_tick.map(|row| usercmd(executed.player[row], executed.command[row], Some(row))).collect()
-}
-
-impl Divergence {
-    /// The usercmds in each run of the divergence's own player; all usercmds of the tick if the entity is no player.
-    pub(crate) fn own_usercmds(&self, traces: [&Trace; 2]) -> [Vec<&UsercmdRow>; 2] {
-        let of_trace = |trace: &Trace| executed::Columns::of(trace).player.iter().copied().collect::<SortedSet<u32>>();
-        let players = traces.map(of_trace);
-        let whose = self.place.entity.filter(|entity| players.iter().any(|known| known.contains(entity)));
-        [&self.usercmds_a, &self.usercmds_b]
-            .map(|list| list.iter().filter(|row| whose.is_none_or(|entity| entity == row.player)).collect())
-    }
 }
 
 /// The input columns that both traces have. A column that an older build does not write is not a different input.

@@ -65,9 +65,70 @@ pub enum ShotChange {
 }
 
 impl HitChanges {
+    /// Shots and impacts that hit in both traces.
+    pub(crate) fn in_both(&self) -> u64 {
+        self.both + self.other_target + self.other_wound
+    }
+
     /// Shots and impacts whose outcome changed: hit or miss, target, or wound.
     pub fn outcomes_changed(&self) -> u64 {
         self.only_a + self.only_b + self.other_target + self.other_wound
+    }
+
+    /// Counts the shots of some rows, and passes each changed shot to `changed`. With
+    /// [`DiffOptions::overlap_only`], only shots that both traces have.
+    pub(crate) fn add(
+        &mut self,
+        pairing: &Pairing<'_>,
+        options: &DiffOptions,
+        texts: &mut TextTable,
+        changed: &mut dyn FnMut(&RowSpot, &ChangedShot),
+    ) {
+        let [of_a, of_b] = [pairing.a, pairing.b].map(|table| ReadShots::of(table, texts));
+        let pairs = (0..pairing.joined.len()).map(|pair| pairing.spot(pair));
+        for spot in pairs.chain(pairing.lone(options)) {
+            let a = spot.a.map(|row| of_a.outcome(row as usize));
+            let b = spot.b.map(|row| of_b.outcome(row as usize));
+            self.shots_only_in_a += u64::from(b.is_none());
+            self.shots_only_in_b += u64::from(a.is_none());
+            if let (Some(change), Some((side, row))) = (self.count(a.as_ref(), b.as_ref()), spot.row()) {
+                changed(&spot, &ChangedShot::of(pairing.table(side), row, change, a, b));
+            }
+        }
+    }
+
+    /// Counts a shot, and returns how it changed, if it did.
+    fn count(&mut self, a: Option<&Outcome>, b: Option<&Outcome>) -> Option<ShotChange> {
+        let hit = |outcome: Option<&Outcome>| outcome.is_some_and(|o| &*o.reason == "hit");
+        self.judged += u64::from([a, b].into_iter().flatten().any(|outcome| is_judged(&outcome.reason)));
+        match (hit(a), hit(b), a, b) {
+            (true, true, Some(a), Some(b)) if a.target != b.target => {
+                self.other_target += 1;
+                Some(ShotChange::OtherTarget)
+            }
+            (true, true, Some(a), Some(b)) if a.wound() != b.wound() => {
+                self.other_wound += 1;
+                Some(ShotChange::OtherWound)
+            }
+            (true, true, ..) => {
+                self.both += 1;
+                None
+            }
+            (true, false, ..) => {
+                self.only_a += 1;
+                Some(ShotChange::OnlyA)
+            }
+            (false, true, ..) => {
+                self.only_b += 1;
+                Some(ShotChange::OnlyB)
+            }
+            (false, false, a, b) => {
+                self.neither += 1;
+                let other = a.map(|o| &o.reason) != b.map(|o| &o.reason);
+                self.other_reason += u64::from(other);
+                other.then_some(ShotChange::OtherReason)
+            }
+        }
     }
 }
 
@@ -134,64 +195,6 @@ pub struct Outcome {
     pub predicted_reason: Arc<str>,
     /// The target that the shooter's client predicted.
     pub predicted_target: Arc<str>,
-}
-
-impl HitChanges {
-    /// Counts the shots of some rows, and passes each changed shot to `changed`. With
-    /// [`DiffOptions::overlap_only`], only shots that both traces have.
-    pub(crate) fn add(
-        &mut self,
-        pairing: &Pairing<'_>,
-        options: &DiffOptions,
-        texts: &mut TextTable,
-        changed: &mut dyn FnMut(&RowSpot, &ChangedShot),
-    ) {
-        let [of_a, of_b] = [pairing.a, pairing.b].map(|table| ReadShots::of(table, texts));
-        let pairs = (0..pairing.joined.len()).map(|pair| pairing.spot(pair));
-        for spot in pairs.chain(pairing.lone(options)) {
-            let a = spot.a.map(|row| of_a.outcome(row as usize));
-            let b = spot.b.map(|row| of_b.outcome(row as usize));
-            self.shots_only_in_a += u64::from(b.is_none());
-            self.shots_only_in_b += u64::from(a.is_none());
-            if let (Some(change), Some((side, row))) = (self.count(a.as_ref(), b.as_ref()), spot.row()) {
-                changed(&spot, &ChangedShot::of(pairing.table(side), row, change, a, b));
-            }
-        }
-    }
-
-    /// Counts a shot, and returns how it changed, if it did.
-    fn count(&mut self, a: Option<&Outcome>, b: Option<&Outcome>) -> Option<ShotChange> {
-        let hit = |outcome: Option<&Outcome>| outcome.is_some_and(|o| &*o.reason == "hit");
-        self.judged += u64::from([a, b].into_iter().flatten().any(Outcome::is_judged));
-        match (hit(a), hit(b), a, b) {
-            (true, true, Some(a), Some(b)) if a.target != b.target => {
-                self.other_target += 1;
-                Some(ShotChange::OtherTarget)
-            }
-            (true, true, Some(a), Some(b)) if a.wound() != b.wound() => {
-                self.other_wound += 1;
-                Some(ShotChange::OtherWound)
-            }
-            (true, true, ..) => {
-                self.both += 1;
-                None
-            }
-            (true, false, ..) => {
-                self.only_a += 1;
-                Some(ShotChange::OnlyA)
-            }
-            (false, true, ..) => {
-                self.only_b += 1;
-                Some(ShotChange::OnlyB)
-            }
-            (false, false, a, b) => {
-                self.neither += 1;
-                let other = a.map(|o| &o.reason) != b.map(|o| &o.reason);
-                self.other_reason += u64::from(other);
-                other.then_some(ShotChange::OtherReason)
-            }
-        }
-    }
 }
 
 impl ChangedShot {
@@ -261,11 +264,6 @@ impl<'t> ReadShots<'t> {
 }
 
 impl Outcome {
-    /// Whether a server judged it.
-    fn is_judged(&self) -> bool {
-        is_judged(&self.reason)
-    }
-
     fn wound(&self) -> (&str, Option<i64>, Option<i64>) {
         (&*self.hitgroup, self.damage, self.pellets)
     }

@@ -95,6 +95,12 @@ pub enum DiffError {
     Unread(String),
 }
 
+impl From<String> for DiffError {
+    fn from(unread: String) -> DiffError {
+        DiffError::Unread(unread)
+    }
+}
+
 impl FromStr for Tolerance {
     type Err = DiffError;
 

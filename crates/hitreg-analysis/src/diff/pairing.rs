@@ -330,15 +330,6 @@ impl RowDump {
     }
 }
 
-impl CellValue {
-    fn number(&self) -> Option<u32> {
-        match self {
-            CellValue::Integer(v) => u32::try_from(*v).ok(),
-            _ => None,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use crate::diff::{DiffOptions, Status, diff};

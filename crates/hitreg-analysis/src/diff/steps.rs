@@ -292,50 +292,37 @@ const MOST_LATE_BYTES: usize = 4 << 20;
 /// never judged follow all other shots.
 struct LateRows {
     /// The late rows that have not been taken yet.
-    pub(super) rows: Table,
-    lag: RowLag,
+    rows: Table,
+    /// A row this far behind the greatest number of its owner is not late yet.
+    numbers: i64,
+    /// For each owner: its greatest number so far.
+    last: SortedMap<i64, i64>,
 }
 
 impl LateRows {
     /// Collects the rows that appear after a row more than `numbers` ahead of them.
-    pub(super) fn of(
-        trace: &dyn TraceSource,
-        shape: &Table,
-        order: &RowOrder,
-        numbers: i64,
-    ) -> Result<LateRows, StepStop> {
-        let (mut late, mut lag) = (shape.clone(), RowLag::new(numbers));
+    fn of(trace: &dyn TraceSource, shape: &Table, order: &RowOrder, numbers: i64) -> Result<LateRows, StepStop> {
+        let mut late = LateRows { rows: shape.clone(), numbers, last: SortedMap::new() };
         let mut next = trace.rows(&shape.name, &[]);
         while let Some(rows) = next().map_err(StepStop::Unread)? {
             let rows = shape.filled(rows);
-            let [_, of_them] = lag.split(&rows, order);
+            let [_, of_them] = late.split(&rows, order);
             if !of_them.is_empty() {
-                late.append(rows.select(&of_them)).map_err(StepStop::Unread)?;
+                late.rows.append(rows.select(&of_them)).map_err(StepStop::Unread)?;
             }
-            if late.row_bytes() > MOST_LATE_BYTES {
+            if late.rows.row_bytes() > MOST_LATE_BYTES {
                 return Err(StepStop::OutOfOrder);
             }
         }
-        Ok(LateRows { rows: late, lag: RowLag::new(numbers) })
+        // The rows are read once more, without the late ones.
+        late.last = SortedMap::new();
+        Ok(late)
     }
 
     /// Removes the late rows from the next rows.
-    pub(super) fn without(&mut self, rows: Table, order: &RowOrder) -> Table {
-        let [others, late] = self.lag.split(&rows, order);
+    fn without(&mut self, rows: Table, order: &RowOrder) -> Table {
+        let [others, late] = self.split(&rows, order);
         if late.is_empty() { rows } else { rows.select(&others) }
-    }
-}
-
-/// Measures how far rows are behind the rows before them.
-struct RowLag {
-    numbers: i64,
-    /// For each owner: its greatest number.
-    last: SortedMap<i64, i64>,
-}
-
-impl RowLag {
-    fn new(numbers: i64) -> RowLag {
-        RowLag { numbers, last: SortedMap::new() }
     }
 
     /// Splits rows into timely rows and late rows.

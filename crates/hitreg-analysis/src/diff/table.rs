@@ -151,7 +151,7 @@ pub(crate) fn compare(
             corrections::NAME | views::NAME => !compared.options.brief,
             _ => false,
         };
-        return TableFold::new(diff, &key, compared, false).same(is_counted, a).map_err(DiffError::Unread);
+        return Ok(TableFold::new(diff, &key, compared, false).same(is_counted, a)?);
     }
     for patience in ReorderTolerance::levels(compared.traces).iter().copied() {
         for thorough in [false, true] {

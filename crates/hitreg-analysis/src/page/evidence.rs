@@ -3,8 +3,8 @@
 
 use serde::Serialize;
 
-use super::PageInput;
 use super::packed::{PackedRecords, PageColumns, RecordPacker};
+use super::{PageInput, PageLog};
 use crate::report::{correction_answer, shot_answer};
 use crate::why::{CorrectionRows, DrawnSnapshots, RejudgedShot, TraceRows, UsercmdPath, shot_target};
 use hitreg_log::sorted::{SortedMap, SortedSet};
@@ -222,10 +222,7 @@ pub(super) fn shots_of(
     columns: &mut PageColumns,
 ) -> Result<PackedRecords, String> {
     let (trace, reader) = (&evidence.trace, TraceRows::new(&evidence.trace));
-    let known = match shown.log {
-        Some(_) => known_by_log(&reader, shown)?,
-        None => Vec::new(),
-    };
+    let known = shown.log.map_or(Ok(Vec::new()), |log| known_by_log(&reader, log))?;
     let mut packer = RecordPacker::default();
     for row in 0..shots::Columns::of(trace).rows {
         let mut shot = reader.shot(row);
@@ -248,10 +245,9 @@ const TOGETHER: Micros = Micros::from_s(24);
 const AROUND: Micros = Micros::from_s(4);
 
 /// What the log knows of each shot. The log is read once, a few seconds at a time.
-fn known_by_log(reader: &TraceRows<'_>, shown: &PageInput<'_>) -> Result<Vec<KnownByLog>, String> {
+fn known_by_log(reader: &TraceRows<'_>, log: &dyn PageLog) -> Result<Vec<KnownByLog>, String> {
     let table = shots::Columns::of(reader.trace);
     let mut known = vec![(None, None); table.rows];
-    let Some(log) = shown.log else { return Ok(known) };
     let mut order: Vec<usize> = (0..table.rows.min(table.at_us.len())).collect();
     order.sort_unstable_by_key(|row| (table.at_us[*row], *row));
     let mut left = &order[..];

@@ -152,7 +152,7 @@ impl Packets {
     }
 
     /// Adds the packets of a trace.
-    pub(super) fn add_rows(&mut self, trace: &dyn TraceSource) -> Result<(), String> {
+    fn add_rows(&mut self, trace: &dyn TraceSource) -> Result<(), String> {
         let took = |took: &[f32], row: usize| took.get(row).filter(|ms| ms.is_finite()).map(|ms| (ms * 1e3) as i64);
         let of = |column: &[u32], row: usize| column.get(row).copied();
         each_part(trace, packets::NAME, (&["player", "at_us", "took_ms", "bytes"], None), &mut |rows| {
@@ -197,7 +197,7 @@ impl Packets {
 impl OneWayPackets {
     fn pack(self, (player, is_down): (u32, bool), columns: &mut PageColumns) -> PagePackets {
         let every = self.arrived.every.max(self.marked.every);
-        let mut packets: Vec<Packet> = self.arrived.iter().chain(self.marked.iter()).copied().collect();
+        let mut packets: Vec<Packet> = self.arrived.items.iter().chain(&self.marked.items).copied().collect();
         packets.sort_by_key(|packet| packet.sent_us);
         let took = |packet: &Packet| packet.took_us.map_or(-1, |took| took.max(0) / TIME_UNIT_US);
         let unit = TIME_UNIT_US as f64;
@@ -303,16 +303,11 @@ impl RoundTripCounts {
         }
         self.jitter_us as i64
     }
-
-    /// A percentile in microseconds; `None` without round trips.
-    fn percentile_us(&self, share: f64) -> Option<i64> {
-        at_share(&self.counts, share)
-    }
 }
 
 pub(super) fn pack_round_trips(trips: &RoundTrips, columns: &mut PageColumns) -> Vec<RoundTripColumns> {
     let unit = TIME_UNIT_US as f64;
-    let percentile_us = |player, share| trips.of.get(&player).and_then(|counts| counts.percentile_us(share));
+    let percentile_us = |player, share| trips.of.get(&player).and_then(|of_player| at_share(&of_player.counts, share));
     let of_player = |(player, over_time): (u32, &[RoundTrip])| RoundTripColumns {
         player,
         at_us: columns.push_steady(over_time.iter().map(|trip| trip.at_us / TIME_UNIT_US), unit),
@@ -417,11 +412,11 @@ mod tests {
     #[test]
     fn percentiles_count_every_round_trip() {
         let mut trips = RoundTripCounts::default();
-        assert_eq!(trips.percentile_us(0.5), None);
+        assert_eq!(at_share(&trips.counts, 0.5), None);
         for n in 1..=200 {
             trips.add(n * 1_000 - 1);
         }
-        assert_eq!([0.5, 0.95].map(|share| trips.percentile_us(share)), [Some(99_999), Some(189_999)]);
+        assert_eq!([0.5, 0.95].map(|share| at_share(&trips.counts, share)), [Some(99_999), Some(189_999)]);
     }
 
     /// The packets of a trace are those that the other commands list.
@@ -446,7 +441,8 @@ mod tests {
         let trace = hitreg_log::trace::Trace { tables: vec![writer.finish(Vec::new())], ..Default::default() };
         let mut found = Packets::new(usize::MAX);
         found.add_rows(&trace).expect("rows");
-        let of = |of: &OneWayPackets| -> Vec<Packet> { of.arrived.iter().chain(of.marked.iter()).copied().collect() };
+        let of =
+            |of: &OneWayPackets| -> Vec<Packet> { of.arrived.items.iter().chain(&of.marked.items).copied().collect() };
         let mut found: Vec<Packet> = found.of.values().flat_map(of).collect();
         found.sort_by_key(|packet| (packet.player, packet.sent_us));
         assert_eq!(found, hitreg_log::traffic::of_trace(&trace));

@@ -134,14 +134,6 @@ impl<T> Sample<T> {
             self.thin();
         }
     }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
-        self.items.iter()
-    }
-
-    pub(super) fn every(&self) -> usize {
-        self.every
-    }
 }
 
 /// A player's acks.
@@ -252,7 +244,7 @@ impl UnrunRows {
 
     pub(super) fn pack(self, columns: &mut PageColumns) -> Option<UnrunUsercmds> {
         let names = self.names?;
-        let mut column = |place: usize| columns.push(self.rows.iter().map(|row| i64::from(row[place])), 1.0);
+        let mut column = |place: usize| columns.push(self.rows.items.iter().map(|row| i64::from(row[place])), 1.0);
         let [player, step, how] = [0, 1, 2].map(&mut column);
         Some(UnrunUsercmds { player, step, how, names })
     }

@@ -9,14 +9,14 @@ use super::evidence::{Evidence, corrections_of, shots_of};
 use super::network::{NetworkRows, PagePackets, RoundTripColumns, pack_round_trips};
 use super::packed::{PackedRecords, PageColumns};
 use super::series::{AckColumns, PlayerColumn, PlayerSeries, UnrunRows, UnrunUsercmds, acks_of, pack_acks, pack_ran};
-use super::tracks::{PageTrack, PlaceColumn, TrackPoint, TrackPrecision, TrackSet, TrackWorld};
+use super::tracks::{PageTrack, TrackPoint, TrackPrecision, TrackSet, TrackWorld};
 use crate::report::figures::{count, replay_mode};
 use crate::summary::ShotCounter;
 use hitreg_log::record::GapRecord;
 use hitreg_log::recorder::are_usercmds_as_received;
 use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::schema::{bodies, corrections, frames, is_bodies, shots, views};
-use hitreg_log::trace::{Table, TraceSource, body_tables, each_part};
+use hitreg_log::trace::{ColumnData, Table, TraceSource, body_tables, each_part};
 use hitreg_log::traffic::SnapshotNumbers;
 
 /// The most samples of paths in a page, for all sides together: of bodies on the server, of predicted bodies, and of
@@ -102,7 +102,7 @@ impl PageSide {
         let clocks = StepTimes::of_players(trace)?;
         let world = TrackWorld::of(trace)?;
         let exactness = world.precision;
-        let evidence = Evidence::read(trace)?;
+        let mut evidence = Evidence::read(trace)?;
         let mut players: SortedSet<u32> = clocks.keys().copied().collect();
         players.extend(shots::Columns::of(&evidence.trace).shooter);
         let names = trace.header().session.as_ref().map(|session| session.players.clone()).unwrap_or_default();
@@ -120,7 +120,7 @@ impl PageSide {
         precision = if own.precision.unit > precision.unit { own.precision } else { precision };
         let own = own.pack(true, columns);
         let set = TrackSet::new(world, most(MOST_VIEWS));
-        let ScreenRows { tracks: views, how, evidence } = ScreenRows::of(trace, &clocks, set, evidence, &mut players)?;
+        let (views, how) = screens_of(trace, &clocks, set, &mut evidence, &mut players)?;
         let NetworkRows { packets, trips, gaps } = NetworkRows::of(shown, most(MOST_PACKETS), most(MOST_ACKS))?;
         let (shown_packets, has_packets) = (packets.every(), !packets.is_empty());
         let packets = packets.pack(columns);
@@ -137,7 +137,6 @@ impl PageSide {
             PageGap { from_us: from.0, to_us: to.0, player }
         };
         let gaps = gaps.into_iter().filter(is_inside).map(gap_of).collect();
-        let found = FoundRows { tick_times: is_timed, bodies: !bodies.is_empty(), packets: has_packets };
         let rows: Vec<(String, u64)> = trace.tables().iter().map(|(table, rows)| (table.name.clone(), *rows)).collect();
 
         let numbers = shown.log.map_or(SnapshotNumbers::Sent, |log| SnapshotNumbers::of(log.header()));
@@ -148,7 +147,7 @@ impl PageSide {
             ran: ran.merged,
             packets: shown_packets,
             missing_down: numbers.missing(),
-            unrun: unrun.rows.every(),
+            unrun: unrun.rows.every,
         });
         let clock_columns =
             [(None, &server)].into_iter().chain(clocks.iter().map(|(player, clock)| (Some(*player), clock)));
@@ -164,7 +163,7 @@ impl PageSide {
             usercmds_as_received: players.iter().copied().filter(is_as_received).collect(),
             tables: rows,
             gaps,
-            notes: notes(shown, &found),
+            notes: notes(shown, is_timed, !bodies.is_empty(), has_packets),
             thinned,
             exactness: [precision, views.precision],
             clocks: clock_columns.map(|(player, clock)| clock.pack(player, columns)).collect(),
@@ -204,7 +203,8 @@ fn shot_counts_of(shots: &shots::Columns<'_>) -> Vec<PlayerShots> {
 
 /// The columns of a table that hold positions.
 struct Places<'t> {
-    places: [PlaceColumn<'t>; 3],
+    /// In single or double precision.
+    places: [Option<&'t ColumnData>; 3],
     yaw: std::borrow::Cow<'t, [f32]>,
 }
 
@@ -215,17 +215,17 @@ impl<'t> Places<'t> {
         let names = [format!("{prefix}viewangles.y"), format!("{prefix}viewangles"), yaw.to_owned()];
         let yaw = names.map(|name| table.floats(&name));
         Places {
-            places: ["x", "y", "z"].map(|axis| PlaceColumn::of(table, &format!("{prefix}origin.{axis}"))),
+            places: ["x", "y", "z"].map(|axis| Some(&table.column(&format!("{prefix}origin.{axis}"))?.data)),
             yaw: yaw.into_iter().find(|column| !column.is_empty()).unwrap_or_default(),
         }
     }
 
     /// The position in a row; `None` without x and y, or at infinity.
     fn at(&self, row: usize, step: ClockStep, mark: u8, world: &TrackWorld) -> Option<TrackPoint> {
-        let [x, y, z] = &self.places;
-        let place = world.place([x.get(row)?, y.get(row)?, z.get(row).unwrap_or(0.0)])?;
-        let yaw = self.yaw.get(row).copied().filter(|yaw| yaw.is_finite());
-        Some(TrackPoint { step, place, yaw, mark })
+        let [x, y, z] = self.places.map(|column| column?.real(row));
+        let place = world.place([x?, y?, z.unwrap_or(0.0)])?;
+        let yaw = self.yaw.get(row).copied().filter(|yaw| yaw.is_finite()).unwrap_or(f32::NAN);
+        Some(TrackPoint { at_us: step.at_us, index: step.index, place, yaw, mark, came: false })
     }
 }
 
@@ -273,65 +273,45 @@ fn frames_of(
     Ok((set, ran))
 }
 
-/// What each player drew of each other entity, as exactly as the limit allows.
-struct ScreenRows {
-    tracks: TrackSet,
-    /// The names of the ways of drawing.
-    how: Vec<String>,
-    evidence: Evidence,
+/// What each player drew of each other entity, and the names of the ways of drawing. Adds the needed views to `evidence`.
+fn screens_of(
+    trace: &dyn TraceSource,
+    clocks: &SortedMap<u32, StepTimes>,
+    mut tracks: TrackSet,
+    evidence: &mut Evidence,
+    players: &mut SortedSet<u32>,
+) -> Result<(TrackSet, Vec<String>), String> {
+    let columns = ["player", "command", "drawn_at_us", "entity", "origin.x", "origin.y", "origin.z", "how", "category"];
+    let mut how = Vec::new();
+    each_part(trace, views::NAME, (&columns, None), &mut |rows| {
+        let (read, places) = (views::Columns::read(rows), Places::of(rows, "", ""));
+        if how.len() < read.how.names.len() {
+            how = read.how.names.to_vec();
+        }
+        // All rows of a screen follow each other.
+        let mut screen: Option<((u32, u32), Option<ClockStep>)> = None;
+        for (row, ((player, command), entity)) in read.player.iter().zip(read.command).zip(read.entity).enumerate() {
+            let step = match screen.filter(|(of, _)| *of == (*player, *command)) {
+                Some((_, step)) => step,
+                None => {
+                    players.insert(*player);
+                    let step = clocks.get(player).and_then(|clock| clock.step_of(*command));
+                    screen = Some(((*player, *command), step));
+                    step
+                }
+            };
+            let mark = read.how.codes.get(row).map_or(0, |how| *how as u8);
+            let Some(point) = step.and_then(|step| places.at(row, step, mark, &tracks.world)) else { continue };
+            tracks.push([0, *player, *entity], point);
+        }
+        evidence.add_views(rows)
+    })?;
+    Ok((tracks, how))
 }
 
-impl ScreenRows {
-    fn of(
-        trace: &dyn TraceSource,
-        clocks: &SortedMap<u32, StepTimes>,
-        mut tracks: TrackSet,
-        mut evidence: Evidence,
-        players: &mut SortedSet<u32>,
-    ) -> Result<ScreenRows, String> {
-        let columns =
-            ["player", "command", "drawn_at_us", "entity", "origin.x", "origin.y", "origin.z", "how", "category"];
-        let mut how = Vec::new();
-        each_part(trace, views::NAME, (&columns, None), &mut |rows| {
-            let (read, places) = (views::Columns::read(rows), Places::of(rows, "", ""));
-            if how.len() < read.how.names.len() {
-                how = read.how.names.to_vec();
-            }
-            // All rows of a screen follow each other.
-            let mut screen: Option<((u32, u32), Option<ClockStep>)> = None;
-            for (row, ((player, command), entity)) in read.player.iter().zip(read.command).zip(read.entity).enumerate()
-            {
-                let step = match screen.filter(|(of, _)| *of == (*player, *command)) {
-                    Some((_, step)) => step,
-                    None => {
-                        players.insert(*player);
-                        let step = clocks.get(player).and_then(|clock| clock.step_of(*command));
-                        screen = Some(((*player, *command), step));
-                        step
-                    }
-                };
-                let mark = read.how.codes.get(row).map_or(0, |how| *how as u8);
-                let Some(point) = step.and_then(|step| places.at(row, step, mark, &tracks.world)) else { continue };
-                tracks.push([0, *player, *entity], point);
-            }
-            evidence.add_views(rows)
-        })?;
-        Ok(ScreenRows { tracks, how, evidence })
-    }
-}
-
-/// What a page found in the rows of its trace.
-struct FoundRows {
-    /// Whether `ticks` has times.
-    tick_times: bool,
-    /// Whether a body has a position.
-    pub(super) bodies: bool,
-    /// Whether a packet's arrival is known.
-    pub(super) packets: bool,
-}
-
-/// The notes, as sentences.
-fn notes(shown: &PageInput<'_>, found: &FoundRows) -> Vec<String> {
+/// Notes on what a page cannot show because its trace lacks the data, as sentences. The flags say whether `ticks` has
+/// times, whether a body has a position, and whether a packet's arrival is known.
+fn notes(shown: &PageInput<'_>, has_tick_times: bool, has_places: bool, has_packets: bool) -> Vec<String> {
     let tables = shown.trace.tables();
     let of = |name: &str| tables.iter().find(|(table, _)| table.name == name);
     let rows = |name: &str| of(name).map_or(0, |(_, rows)| *rows);
@@ -339,16 +319,16 @@ fn notes(shown: &PageInput<'_>, found: &FoundRows) -> Vec<String> {
     let mut note = |is_so: bool, text: &str| notes.extend(is_so.then(|| text.to_owned()));
     let has_column = |name: &str, column: &str| of(name).is_some_and(|(table, _)| table.column(column).is_some());
     let states = || tables.iter().filter(|(table, rows)| is_bodies(&table.name) && *rows > 0);
-    let (no_bodies, have_places) =
+    let (no_bodies, have_origins) =
         (states().count() == 0, states().any(|(table, _)| table.column("origin.x").is_some()));
     note(no_bodies, "positions on the server: `bodies` has no rows");
-    note(!no_bodies && !have_places, "positions on the server: `bodies` has no column origin.x");
+    note(!no_bodies && !have_origins, "positions on the server: `bodies` has no column origin.x");
     note(
-        !no_bodies && have_places && !found.bodies,
+        !no_bodies && have_origins && !has_places,
         "positions on the server: none in `bodies` has a finite position at a known time",
     );
     note(
-        !no_bodies && !found.tick_times,
+        !no_bodies && !has_tick_times,
         "times of ticks: `ticks` has no column at_us, so the tick rate in the settings is used",
     );
     let no_frames = rows(frames::NAME) == 0;
@@ -377,41 +357,40 @@ fn notes(shown: &PageInput<'_>, found: &FoundRows) -> Vec<String> {
         Some(_) => "packets and loss: the log has no packet with its arrival",
         None => "packets and loss: `packets` and `snapshots` have no rows, and there is no log with packets",
     };
-    note(!found.packets, no_packets);
+    note(!has_packets, no_packets);
     notes
 }
 
 /// What a page of a long session leaves out.
 struct Thinning {
     /// Whether the paths of bodies are coarser than those of a short session.
-    pub(super) places: bool,
+    places: bool,
     /// Whether what screens showed is coarser.
-    pub(super) views: bool,
+    views: bool,
     /// How many acks are merged into one.
-    pub(super) acks: usize,
+    acks: usize,
     /// How many frames are merged into one.
-    pub(super) ran: usize,
+    ran: usize,
     /// One of how many packets is drawn: of those that arrived, and of those that did not or were held back.
-    pub(super) packets: [usize; 2],
+    packets: [usize; 2],
     /// The word for packets that did not arrive from the server.
     missing_down: &'static str,
     /// One of how many usercmds that did not run is drawn.
-    pub(super) unrun: usize,
+    unrun: usize,
 }
 
 /// The notes, as sentences. Empty for a short session.
 fn thinning_notes(of: &Thinning) -> Vec<String> {
     let mut notes = Vec::new();
     let mut note = |is_so: bool, text: String| notes.extend(is_so.then_some(text));
-    let each = |number: usize| count(number as u64);
     note(of.places, "paths of bodies are coarser than in a short session".to_owned());
     note(of.views, "what screens showed is coarser than in a short session".to_owned());
-    note(of.acks > 1, format!("charts of acks show the largest of {} acks", each(of.acks)));
-    note(of.ran > 1, format!("the chart of usercmds run shows the largest of {} frames", each(of.ran)));
+    note(of.acks > 1, format!("charts of acks show the largest of {} acks", count(of.acks)));
+    note(of.ran > 1, format!("the chart of usercmds run shows the largest of {} frames", count(of.ran)));
     let [arrived, marked] = of.packets;
-    note(arrived > 1, format!("1 of {} packets that arrived is drawn", each(arrived)));
-    note(marked > 1, format!("{} or held back: 1 of {} packets is drawn", of.missing_down, each(marked)));
-    note(of.unrun > 1, format!("1 of {} usercmds that did not run is drawn", each(of.unrun)));
+    note(arrived > 1, format!("1 of {} packets that arrived is drawn", count(arrived)));
+    note(marked > 1, format!("{} or held back: 1 of {} packets is drawn", of.missing_down, count(marked)));
+    note(of.unrun > 1, format!("1 of {} usercmds that did not run is drawn", count(of.unrun)));
     notes
 }
 

@@ -5,23 +5,26 @@
 
 use serde::Serialize;
 
-use super::clock::ClockStep;
 use super::packed::{MOST, PackedColumn, PageColumns, whole};
 use super::series::at_share;
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::schema::{frames, views};
-use hitreg_log::trace::{ColumnData, Table, TraceSource, body_tables, each_part};
+use hitreg_log::trace::{TraceSource, body_tables, each_part};
 
-/// The position of an entity at one step of a clock.
+/// The position of an entity at one step of a clock. A page keeps more than a million, so the fields leave no gaps.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TrackPoint {
-    pub(super) step: ClockStep,
+    pub(super) at_us: i64,
+    /// The place of the step in its clock.
+    pub(super) index: u32,
     /// The distance from the world's origin on each axis, in units.
     pub(super) place: [f32; 3],
-    /// The view direction (yaw), in degrees.
-    pub(super) yaw: Option<f32>,
+    /// The view direction (yaw), in degrees; NaN if it is unknown.
+    pub(super) yaw: f32,
     /// A further property, such as how the entity was drawn. No line crosses a change of the mark.
     pub(super) mark: u8,
+    /// Whether the entity was absent in the step before. [`TrackSet::push`] sets it.
+    pub(super) came: bool,
 }
 
 /// One path in the page's format.
@@ -42,38 +45,12 @@ pub(super) struct PageTrack {
 /// The tolerance grows at most this many times.
 const MOST_STEPS: u32 = 4;
 
-/// A sample, and whether the entity was absent in the step before. A page keeps more than a million, so its fields leave
-/// no gaps.
-#[derive(Clone, Copy, Debug)]
-struct Knot {
-    at_us: i64,
-    index: u32,
-    place: [f32; 3],
-    /// The view direction if `has_yaw`.
-    yaw: f32,
-    has_yaw: bool,
-    mark: u8,
-    came: bool,
-}
-
-impl Knot {
-    fn new(point: &TrackPoint, came: bool) -> Knot {
-        let TrackPoint { step: ClockStep { index, at_us }, place, yaw, mark } = *point;
-        Knot { at_us, index, place, yaw: yaw.unwrap_or_default(), has_yaw: yaw.is_some(), mark, came }
-    }
-
-    fn point(&self) -> TrackPoint {
-        let Knot { at_us, index, place, yaw, has_yaw, mark, came: _ } = *self;
-        TrackPoint { step: ClockStep { index, at_us }, place, yaw: has_yaw.then_some(yaw), mark }
-    }
-}
-
 /// A path while its samples come, in the order of their steps.
 #[derive(Debug, Default)]
 struct Track {
-    kept: Vec<Knot>,
+    kept: Vec<TrackPoint>,
     /// The last sample, and whether it is kept.
-    last: Option<(Knot, bool)>,
+    last: Option<(TrackPoint, bool)>,
     /// The line from the last kept sample.
     line: Option<VelocityRange>,
     lacks_yaw: bool,
@@ -83,18 +60,18 @@ struct Track {
 
 impl Track {
     fn push(&mut self, point: TrackPoint, tolerance: LineTolerance) {
-        self.lacks_yaw |= point.yaw.is_none();
-        let (before, step) = (self.last.map(|(last, _)| last.index), point.step.index);
-        self.is_mixed |= before.is_some_and(|before| before >= step);
-        let came = before.and_then(|before| before.checked_add(1)) != Some(step);
-        self.add(Knot::new(&point, came), tolerance);
+        self.lacks_yaw |= point.yaw.is_nan();
+        let before = self.last.map(|(last, _)| last.index);
+        self.is_mixed |= before.is_some_and(|before| before >= point.index);
+        let came = before.and_then(|before| before.checked_add(1)) != Some(point.index);
+        self.add(TrackPoint { came, ..point }, tolerance);
     }
 
-    fn add(&mut self, knot: Knot, tolerance: LineTolerance) {
-        let goes_on = self.last.filter(|(last, _)| !knot.came && last.mark == knot.mark);
+    fn add(&mut self, point: TrackPoint, tolerance: LineTolerance) {
+        let goes_on = self.last.filter(|(last, _)| !point.came && last.mark == point.mark);
         let kept = match (goes_on, &mut self.line) {
-            (Some(_), Some(line)) if line.takes(&knot.point()) => {
-                line.narrow(&knot.point(), tolerance);
+            (Some(_), Some(line)) if line.takes(&point) => {
+                line.narrow(&point, tolerance);
                 false
             }
             (Some((last, is_kept)), _) => {
@@ -102,8 +79,8 @@ impl Track {
                 if !is_kept {
                     self.keep(last);
                 }
-                let mut line = VelocityRange::at(&last.point());
-                line.narrow(&knot.point(), tolerance);
+                let mut line = VelocityRange::at(last);
+                line.narrow(&point, tolerance);
                 self.line = Some(line);
                 false
             }
@@ -111,34 +88,33 @@ impl Track {
                 if let Some((last, false)) = self.last {
                     self.keep(last);
                 }
-                self.keep(knot);
-                self.line = Some(VelocityRange::at(&knot.point()));
+                self.keep(point);
+                self.line = Some(VelocityRange::at(point));
                 true
             }
         };
-        self.last = Some((knot, kept));
+        self.last = Some((point, kept));
     }
 
-    fn keep(&mut self, knot: Knot) {
+    fn keep(&mut self, point: TrackPoint) {
         // Hundreds of paths that double their room would take half as much memory again.
         if self.kept.len() == self.kept.capacity() {
             self.kept.reserve_exact((self.kept.len() / 8).max(16));
         }
-        self.kept.push(knot);
+        self.kept.push(point);
     }
 
     /// Keeps fewer samples. Lines then pass the samples of the lines so far within `by`.
     fn thin(&mut self, by: LineTolerance) {
         self.settle();
-        let (kept, lacks_yaw, is_mixed) = (std::mem::take(&mut self.kept), self.lacks_yaw, self.is_mixed);
-        *self = Track { lacks_yaw, ..Track::default() };
+        let (mut points, is_mixed) = (std::mem::take(&mut self.kept), self.is_mixed);
+        *self = Track { lacks_yaw: self.lacks_yaw, ..Track::default() };
         if is_mixed {
-            let mut points: Vec<TrackPoint> = kept.into_iter().map(|knot| knot.point()).collect();
-            points.sort_by_key(|point| point.step.index);
-            points.dedup_by_key(|point| point.step.index);
+            points.sort_by_key(|point| point.index);
+            points.dedup_by_key(|point| point.index);
             points.into_iter().for_each(|point| self.push(point, by));
         } else {
-            kept.into_iter().for_each(|knot| self.add(knot, by));
+            points.into_iter().for_each(|point| self.add(point, by));
         }
     }
 
@@ -150,7 +126,7 @@ impl Track {
             let last = *last;
             self.keep(last);
             // A further sample may still continue the line to this one.
-            self.line = Some(VelocityRange::at(&last.point()));
+            self.line = Some(VelocityRange::at(last));
         }
     }
 }
@@ -248,17 +224,18 @@ struct VelocityRange {
 }
 
 impl VelocityRange {
-    fn at(from: &TrackPoint) -> VelocityRange {
-        VelocityRange { from: *from, velocities: [(f32::NEG_INFINITY, f32::INFINITY); 4] }
+    fn at(from: TrackPoint) -> VelocityRange {
+        VelocityRange { from, velocities: [(f32::NEG_INFINITY, f32::INFINITY); 4] }
     }
 
     fn offs(&self, sample: &TrackPoint) -> ([f32; 4], f32) {
         let [x, y, z] = std::array::from_fn(|axis| sample.place[axis] - self.from.place[axis]);
-        let turned = sample.yaw.zip(self.from.yaw).map_or(0.0, |(to, from)| {
-            let turned = (to - from).rem_euclid(360.0);
-            if turned > 180.0 { turned - 360.0 } else { turned }
-        });
-        ([x, y, z, turned], sample.step.at_us.saturating_sub(self.from.step.at_us) as f32)
+        let turned = match (sample.yaw - self.from.yaw).rem_euclid(360.0) {
+            _ if sample.yaw.is_nan() || self.from.yaw.is_nan() => 0.0,
+            turned if turned > 180.0 => turned - 360.0,
+            turned => turned,
+        };
+        ([x, y, z, turned], sample.at_us.saturating_sub(self.from.at_us) as f32)
     }
 
     fn takes(&self, sample: &TrackPoint) -> bool {
@@ -286,18 +263,18 @@ impl PageTrack {
         (origin, unit): ([f64; 3], f64),
         columns: &mut PageColumns,
     ) -> PageTrack {
-        let kept = || track.kept.iter().map(|knot| knot.point());
+        let kept = || track.kept.iter();
         let place = [0, 1, 2]
             .map(|axis| columns.push(kept().map(|at| whole(at.place[axis], unit)), unit).with_origin(origin[axis]));
-        let yaw = |at: TrackPoint| whole(at.yaw.unwrap_or_default().rem_euclid(360.0), 1.0);
-        let mark = |knot: &Knot| i64::from(knot.mark) * 2 + i64::from(knot.came);
+        let yaw = |at: &TrackPoint| whole(at.yaw.rem_euclid(360.0), 1.0);
+        let mark = |at: &TrackPoint| i64::from(at.mark) * 2 + i64::from(at.came);
         PageTrack {
             entity,
             player,
-            step: columns.push(kept().map(|at| i64::from(at.step.index)), 1.0),
+            step: columns.push(kept().map(|at| i64::from(at.index)), 1.0),
             place,
             yaw: (!track.lacks_yaw).then(|| columns.push(kept().map(yaw), 1.0)),
-            mark: columns.push(track.kept.iter().map(mark), 1.0),
+            mark: columns.push(kept().map(mark), 1.0),
         }
     }
 }
@@ -366,8 +343,8 @@ impl TrackWorld {
             }
             each_part(trace, &table, (&columns, None), &mut |rows| {
                 for (axis, name) in columns.iter().enumerate() {
-                    let column = PlaceColumn::of(rows, name);
-                    (0..).map_while(|row| column.get(row)).for_each(|at| {
+                    let Some(column) = rows.column(name) else { continue };
+                    (0..).map_while(|row| column.data.real(row)).for_each(|at| {
                         is_empty = false;
                         meter.add(axis, at);
                     });
@@ -437,19 +414,6 @@ const LINE_DEGREES: f32 = 12.0;
 /// times as far from it as the lines between them are from the samples, so a smaller factor would save little.
 const COARSER: f32 = 6.0;
 
-/// The coordinates on one axis, in single or double precision.
-pub(super) struct PlaceColumn<'t>(Option<&'t ColumnData>);
-
-impl<'t> PlaceColumn<'t> {
-    pub(super) fn of(table: &'t Table, name: &str) -> PlaceColumn<'t> {
-        PlaceColumn(table.column(name).map(|column| &column.data))
-    }
-
-    pub(super) fn get(&self, row: usize) -> Option<f64> {
-        self.0?.real(row)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -457,7 +421,7 @@ mod tests {
     use crate::page::packed::{PackedColumn, PageColumns};
     use crate::page::side::PageSide;
     use hitreg_log::trace::schema::{bodies, ticks};
-    use hitreg_log::trace::{Column, Trace};
+    use hitreg_log::trace::{Column, ColumnData, Table, Trace};
 
     const KEY: TrackKey = [0; 3];
 
@@ -467,8 +431,14 @@ mod tests {
 
     /// A path along x, with a step every 10 ms.
     fn way(places: impl IntoIterator<Item = (u32, f32, u8)>) -> Vec<TrackPoint> {
-        let step = |index: u32| ClockStep { index, at_us: i64::from(index) * 10_000 };
-        let sample = |(index, x, mark)| TrackPoint { step: step(index), place: [x, 0.0, 0.0], yaw: None, mark };
+        let sample = |(index, x, mark)| TrackPoint {
+            at_us: i64::from(index) * 10_000,
+            index,
+            place: [x, 0.0, 0.0],
+            yaw: f32::NAN,
+            mark,
+            came: false,
+        };
         places.into_iter().map(sample).collect()
     }
 
@@ -478,18 +448,18 @@ mod tests {
         samples.iter().for_each(|sample| set.push(KEY, *sample));
         let mut track = set.tracks.pop().map_or_else(Track::default, |(_, track)| track);
         track.settle();
-        (track.kept.iter().map(|knot| knot.point()).collect(), set.precision.tolerance)
+        (track.kept, set.precision.tolerance)
     }
 
     fn passes_within(samples: &[TrackPoint], kept: &[TrackPoint], tolerance: f32) {
         for pair in kept.windows(2) {
             let (from, to) = (&pair[0], &pair[1]);
-            let (begin, end) = (from.step.at_us, to.step.at_us);
-            for sample in samples.iter().filter(|sample| (begin..end).contains(&sample.step.at_us)) {
-                let share = (sample.step.at_us - begin) as f32 / (end - begin) as f32;
+            let (begin, end) = (from.at_us, to.at_us);
+            for sample in samples.iter().filter(|sample| (begin..end).contains(&sample.at_us)) {
+                let share = (sample.at_us - begin) as f32 / (end - begin) as f32;
                 let drawn = |axis: usize| from.place[axis] + (to.place[axis] - from.place[axis]) * share;
                 let off: f32 = (0..3).map(|axis| (drawn(axis) - sample.place[axis]).powi(2)).sum();
-                assert!(off.sqrt() <= tolerance + 1e-3, "{tolerance}: {} off at {:?}", off.sqrt(), sample.step);
+                assert!(off.sqrt() <= tolerance + 1e-3, "{tolerance}: {} off at {:?}", off.sqrt(), sample.index);
             }
         }
     }
@@ -513,15 +483,15 @@ mod tests {
         let clocks: [&dyn Fn(u32) -> i64; 2] = [&late, &uneven];
         for more_us in clocks {
             let mut samples = way((0..400).map(|step| (step, step as f32 * 3.2, 0)));
-            samples.iter_mut().for_each(|sample| sample.step.at_us += more_us(sample.step.index));
-            let times: Vec<i64> = samples.iter().map(|sample| sample.step.at_us).collect();
+            samples.iter_mut().for_each(|sample| sample.at_us += more_us(sample.index));
+            let times: Vec<i64> = samples.iter().map(|sample| sample.at_us).collect();
             let latest = |n: usize| times[..=n].iter().copied().max().unwrap_or_default();
-            (0..).zip(&mut samples).for_each(|(n, sample)| sample.step.at_us = latest(n));
+            (0..).zip(&mut samples).for_each(|(n, sample)| sample.at_us = latest(n));
             let (kept, _) = kept(&samples, 1.0, usize::MAX);
             // At the time of several samples, the page draws the last one.
             let mut drawn = samples.clone();
             drawn.reverse();
-            drawn.dedup_by_key(|sample| sample.step.at_us);
+            drawn.dedup_by_key(|sample| sample.at_us);
             passes_within(&drawn, &kept, 1.0);
         }
     }
@@ -540,9 +510,8 @@ mod tests {
     #[test]
     fn samples_around_gaps_and_changes_are_kept() {
         let samples = way([(0, 0.0, 0), (1, 0.0, 0), (2, 0.0, 0), (9, 0.0, 0), (10, 0.0, 1), (11, 0.0, 1)]);
-        let steps = |samples: &[TrackPoint]| {
-            kept(samples, 1.0, usize::MAX).0.iter().map(|at| at.step.index).collect::<Vec<_>>()
-        };
+        let steps =
+            |samples: &[TrackPoint]| kept(samples, 1.0, usize::MAX).0.iter().map(|at| at.index).collect::<Vec<_>>();
         assert_eq!(steps(&samples), [0, 2, 9, 10, 11]);
         assert_eq!(steps(&samples[..1]), [0]);
         assert!(steps(&[]).is_empty());
@@ -592,8 +561,8 @@ mod tests {
         track.settle();
         track.thin([0.0; 4]);
         track.settle();
-        let kept: Vec<TrackPoint> = track.kept.iter().map(|knot| knot.point()).collect();
-        let steps: Vec<u32> = kept.iter().map(|at| at.step.index).collect();
+        let kept = track.kept;
+        let steps: Vec<u32> = kept.iter().map(|at| at.index).collect();
         assert!(steps.is_sorted() && steps.first() == Some(&0) && steps.last() == Some(&399));
         passes_within(&samples, &kept, set.precision.tolerance);
     }

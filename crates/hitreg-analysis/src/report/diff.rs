@@ -56,22 +56,26 @@ const MOST_SHOTS: usize = 100;
 /// The full report: the line for CI, the tables, the first divergence, what follows from it, shots, and distributions.
 pub fn diff_page(diff: &TraceDiff) -> Page {
     let mut page = Page::default();
-    page.note(0, &diff_line(diff));
-    for note in diff.notes_besides_settings() {
-        page.note(2, note);
-    }
+    line_and_notes(&mut page, diff);
     tables(&mut page, diff);
     if diff.verdict == TraceVerdict::Untestable {
         changed_settings(&mut page, diff, 3, usize::MAX);
         return page;
     }
-    page.append(diff.first.as_ref().map(divergence).unwrap_or_default());
+    diff.first.iter().for_each(|first| divergence(&mut page, first));
     changed_settings(&mut page, diff, 3, usize::MAX);
-    page.append(follow(&diff.tables));
-    page.append(hits(&diff.hits, MOST_SHOTS));
-    page.append(reconciliation(&diff.reconciliation));
-    page.append(interpolation(&diff.interpolation));
+    follow(&mut page, &diff.tables);
+    hits(&mut page, &diff.hits, MOST_SHOTS);
+    reconciliation(&mut page, &diff.reconciliation);
+    interpolation(&mut page, &diff.interpolation);
     page
+}
+
+fn line_and_notes(page: &mut Page, diff: &TraceDiff) {
+    page.note(0, &diff_line(diff));
+    for note in diff.notes_besides_settings() {
+        page.note(2, note);
+    }
 }
 
 /// The changed settings. They come after the first effect.
@@ -106,7 +110,7 @@ fn first_words(first: &Divergence, both: bool) -> String {
 
 fn hit_words(diff: &TraceDiff) -> String {
     let hits = &diff.hits;
-    let alike = hits.both + hits.other_target + hits.other_wound;
+    let alike = hits.in_both();
     match hits.changed.len() {
         0 => String::new(),
         _ => format!("; hits: A {}, B {}", alike + hits.only_a, alike + hits.only_b),
@@ -192,15 +196,12 @@ pub fn diff_answer(diff: &TraceDiff, on: DiffScope) -> Page {
     if let Some(story) = story(diff) {
         page.paragraph(0, &story);
     }
-    page.note(0, &diff_line(diff));
-    for note in diff.notes_besides_settings() {
-        page.note(2, note);
-    }
+    line_and_notes(&mut page, diff);
     if diff.verdict == TraceVerdict::Same {
         return page;
     }
     if on == DiffScope::Hits {
-        page.append(hits(&diff.hits, ChangedShots::MOST));
+        hits(&mut page, &diff.hits, ChangedShots::MOST);
         changed_settings(&mut page, diff, 0, MOST_SETTINGS_LINES);
         return page;
     }
@@ -365,10 +366,9 @@ fn table_line(table: &TableDiff) -> String {
 
 /// Lists every column that differs: how often, for how many entities or players, by how much, from when to when, and
 /// whether it heals.
-fn follow(tables: &[TableDiff]) -> Page {
-    let mut page = Page::default();
+fn follow(page: &mut Page, tables: &[TableDiff]) {
     if tables.iter().all(|table| table.fields.is_empty()) {
-        return page;
+        return;
     }
     let rows =
         tables.iter().flat_map(|table| table.fields.iter().take(MOST_FIELDS).map(|field| effect_row(table, field)));
@@ -382,7 +382,6 @@ fn follow(tables: &[TableDiff]) -> Page {
     if let Some(table) = tables.iter().find(spreads) {
         page.note(2, &spread_words(table));
     }
-    page
 }
 
 /// From one hour on, a time is not shown in milliseconds.
@@ -442,11 +441,10 @@ fn spread_words(table: &TableDiff) -> String {
 }
 
 /// The table of both traces' predictions.
-pub(super) fn reconciliation(both: &Reconciliation) -> Page {
+fn reconciliation(page: &mut Page, both: &Reconciliation) {
     let (a, b) = (&both.a, &both.b);
-    let mut page = Page::default();
     if a.checked + b.checked == 0 {
-        return page;
+        return;
     }
     let mut rows = vec![
         counts("predictions checked", a.checked, b.checked),
@@ -467,14 +465,12 @@ pub(super) fn reconciliation(both: &Reconciliation) -> Page {
             &format!("corrected in both {both}, only in A {only_a}, only in B {only_b}, of {of} checked in both"),
         );
     }
-    page
 }
 
 /// The table of both traces' views: how they drew the other entities.
-pub(super) fn interpolation(both: &InterpolationDiff) -> Page {
-    let mut page = Page::default();
+fn interpolation(page: &mut Page, both: &InterpolationDiff) {
     if both.a.views + both.b.views == 0 {
-        return page;
+        return;
     }
     let mut rows = vec![counts("views", both.a.views, both.b.views)];
     rows.extend(paired([&both.a.how, &both.b.how]).into_iter().map(|(how, [a, b])| counts(&how, a, b)));
@@ -500,7 +496,6 @@ pub(super) fn interpolation(both: &InterpolationDiff) -> Page {
         let views = counted(both.relocated, "view");
         page.note(2, &format!("excluded: {views} of entities that spawned or teleported at another time in B"));
     }
-    page
 }
 
 const SIDES: [&str; 2] = [">A", ">B"];

@@ -40,18 +40,15 @@ pub(crate) fn divergence_place(first: &Divergence) -> String {
 }
 
 /// The page of the first divergence, with its values and its context.
-pub(super) fn divergence(first: &Divergence) -> Page {
-    let mut page = Page::default();
+pub(super) fn divergence(page: &mut Page, first: &Divergence) {
     page.blank();
     page.note(0, &format!("first divergence: {}", place(&first.table, &first.place)));
-    values(&mut page, first);
-    page.append(context(first));
-    page
+    values(page, first);
+    context(page, first);
 }
 
 /// The rest of the differing row, the last agreeing rows, and the usercmds.
-pub(super) fn context(first: &Divergence) -> Page {
-    let mut page = Page::default();
+fn context(page: &mut Page, first: &Divergence) {
     if !first.others.is_empty() {
         let others: Vec<&str> = first.others.iter().map(|o| o.field.as_str()).take(MOST_OTHERS).collect();
         let rest = first.others.len().saturating_sub(MOST_OTHERS);
@@ -61,13 +58,12 @@ pub(super) fn context(first: &Divergence) -> Page {
     let fields: Vec<&str> =
         first.field.iter().chain(first.others.iter().map(|o| &o.field)).map(String::as_str).collect();
     if let Some(row) = &first.last_agreeing {
-        last(&mut page, "last agreeing row", row, &fields);
+        last(page, "last agreeing row", row, &fields);
     }
     if let Some(row) = &first.last_state {
-        last(&mut page, "last state before it", row, &fields);
+        last(page, "last state before it", row, &fields);
     }
-    usercmds(&mut page, first);
-    page
+    usercmds(page, first);
 }
 
 const MOST_OTHERS: usize = 6;
@@ -246,7 +242,7 @@ pub fn bisect_page(found: &TickBisection) -> Page {
             page.note(2, note);
         }
     }
-    page.append(context(first));
+    context(&mut page, first);
     page
 }
 

@@ -7,11 +7,10 @@ use hitreg_log::trace::schema::NOT_RUN;
 
 /// The matrix of hits, by row of `shots`, and at most `most` shots whose results differ, each with its number, which `hitreg diff --why`
 /// takes.
-pub(super) fn hits(hits: &HitChanges, most: usize) -> Page {
-    let mut page = Page::default();
-    let in_both = hits.both + hits.other_target + hits.other_wound;
+pub(super) fn hits(page: &mut Page, hits: &HitChanges, most: usize) {
+    let in_both = hits.in_both();
     if in_both + hits.only_a + hits.only_b + hits.neither == 0 {
-        return page;
+        return;
     }
     let row = |what: &str, hit: u64, not: u64| [what.to_owned(), count(hit), count(not)];
     let rows = [row("hit in A", in_both, hits.only_a), row("not hit in A", hits.only_b, hits.neither)];
@@ -30,14 +29,13 @@ pub(super) fn hits(hits: &HitChanges, most: usize) -> Page {
     }
     let (mut changed, mut misses) = (hits.outcomes_changed(), hits.other_reason);
     for (number, shot) in (1..).zip(hits.changed.first()).take(most) {
-        both_sides(&mut page, number, &shot);
+        both_sides(page, number, &shot);
         let of_kind = if shot.change == ShotChange::OtherReason { &mut misses } else { &mut changed };
         *of_kind = of_kind.saturating_sub(1);
     }
     if let Some(more) = more(changed, misses) {
         page.note(2, &format!("and {more} (--format json has all)"));
     }
-    page
 }
 
 /// The shots that a list leaves out; `None` without any. A shot that hit in neither trace is no changed shot.

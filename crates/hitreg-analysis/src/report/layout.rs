@@ -154,8 +154,8 @@ impl TextOutput {
             0 => (MARGIN, columns.widths[0]),
             _ => (columns.gap, columns.widths[column]),
         };
-        let lines = |(column, cell): (usize, &TextSpan)| wrap_all(&cell.text, place(column).1);
-        let lines: Vec<Vec<String>> = cells.iter().enumerate().map(lines).collect();
+        let cell_lines = |(column, cell): (usize, &TextSpan)| lines(&cell.text, Options::new(place(column).1));
+        let lines: Vec<Vec<String>> = cells.iter().enumerate().map(cell_lines).collect();
         for index in 0..lines.iter().map(Vec::len).max().unwrap_or(0) {
             let mut parts: Vec<TextSpan> = Vec::new();
             for (column, cell) in cells.iter().enumerate() {
@@ -225,11 +225,6 @@ const STAYS: &str = "\u{a0}";
 /// Breaks text at spaces into lines of at most `width` columns. A longer word is not broken.
 fn wrap(text: &str, width: usize) -> Vec<String> {
     lines(text, Options::new(width).break_words(false))
-}
-
-/// Like [`wrap`], but breaks longer words too.
-fn wrap_all(text: &str, width: usize) -> Vec<String> {
-    lines(text, Options::new(width))
 }
 
 fn lines(text: &str, options: Options<'_>) -> Vec<String> {

@@ -145,7 +145,7 @@ impl WhyDrawing {
             let _ = writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" fill=\"{colour}\">{}</text>", escaped(words));
         };
         text(16.0, 28.0, "black", title);
-        for (index, line) in wrapped(answer, 100).iter().enumerate() {
+        for (index, line) in textwrap::wrap(answer, 100).iter().enumerate() {
             text(16.0, 52.0 + 18.0 * index as f32, "black", line);
         }
         for (index, line) in self.legend().iter().skip(1).enumerate() {
@@ -242,10 +242,6 @@ fn of_correction(correction: &CorrectionExplanation) -> Option<WhyDrawing> {
     let (along, across, up) = (x.unwrap_or(0.0), down, Some(off("origin.z").unwrap_or(0.0)));
     let came = point('B', "actual", along, across, up);
     Some(WhyDrawing { points: vec![predicted, came], shooter: None, is_from_side: false, is_y_down })
-}
-
-fn wrapped(text: &str, width: usize) -> Vec<String> {
-    textwrap::wrap(text, width).into_iter().map(|line| line.into_owned()).collect()
 }
 
 fn escaped(text: &str) -> String {

@@ -65,45 +65,43 @@ pub struct FieldError {
     pub authoritative: CellValue,
 }
 
-impl CorrectionExplanation {
-    pub(super) fn find(
-        reader: &TraceRows<'_>,
+impl TraceRows<'_> {
+    /// Explains all corrections, by player and in the order of the table.
+    pub fn corrections(&self) -> Vec<CorrectionExplanation> {
+        let of_player = |rows: Vec<usize>| {
+            let of = rows.len();
+            (1..).zip(rows).map(move |(number, row)| self.correction_in(row, number, of))
+        };
+        corrected(self.trace).into_values().flat_map(of_player).collect()
+    }
+
+    /// Explains the `number`-th correction of a player.
+    pub(super) fn correction(
+        &self,
         others: &OtherCorrections,
         player: u32,
         number: u32,
     ) -> Result<CorrectionExplanation, WhyError> {
-        let row = row(reader.trace, others, player, number)?;
-        let of = others.of(player) + corrected(reader.trace).get(&player).map_or(0, Vec::len);
-        Ok(CorrectionExplanation { number, of, ..CorrectionExplanation::read(reader, row) })
+        let row = row(self.trace, others, player, number)?;
+        let of = others.of(player) + corrected(self.trace).get(&player).map_or(0, Vec::len);
+        Ok(self.correction_in(row, number, of))
     }
 
-    pub(super) fn all(reader: &TraceRows<'_>) -> Vec<CorrectionExplanation> {
-        let of_player = |rows: Vec<usize>| {
-            let of = rows.len();
-            let numbered = (1..).zip(rows);
-            numbered
-                .map(|(number, row)| CorrectionExplanation { number, of, ..CorrectionExplanation::read(reader, row) })
-                .collect()
-        };
-        let by_player: Vec<Vec<CorrectionExplanation>> = corrected(reader.trace).into_values().map(of_player).collect();
-        by_player.into_iter().flatten().collect()
-    }
-
-    fn read(reader: &TraceRows<'_>, row: usize) -> CorrectionExplanation {
-        let table = corrections::Columns::of(reader.trace);
+    fn correction_in(&self, row: usize, number: u32, of: usize) -> CorrectionExplanation {
+        let table = corrections::Columns::of(self.trace);
         let [player, command] = [table.player, table.command].map(|column| cell(column, row).unwrap_or_default());
-        let frames = frames::Columns::of(reader.trace);
-        let made = reader.frames.at([player, 0], command).next();
+        let frames = frames::Columns::of(self.trace);
+        let made = self.frames.at([player, 0], command).next();
         // An ack that later snapshots repeat can be corrected again. The errors of a usercmd follow its corrections.
         let fields = |row: usize| cell(table.fields, row).map(|fields| fields as usize);
-        let earlier = reader.corrections.at([player, 0], command).take_while(|other| *other < row);
+        let earlier = self.corrections.at([player, 0], command).take_while(|other| *other < row);
         let before: usize = earlier.filter_map(fields).sum();
         let of_this = before..fields(row).map_or(usize::MAX, |fields| before + fields);
-        let errors = errors_of(reader, ([player, command], of_this), made);
+        let errors = errors_of(self, ([player, command], of_this), made);
         CorrectionExplanation {
             player,
-            number: 0,
-            of: 0,
+            number,
+            of,
             command,
             made_us: made.and_then(|row| cell(frames.at_us, row)),
             at_us: cell(table.at_us, row),
@@ -115,9 +113,9 @@ impl CorrectionExplanation {
             reran: cell(table.reran, row),
             cause: table.cause.get(row).to_owned(),
             evidence: table.evidence.get(row).to_owned(),
-            predicted: made.and_then(|row| predicted(reader.trace, row, &errors)).unwrap_or_default(),
+            predicted: made.and_then(|row| predicted(self.trace, row, &errors)).unwrap_or_default(),
             errors,
-            axes: Axes::of(reader.trace),
+            axes: Axes::of(self.trace),
         }
     }
 }

@@ -38,22 +38,6 @@ pub struct TargetPosition {
     pub known_by: &'static str,
 }
 
-impl TargetPosition {
-    pub(super) fn unknown(which: PositionKind, at_us: Option<i64>) -> TargetPosition {
-        TargetPosition { which, at_us, origin: None, off: None, known_by: "not known" }
-    }
-
-    pub(super) fn of(
-        which: PositionKind,
-        at_us: Option<i64>,
-        origin: DVec3,
-        line: Option<&AimLine>,
-        known_by: &'static str,
-    ) -> TargetPosition {
-        TargetPosition { which, at_us, origin: Some(origin), off: line.map(|line| line.off(origin)), known_by }
-    }
-}
-
 /// The position of an entity after a tick, by its body.
 pub(super) fn body(reader: &TraceRows<'_>, tick: u32, entity: u32) -> Option<DVec3> {
     reader.body(tick, entity).and_then(|(bodies, row)| origin(bodies, row))
@@ -101,17 +85,8 @@ fn serialize_known_place<S: Serializer>(place: &Option<DVec3>, to: S) -> Result<
     place.map(|place| place.to_array().map(Coordinate::of)).serialize(to)
 }
 
-/// The row of the `views` table with an entity's view in the frame of a usercmd.
-pub(super) fn view(reader: &TraceRows<'_>, player: u32, command: u32, entity: u32) -> Option<usize> {
-    reader.views.at([player, entity], command).next()
-}
-
 /// The drawn position in a row of the `views` table.
-pub(super) fn drawn(trace: &Trace, row: usize) -> Option<DVec3> {
-    Some(drawn_in(trace, row)?.as_dvec3())
-}
-
-fn drawn_in(trace: &Trace, row: usize) -> Option<Vec3> {
+pub(super) fn drawn(trace: &Trace, row: usize) -> Option<Vec3> {
     let [x, y, z] = views::Columns::of(trace).origin;
     Some(Vec3::new(measure(x, row)?, measure(y, row)?, measure(z, row)?))
 }
@@ -132,7 +107,7 @@ pub(super) fn drawn_at(reader: &TraceRows<'_>, player: u32, entity: u32, at_us: 
         }
     }
     let ((from_us, from), (to_us, to)) = (before?, after?);
-    let (from, to) = (drawn_in(trace, from)?, drawn_in(trace, to)?);
+    let (from, to) = (drawn(trace, from)?, drawn(trace, to)?);
     let fraction = if to_us == from_us {
         0.0
     } else {

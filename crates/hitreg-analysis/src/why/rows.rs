@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use super::correction::{LEAST_LARGE, is_corrected};
 use super::places::{AimSource, first_with_angles};
-use super::{CorrectionExplanation, OtherCorrections, ShotExplanation, ShotName, WhyError, WhyQuery};
+use super::{OtherCorrections, ShotName, WhyError, WhyQuery};
 use hitreg_log::trace::schema::{bodies, corrections, errors, executed, frames, is_bodies, shots, ticks, views};
 use hitreg_log::trace::{ColumnSpan, Series, Table, Trace, TraceSource, select_rows};
 
@@ -57,16 +57,6 @@ impl<'t> TraceRows<'t> {
     /// The state of an entity after a tick: its table and its row.
     pub(super) fn body(&self, tick: u32, entity: u32) -> Option<(&'t Table, usize)> {
         self.bodies.iter().find_map(|(table, rows)| Some((*table, rows.at([entity, 0], tick).next()?)))
-    }
-
-    /// Explains the shot in a row of the `shots` table.
-    pub fn shot(&self, row: usize) -> ShotExplanation {
-        ShotExplanation::read(self, row)
-    }
-
-    /// Explains all corrections, by player and in the order of the table.
-    pub fn corrections(&self) -> Vec<CorrectionExplanation> {
-        CorrectionExplanation::all(self)
     }
 }
 

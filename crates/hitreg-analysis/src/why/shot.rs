@@ -3,6 +3,7 @@
 
 use std::cmp::Reverse;
 
+use glam::DVec3;
 use serde::Serialize;
 
 use super::places::{self, AimLine, PositionKind, TargetPosition};
@@ -165,19 +166,14 @@ fn named(names: NameColumn<'_>, row: usize) -> Option<String> {
     Some(names.get(row)).filter(|name| !matches!(*name, "" | "none")).map(str::to_owned)
 }
 
-impl ShotExplanation {
-    /// The name of the shot in commands and reports.
-    pub fn name(&self) -> ShotName {
-        let index = Some(self.index).filter(|index| *index > 0);
-        ShotName { shooter: self.shooter, command: self.command, index }
-    }
-
-    pub(super) fn read(reader: &TraceRows<'_>, row: usize) -> ShotExplanation {
-        let trace = reader.trace;
+impl TraceRows<'_> {
+    /// Explains the shot in a row of the `shots` table.
+    pub fn shot(&self, row: usize) -> ShotExplanation {
+        let trace = self.trace;
         let shots = shots::Columns::of(trace);
         let [shooter, command, index] =
             [shots.shooter, shots.command, shots.index].map(|column| cell(column, row).unwrap_or_default());
-        let frame = reader.frames.at([shooter, 0], command).next();
+        let frame = self.frames.at([shooter, 0], command).next();
         let made = frame.map(|row| made(trace, row));
         let mut server = came([shots.reason, shots.target, shots.hitgroup], shots.damage, row);
         let is_judged = is_judged(&server.reason);
@@ -197,8 +193,8 @@ impl ShotExplanation {
         let about = server.target.clone().or_else(|| screen.target.clone()).or_else(|| aimed_at.clone());
         let is_impact = cell(shots.impact, row).map_or(index == u32::from(IMPACT), |impact| impact == 1);
         // An impact has no aim; the line belongs to its launch.
-        let eyes = cell(shots.tick, row).and_then(|tick| places::eyes(reader, tick, shooter));
-        let line = frame.filter(|_| !is_impact).and_then(|row| AimLine::of(reader, row, eyes));
+        let eyes = cell(shots.tick, row).and_then(|tick| places::eyes(self, tick, shooter));
+        let line = frame.filter(|_| !is_impact).and_then(|row| AimLine::of(self, row, eyes));
         let given = shots.given_target.iter().nth(row).map(|_| ReportedHit {
             target: named(shots.given_target, row),
             damage: measure(shots.given_damage, row),
@@ -213,14 +209,14 @@ impl ShotExplanation {
             is_impact,
             weapon: shots.weapon.get(row).to_owned(),
             made,
-            judged: is_judged.then(|| judged(reader, row, is_reported)),
-            executed: executed(reader, shooter, command).last(),
+            judged: is_judged.then(|| judged(self, row, is_reported)),
+            executed: executed(self, shooter, command).last(),
             without_server,
             given,
             is_reported,
-            impact: if is_impact { None } else { impact(reader, shooter, command) },
+            impact: if is_impact { None } else { impact(self, shooter, command) },
             line,
-            has_view_angles: reader.aim.is_some() || frame.is_none(),
+            has_view_angles: self.aim.is_some() || frame.is_none(),
             view_error_units: measure(shots.view_error_units, row).filter(|_| about == aimed_at),
             about,
             aimed_by: named(shots.aimed_by, row),
@@ -234,16 +230,24 @@ impl ShotExplanation {
             places: Vec::new(),
         };
         if let Some(entity) = shot.about.as_deref().and_then(EntityId::named) {
-            shot.place(reader, entity.0.into());
+            shot.place(self, entity.0.into());
         }
         shot
+    }
+}
+
+impl ShotExplanation {
+    /// The name of the shot in commands and reports.
+    pub fn name(&self) -> ShotName {
+        let index = Some(self.index).filter(|index| *index > 0);
+        ShotName { shooter: self.shooter, command: self.command, index }
     }
 
     /// Adds how the client drew the target, and the target's positions.
     fn place(&mut self, reader: &TraceRows<'_>, entity: u32) {
         let trace = reader.trace;
         let views = views::Columns::of(trace);
-        let view = places::view(reader, self.shooter, self.command, entity);
+        let view = reader.views.at([self.shooter, entity], self.command).next();
         // A client's own log has the times of the client's clock.
         let frame_us = self.made.and_then(|made| made.at_us).filter(|_| !trace.header.is_of_one_client());
         self.drawn = view.map(|row| {
@@ -256,11 +260,14 @@ impl ShotExplanation {
             }
         });
         let drawn_us = self.drawn.as_ref().and_then(|drawn| drawn.at_us);
-        let drawn = view.and_then(|row| places::drawn(trace, row));
+        let drawn = view.and_then(|row| places::drawn(trace, row)).map(|origin| origin.as_dvec3());
         let line = self.line;
-        let place = |which, at_us, origin: Option<_>, known_by| match origin {
-            Some(origin) => TargetPosition::of(which, at_us, origin, line.as_ref(), known_by),
-            None => TargetPosition::unknown(which, at_us),
+        let place = |which, at_us, origin: Option<DVec3>, known_by| TargetPosition {
+            which,
+            at_us,
+            origin,
+            off: line.zip(origin).map(|(line, origin)| line.off(origin)),
+            known_by: if origin.is_some() { known_by } else { "not known" },
         };
         let judged = self.judged.clone();
         let tick = judged.as_ref().and_then(|judged| judged.tick);
@@ -272,8 +279,8 @@ impl ShotExplanation {
         // The tables do not contain the judged position. A candidate counts only if its distance from the drawn
         // position equals the view error.
         let error = self.view_error_units;
-        let fits = |origin: &glam::DVec3, within: f32| {
-            let apart = |drawn: glam::DVec3| (*origin - drawn).as_vec3().length();
+        let fits = |origin: &DVec3, within: f32| {
+            let apart = |drawn: DVec3| (*origin - drawn).as_vec3().length();
             drawn.zip(error).is_some_and(|(drawn, error)| (apart(drawn) - error).abs() <= within)
         };
         let (judged, known_by) = if error == Some(0.0) {
@@ -300,6 +307,64 @@ impl ShotExplanation {
     /// One of the three positions of the target.
     pub fn place_of(&self, which: PositionKind) -> Option<&TargetPosition> {
         self.places.iter().find(|place| place.which == which)
+    }
+
+    /// Adds the log's data. The trace must be a replay under the log's own settings.
+    pub fn know_log(&mut self, session: &Session) {
+        let Some(records) = session.players.get(self.shooter as usize) else { return };
+        let made_us = self.made.as_ref().and_then(|made| made.at_us);
+        self.carried = carried(records, recorded_number(records, self.command, made_us));
+        self.drawn_from = match interpolation_mode(session, self.shooter) {
+            None | Some("history") => self.drawn_from(records),
+            Some(_) => None,
+        };
+    }
+
+    /// The snapshots around the drawn time. Clients that interpolate in the position history draw between these.
+    fn drawn_from(&self, records: &PlayerRecords) -> Option<DrawnSnapshots> {
+        let entity = EntityId::named(self.about.as_deref()?)?;
+        let (drawn_us, made_us) = (self.drawn.as_ref()?.at_us?, self.made?.at_us?);
+        let arrivals = ArrivalTable::new(&records.received);
+        let had = |snapshot: &&SnapshotRecord| {
+            let arrived = arrivals.of(snapshot.seq.0).next();
+            arrived.is_some_and(|at| at <= Micros(made_us)) && snapshot.entities.contains(&entity)
+        };
+        let [mut before, mut after]: [Option<&SnapshotRecord>; 2] = [None, None];
+        for snapshot in records.snapshots.iter().filter(had) {
+            if snapshot.server_time.0 <= drawn_us {
+                before =
+                    before.into_iter().chain([snapshot]).max_by_key(|snapshot| (snapshot.server_time, snapshot.seq));
+            } else {
+                after = after
+                    .into_iter()
+                    .chain([snapshot])
+                    .min_by_key(|snapshot| (snapshot.server_time, Reverse(snapshot.seq)));
+            }
+        }
+        let [before, after] = [before, after].map(|snapshot| snapshot.map(ReceivedSnapshot::of));
+        let before = before?;
+        let span =
+            after.map(|after| after.server_time_us.saturating_sub(before.server_time_us)).filter(|span| *span > 0);
+        let fraction = span.map(|span| drawn_us.saturating_sub(before.server_time_us) as f32 / span as f32);
+        Some(DrawnSnapshots { before, after, fraction })
+    }
+
+    /// The results of this shot under other rules. Empty if the server only launched it or never judged it, or if only
+    /// the recorded server reported it.
+    pub fn otherwise(&self, rejudged: &[RejudgedShots]) -> Vec<RejudgedShot> {
+        let judged = self.judged.as_ref().filter(|_| self.is_decided_at_once());
+        let Some(judged) = judged else { return Vec::new() };
+        let asked = rejudged.iter().filter(|rejudged| rejudged.rules.limit.is_none_or(|limit| limit == judged.limit));
+        let otherwise = |RejudgedShots { rules, came }: &RejudgedShots| RejudgedShot {
+            what: rules.what.to_owned(),
+            setting: rules.setting.clone(),
+            server: came.get(&[self.shooter, self.command, self.index]).cloned(),
+        };
+        asked.map(otherwise).collect()
+    }
+
+    fn is_decided_at_once(&self) -> bool {
+        self.server.reason != "launched" && !self.is_impact && !self.is_reported
     }
 }
 
@@ -407,48 +472,6 @@ pub struct ReceivedSnapshot {
     pub server_time_us: i64,
 }
 
-impl ShotExplanation {
-    /// Adds the log's data. The trace must be a replay under the log's own settings.
-    pub fn know_log(&mut self, session: &Session) {
-        let Some(records) = session.players.get(self.shooter as usize) else { return };
-        let made_us = self.made.as_ref().and_then(|made| made.at_us);
-        self.carried = carried(records, recorded_number(records, self.command, made_us));
-        self.drawn_from = match interpolation_mode(session, self.shooter) {
-            None | Some("history") => self.drawn_from(records),
-            Some(_) => None,
-        };
-    }
-
-    /// The snapshots around the drawn time. Clients that interpolate in the position history draw between these.
-    fn drawn_from(&self, records: &PlayerRecords) -> Option<DrawnSnapshots> {
-        let entity = EntityId::named(self.about.as_deref()?)?;
-        let (drawn_us, made_us) = (self.drawn.as_ref()?.at_us?, self.made?.at_us?);
-        let arrivals = ArrivalTable::new(&records.received);
-        let had = |snapshot: &&SnapshotRecord| {
-            let arrived = arrivals.of(snapshot.seq.0).next();
-            arrived.is_some_and(|at| at <= Micros(made_us)) && snapshot.entities.contains(&entity)
-        };
-        let [mut before, mut after]: [Option<&SnapshotRecord>; 2] = [None, None];
-        for snapshot in records.snapshots.iter().filter(had) {
-            if snapshot.server_time.0 <= drawn_us {
-                before =
-                    before.into_iter().chain([snapshot]).max_by_key(|snapshot| (snapshot.server_time, snapshot.seq));
-            } else {
-                after = after
-                    .into_iter()
-                    .chain([snapshot])
-                    .min_by_key(|snapshot| (snapshot.server_time, Reverse(snapshot.seq)));
-            }
-        }
-        let [before, after] = [before, after].map(|snapshot| snapshot.map(ReceivedSnapshot::of));
-        let before = before?;
-        let span =
-            after.map(|after| after.server_time_us.saturating_sub(before.server_time_us)).filter(|span| *span > 0);
-        let fraction = span.map(|span| drawn_us.saturating_sub(before.server_time_us) as f32 / span as f32);
-        Some(DrawnSnapshots { before, after, fraction })
-    }
-}
-
 /// The setting of a player, or of all players; `None` if the log has no such setting.
 fn interpolation_mode(session: &Session, player: u32) -> Option<&str> {
     const KEY: &str = "interpolation.mode";
@@ -524,26 +547,6 @@ impl RejudgedShots {
             Some(([shooter, command, index], came([table.reason, table.target, table.hitgroup], table.damage, row)))
         };
         RejudgedShots { rules, came: (0..table.rows).filter_map(shot).collect() }
-    }
-}
-
-impl ShotExplanation {
-    /// The results of this shot under other rules. Empty if the server only launched it or never judged it, or if only
-    /// the recorded server reported it.
-    pub fn otherwise(&self, rejudged: &[RejudgedShots]) -> Vec<RejudgedShot> {
-        let judged = self.judged.as_ref().filter(|_| self.is_decided_at_once());
-        let Some(judged) = judged else { return Vec::new() };
-        let asked = rejudged.iter().filter(|rejudged| rejudged.rules.limit.is_none_or(|limit| limit == judged.limit));
-        let otherwise = |RejudgedShots { rules, came }: &RejudgedShots| RejudgedShot {
-            what: rules.what.to_owned(),
-            setting: rules.setting.clone(),
-            server: came.get(&[self.shooter, self.command, self.index]).cloned(),
-        };
-        asked.map(otherwise).collect()
-    }
-
-    fn is_decided_at_once(&self) -> bool {
-        self.server.reason != "launched" && !self.is_impact && !self.is_reported
     }
 }
 

@@ -266,7 +266,7 @@ pub fn judge(facts: &LogFacts, replays: Result<&[VerifiedReplay], String>, again
         against.golden.zip(text.as_deref()).and_then(|(accepted, text)| golden::difference(accepted, text));
     let figures = ReplayFigures::of(summary);
     let judged = judge_figures(facts, &figures, ran, compare_replays(all), (against, difference));
-    let view_errors = Some(summary.view_errors().clone());
+    let view_errors = Some(summary.figures.view_error_units.clone());
     LogReport { digest: Some(summary.digest().to_string()), golden_text: text, view_errors, ..judged }
 }
 
@@ -294,7 +294,7 @@ impl ReplayFigures {
             checked: agreed + predictions.misses_by_cause.values().sum::<u64>(),
             agreed,
             is_closed: replay.header.mode == "closed",
-            shots: replay.shots().clone(),
+            shots: replay.figures.shots.clone(),
         }
     }
 
