@@ -68,14 +68,15 @@ pub fn bisect_ticks(
         let (around_a, around_b) = (around(a, first)?, around(b, first)?);
         let traces = [&*around_a, &*around_b];
         bisection.reran = rerun.and_then(|run| rerun_usercmds(traces, first, run));
-        let have_executed = [a, b].into_iter().all(has_executed);
+        let is_executed = |(table, rows): &(&Table, u64)| table.name == executed::NAME && *rows > 0;
+        let have_executed = [a, b].into_iter().all(|trace| trace.tables().iter().any(is_executed));
         bisection.cause = Some(cause::classify(traces, have_executed, first, bisection.reran.as_ref()));
     }
     Ok(bisection)
 }
 
 /// The rows at a divergence; the whole trace if it is in memory.
-pub(super) fn around<'t>(trace: &'t dyn TraceSource, first: &Divergence) -> Result<Cow<'t, Trace>, String> {
+fn around<'t>(trace: &'t dyn TraceSource, first: &Divergence) -> Result<Cow<'t, Trace>, String> {
     if let Some(trace) = trace.in_memory() {
         return Ok(Cow::Borrowed(trace));
     }
@@ -102,11 +103,6 @@ pub(super) fn around<'t>(trace: &'t dyn TraceSource, first: &Divergence) -> Resu
     let usercmd = first.place.player.zip(first.place.command).into_iter().collect();
     around.tables.extend(pick(trace, corrections::NAME, ["player", "command"], &usercmd)?);
     Ok(Cow::Owned(around))
-}
-
-/// Whether a trace tells which usercmds the server executed.
-fn has_executed(trace: &dyn TraceSource) -> bool {
-    trace.tables().iter().any(|(table, rows)| table.name == executed::NAME && *rows > 0)
 }
 
 /// One usercmd to run on one body.
@@ -236,7 +232,7 @@ fn in_order(traces: [&Trace; 2], tick: u32, own: &[&UsercmdRow]) -> Vec<UsercmdR
 }
 
 /// The usercmds that ran in a tick according to a trace, by player and number.
-pub(super) fn executed(trace: &Trace, tick: u32) -> Vec<(u32, u32)> {
+fn executed(trace: &Trace, tick: u32) -> Vec<(u32, u32)> {
     let executed = executed::Columns::of(trace);
     // A usercmd without a recorded outcome counts as run.
     let ran = |row| matches!(executed.how.get(row), "run" | "");

@@ -123,7 +123,7 @@ pub fn diff(a: &dyn TraceSource, b: &dyn TraceSource, options: &DiffOptions) -> 
     };
     let mut acks = besides(&mut compared, corrections::NAME);
     let of_acks = tallies(&mut acks, corrections::NAME)?;
-    let reconciliation = Reconciliation::of([&of_acks[0], &of_acks[1]], acks.causes);
+    let reconciliation = acks.reconciliation.with_tallies([&of_acks[0], &of_acks[1]]);
     let mut drawn = besides(&mut compared, views::NAME);
     let of_drawn = tallies(&mut drawn, views::NAME)?;
     let interpolation = InterpolationDiff::of([&of_drawn[0], &of_drawn[1]], drawn.diff.rows.compared, &drawn.apart);

@@ -56,9 +56,8 @@ pub struct CoverHits {
 /// Accumulates hits.
 #[derive(Clone, Debug, Default)]
 pub struct CoverSums {
-    hits: u64,
-    known: u64,
-    in_cover: u64,
+    /// The hits so far, without the spreads of the values below.
+    counts: CoverHits,
     ms: Vec<f32>,
     units: Vec<f32>,
 }
@@ -176,10 +175,10 @@ impl CoverSums {
     /// Adds a hit by its row.
     pub fn add(&mut self, shots: &shots::Columns<'_>, row: usize) {
         let visible = shots.visible_at_present.get(row);
-        self.hits += 1;
-        self.known += u64::from(matches!(visible, "yes" | "no"));
+        self.counts.hits += 1;
+        self.counts.known += u64::from(matches!(visible, "yes" | "no"));
         if visible == "no" {
-            self.in_cover += 1;
+            self.counts.in_cover += 1;
             self.ms.extend(shots.in_cover_ms.get(row));
             self.units.extend(shots.in_cover_units.get(row));
         }
@@ -187,17 +186,16 @@ impl CoverSums {
 
     /// Adds the hits of another replay.
     pub fn append(&mut self, other: &CoverSums) {
-        self.hits += other.hits;
-        self.known += other.known;
-        self.in_cover += other.in_cover;
+        self.counts.hits += other.counts.hits;
+        self.counts.known += other.counts.known;
+        self.counts.in_cover += other.counts.in_cover;
         self.ms.extend(&other.ms);
         self.units.extend(&other.units);
     }
 
     /// The hits so far.
     pub fn hits(self) -> CoverHits {
-        let CoverSums { hits, known, in_cover, ms, units } = self;
-        CoverHits { hits, known, in_cover, in_cover_ms: Spread::of(ms), in_cover_units: Spread::of(units) }
+        CoverHits { in_cover_ms: Spread::of(self.ms), in_cover_units: Spread::of(self.units), ..self.counts }
     }
 }
 

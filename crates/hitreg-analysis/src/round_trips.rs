@@ -1,4 +1,5 @@
-//! Round trips in the rows of a replay. A round trip is the time from making a usercmd to receiving its ack.
+//! Round trips in the rows of a replay, and the times of its last ticks and usercmds. A round trip is the time from making
+//! a usercmd to receiving its ack.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,5 @@
-//! The headline figures of a trace. They use only its tables, so they work for traces of any build.
+//! The headline figures of a trace: predictions, shots, network traffic, and how much it exercised. They use only its
+//! tables, so they work for traces of any build.
 
 use serde::Serialize;
 

@@ -1,4 +1,5 @@
-//! The summary of any set of rows. It does not depend on the order of the logs.
+//! The summary of any set of rows: figures, the logs that changed most with their commands, and the weapon whose hit rate
+//! changed most. It does not depend on the order of the logs.
 
 use serde::Serialize;
 
@@ -196,7 +197,10 @@ impl CorpusSummaryBuilder {
             return;
         };
         let is_judged = log.verdict != "broken" && log.verdict != "untestable";
-        self.count_log(log);
+        let summary = &mut self.summary;
+        (summary.command, summary.build) = (log.command.clone(), log.build.clone());
+        (summary.build_digest, summary.options) = (log.build_digest.clone(), log.options.clone());
+        summary.logs.add(&log.verdict);
         if !is_judged {
             let unjudged =
                 UnjudgedLog { log: log.log.clone(), verdict: log.verdict.clone(), detail: log.detail.clone() };
@@ -228,13 +232,6 @@ impl CorpusSummaryBuilder {
         for (weapon, hits) in of_weapons {
             self.hits.entry(weapon.clone()).or_default().push(hits);
         }
-    }
-
-    fn count_log(&mut self, log: &LogRow) {
-        let summary = &mut self.summary;
-        (summary.command, summary.build) = (log.command.clone(), log.build.clone());
-        (summary.build_digest, summary.options) = (log.build_digest.clone(), log.options.clone());
-        summary.logs.add(&log.verdict);
     }
 
     /// Adds the figures of a log that was judged.

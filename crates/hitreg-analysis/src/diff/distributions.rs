@@ -82,27 +82,13 @@ pub struct ViewCounts {
 }
 
 impl Reconciliation {
-    pub(crate) fn of(tallies: [&TraceTally; 2], distinct: CorrectionOverlap) -> Reconciliation {
-        let [a, b] = tallies.map(|tally| tally.prediction.summary().prediction);
-        let [reran_a, reran_b] = tallies.map(|tally| tally.reran.spread());
-        Reconciliation { a, b, reran_a, reran_b, corrected: distinct.corrected, causes: distinct.causes }
-    }
-}
-
-/// Counts corrected usercmds by trace, and the causes of corrections in one trace only.
-#[derive(Default)]
-pub(crate) struct CorrectionOverlap {
-    corrected: CorrectedCounts,
-    causes: Causes,
-}
-
-impl CorrectionOverlap {
+    /// Counts corrected usercmds by trace, and the causes of corrections in one trace only.
     pub(crate) fn add(&mut self, pairing: &Pairing<'_>) {
         let [acks_a, acks_b] = [pairing.a, pairing.b].map(corrections::Columns::read);
         if acks_a.cause.codes.is_empty() || acks_b.cause.codes.is_empty() {
             return;
         }
-        let CorrectionOverlap { corrected, causes } = self;
+        let Reconciliation { corrected, causes, .. } = self;
         for (i, j) in pairing.joined.pairs() {
             let (a, b) = (acks_a.cause.get(i), acks_b.cause.get(j));
             match (is_corrected(&acks_a, i), is_corrected(&acks_b, j)) {
@@ -118,6 +104,13 @@ impl CorrectionOverlap {
                 (false, false) => corrected.neither += 1,
             }
         }
+    }
+
+    /// The same with the predictions of each trace.
+    pub(crate) fn with_tallies(self, tallies: [&TraceTally; 2]) -> Reconciliation {
+        let [a, b] = tallies.map(|tally| tally.prediction.summary().prediction);
+        let [reran_a, reran_b] = tallies.map(|tally| tally.reran.spread());
+        Reconciliation { a, b, reran_a, reran_b, ..self }
     }
 }
 

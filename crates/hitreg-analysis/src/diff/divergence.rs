@@ -56,6 +56,87 @@ pub struct Divergence {
     pub usercmds_b: Vec<UsercmdRow>,
 }
 
+/// What differs at a divergence.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DivergenceKind {
+    /// A value differs.
+    #[default]
+    Value,
+    /// B lacks the row.
+    OnlyInA,
+    /// A lacks the row.
+    OnlyInB,
+    /// The rows have different times; nothing else in them is compared.
+    TimesDiffer,
+}
+
+/// A column's values in both traces.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Values {
+    /// The column.
+    pub field: String,
+    /// The value in A.
+    pub a: CellValue,
+    /// The value in B.
+    pub b: CellValue,
+}
+
+/// A usercmd that ran or should have run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct UsercmdRow {
+    /// The player.
+    pub player: u32,
+    /// The usercmd's number.
+    pub command: u32,
+    /// What the server did with it; `None` if the trace does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub how: Option<String>,
+    /// Its input, from the `frames` table.
+    pub input: Vec<NamedValue>,
+}
+
+/// A difference that repeats a changed setting, and is no effect of it.
+pub(super) struct SettingEcho {
+    /// The settings that it repeats. A setting may be one player's own.
+    settings: &'static [&'static str],
+    /// The table; `None` for every table with the column.
+    table: Option<&'static str>,
+    column: &'static str,
+    what: DivergenceKind,
+    /// Columns that follow from it in the same row.
+    followers: &'static [&'static str],
+    /// What carries the setting, as the beginning of a note.
+    carrier: &'static str,
+}
+
+const ECHOES: &[SettingEcho] = &[
+    SettingEcho {
+        settings: &["interpolation.lerp_ms"],
+        table: None,
+        column: "lerp_msec",
+        what: DivergenceKind::Value,
+        followers: &[],
+        carrier: "each usercmd carries the changed setting",
+    },
+    SettingEcho {
+        settings: &["client.redundancy", "client.adaptive_redundancy"],
+        table: Some(packets::NAME),
+        column: "usercmds",
+        what: DivergenceKind::Value,
+        followers: &["bytes"],
+        carrier: "each packet follows the changed setting",
+    },
+    SettingEcho {
+        settings: &["server.tick_hz"],
+        table: Some(ticks::NAME),
+        column: "at_us",
+        what: DivergenceKind::TimesDiffer,
+        followers: &[],
+        carrier: "each tick follows the changed setting",
+    },
+];
+
 impl Divergence {
     /// The distance between two whole numbers, in the column's unit, with all its digits.
     pub(crate) fn whole_error(&self) -> Option<u128> {
@@ -80,13 +161,13 @@ impl Divergence {
             (None, _) => found.what = DivergenceKind::OnlyInB,
             (Some(i), Some(j)) if !pairing.same_time(i as usize, j as usize) => {
                 found.what = DivergenceKind::TimesDiffer;
-                found.set(&values(pairing, "at_us", i as usize, j as usize));
+                found.set(values(pairing, "at_us", i as usize, j as usize));
             }
             (Some(i), Some(j)) => {
                 let is_first = |run: &DifferenceRun<usize>| pairing.spot(run.first) == *spot;
                 let differing = scan.columns.iter().filter(|(_, runs)| runs.iter().flatten().any(is_first));
                 let mut all = differing.filter_map(|(name, _)| values(pairing, name, i as usize, j as usize));
-                found.set(&all.next());
+                found.set(all.next());
                 found.others = all.collect();
             }
         }
@@ -118,11 +199,9 @@ impl Divergence {
         Some(format!("{}: {} is {} in A, {} in B", echo.carrier, echo.column, number(a), number(b)))
     }
 
-    fn set(&mut self, values: &Option<Values>) {
-        if let Some(Values { field, a, b }) = values.clone() {
-            self.field = Some(field);
-            self.a = Some(a);
-            self.b = Some(b);
+    fn set(&mut self, values: Option<Values>) {
+        if let Some(Values { field, a, b }) = values {
+            (self.field, self.a, self.b) = (Some(field), Some(a), Some(b));
         }
     }
 
@@ -186,73 +265,6 @@ impl Divergence {
     }
 }
 
-/// What differs at a divergence.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DivergenceKind {
-    /// A value differs.
-    #[default]
-    Value,
-    /// B lacks the row.
-    OnlyInA,
-    /// A lacks the row.
-    OnlyInB,
-    /// The rows have different times; nothing else in them is compared.
-    TimesDiffer,
-}
-
-/// A column's values in both traces.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Values {
-    /// The column.
-    pub field: String,
-    /// The value in A.
-    pub a: CellValue,
-    /// The value in B.
-    pub b: CellValue,
-}
-
-/// A difference that repeats a changed setting, and is no effect of it.
-pub(super) struct SettingEcho {
-    /// The settings that it repeats. A setting may be one player's own.
-    settings: &'static [&'static str],
-    /// The table; `None` for every table with the column.
-    table: Option<&'static str>,
-    column: &'static str,
-    what: DivergenceKind,
-    /// Columns that follow from it in the same row.
-    followers: &'static [&'static str],
-    /// What carries the setting, as the beginning of a note.
-    carrier: &'static str,
-}
-
-const ECHOES: &[SettingEcho] = &[
-    SettingEcho {
-        settings: &["interpolation.lerp_ms"],
-        table: None,
-        column: "lerp_msec",
-        what: DivergenceKind::Value,
-        followers: &[],
-        carrier: "each usercmd carries the changed setting",
-    },
-    SettingEcho {
-        settings: &["client.redundancy", "client.adaptive_redundancy"],
-        table: Some(packets::NAME),
-        column: "usercmds",
-        what: DivergenceKind::Value,
-        followers: &["bytes"],
-        carrier: "each packet follows the changed setting",
-    },
-    SettingEcho {
-        settings: &["server.tick_hz"],
-        table: Some(ticks::NAME),
-        column: "at_us",
-        what: DivergenceKind::TimesDiffer,
-        followers: &[],
-        carrier: "each tick follows the changed setting",
-    },
-];
-
 fn values(pairing: &Pairing<'_>, name: &str, i: usize, j: usize) -> Option<Values> {
     let a = CellValue::at(pairing.a.column(name)?, i)?;
     let b = CellValue::at(pairing.b.column(name)?, j)?;
@@ -266,20 +278,6 @@ pub(crate) fn agreeing(pairing: &Pairing<'_>, clocks: [&TickTimes; 2], spot: &Ro
         None => (pairing.a, pairing.a.rows()),
     };
     RowDump::of(table, row, RowPlace::of(pairing, clocks, spot), &pairing.key.columns)
-}
-
-/// A usercmd that ran or should have run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct UsercmdRow {
-    /// The player.
-    pub player: u32,
-    /// The usercmd's number.
-    pub command: u32,
-    /// What the server did with it; `None` if the trace does not say.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub how: Option<String>,
-    /// Its input, from the `frames` table.
-    pub input: Vec<NamedValue>,
 }
 
 /// The part of a trace that [`Divergence::look_around`] needs; the whole trace if it is in memory. Reads columns of keys

@@ -31,7 +31,9 @@ impl RowKey {
         let columns = match (known, [a, b].into_iter().find(|table| !table.key.is_empty())) {
             (Some(known), _) => known.key.iter().map(|column| (*column).to_owned()).collect(),
             (None, Some(says)) => says.key.clone(),
-            (None, None) => common_columns(a, b),
+            (None, None) => {
+                a.columns.iter().map(|column| &column.name).filter(|name| b.column(name).is_some()).cloned().collect()
+            }
         };
         let whose = |name: &String| match known {
             Some(known) => known.series.contains(&name.as_str()),
@@ -45,11 +47,6 @@ impl RowKey {
         };
         RowKey { columns, series, joined }
     }
-}
-
-fn common_columns(a: &Table, b: &Table) -> Vec<String> {
-    let common = a.columns.iter().filter(|c| b.column(&c.name).is_some());
-    common.map(|c| c.name.clone()).collect()
 }
 
 /// The keys of all rows of a table in both traces, as numbers with the same order on both sides.

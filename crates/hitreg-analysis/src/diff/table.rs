@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::clock::{RowTimes, TickTimes, known};
 use super::columns::{ColumnDifference, TraceComparison, unsound};
-use super::distributions::{CorrectionOverlap, DrawnDistance, TraceTally};
+use super::distributions::{DrawnDistance, Reconciliation, TraceTally};
 use super::divergence::{Divergence, agreeing};
 use super::hits::{ChangedShot, ChangedShots, HitChanges, ShotComparison, TextTable};
 use super::join::{KeyCells, OwnerMap, RowKey, TraceSide};
@@ -92,8 +92,8 @@ pub(crate) struct ComparedTable {
     pub(crate) tolerated: SortedSet<u32>,
     /// For the table of shots: the counts.
     pub(crate) hits: HitChanges,
-    /// For the table of corrections: the causes in one trace only.
-    pub(crate) causes: CorrectionOverlap,
+    /// For the table of corrections: which trace needed them, and why.
+    pub(crate) reconciliation: Reconciliation,
     /// For the table of views: the distances.
     pub(crate) apart: DrawnDistance,
     /// Counts of each side, independent of the other side; `None` if they were not computed.
@@ -257,7 +257,7 @@ impl<'o> TableFold<'o> {
             let pairing = Pairing::of([&rows, &rows], self.before, self.key.clone(), [&times, &times])?;
             match rows.name.as_str() {
                 shots::NAME => self.found.hits.add(&pairing, self.of.options, &mut self.texts, &mut |_, _| {}),
-                _ => self.found.causes.add(&pairing),
+                _ => self.found.reconciliation.add(&pairing),
             }
         }
         self.found.tallies = Some([tally.clone(), tally]);
@@ -287,7 +287,7 @@ impl<'o> TableFold<'o> {
                 let mut note = |spot: &RowSpot, shot: &ChangedShot| self.changed.note(&pairing.rank(spot), shot);
                 self.found.hits.add(&pairing, self.of.options, &mut self.texts, &mut note);
             }
-            corrections::NAME => self.found.causes.add(&pairing),
+            corrections::NAME => self.found.reconciliation.add(&pairing),
             views::NAME => self.found.apart.add(&pairing, &scan, &self.of.relocations),
             _ => {}
         }

@@ -109,13 +109,10 @@ fn how(field: &str, first: &Divergence) -> String {
 /// Whether a value is 0, and so left out of a list that only shows the context of a difference.
 fn is_zero(value: &CellValue) -> bool {
     match value {
-        CellValue::Integer(number) => *number == 0,
-        CellValue::Float(number) => *number == 0.0,
-        CellValue::Double(number) => *number == 0.0,
-        CellValue::Unsigned(number) => *number == 0,
         CellValue::Flag(flag) => !flag,
         CellValue::Name(name) => name.is_empty(),
         CellValue::Hash(_) => false,
+        number => number.whole() == Some(0),
     }
 }
 

@@ -352,8 +352,8 @@ impl ShotExplanation {
     /// The results of this shot under other rules. Empty if the server only launched it or never judged it, or if only
     /// the recorded server reported it.
     pub fn otherwise(&self, rejudged: &[RejudgedShots]) -> Vec<RejudgedShot> {
-        let judged = self.judged.as_ref().filter(|_| self.is_decided_at_once());
-        let Some(judged) = judged else { return Vec::new() };
+        let is_decided_at_once = self.server.reason != "launched" && !self.is_impact && !self.is_reported;
+        let Some(judged) = self.judged.as_ref().filter(|_| is_decided_at_once) else { return Vec::new() };
         let asked = rejudged.iter().filter(|rejudged| rejudged.rules.limit.is_none_or(|limit| limit == judged.limit));
         let otherwise = |RejudgedShots { rules, came }: &RejudgedShots| RejudgedShot {
             what: rules.what.to_owned(),
@@ -361,10 +361,6 @@ impl ShotExplanation {
             server: came.get(&[self.shooter, self.command, self.index]).cloned(),
         };
         asked.map(otherwise).collect()
-    }
-
-    fn is_decided_at_once(&self) -> bool {
-        self.server.reason != "launched" && !self.is_impact && !self.is_reported
     }
 }
 
