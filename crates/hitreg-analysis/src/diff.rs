@@ -106,27 +106,37 @@ pub fn diff(a: &dyn TraceSource, b: &dyn TraceSource, options: &DiffOptions) -> 
         false => TickTimes::of(b)?,
     };
     let clocks = [&clock, &of_b];
-    let mut compared = compare_tables([a, b], [&left, &right], clocks, options, &equal)?;
+    let comparison = TraceComparison {
+        traces: [a, b],
+        clocks,
+        options,
+        fields: fields(left.iter().chain(&right)),
+        tolerated_ticks: SortedSet::new(),
+        relocations: Default::default(),
+    };
+    let mut compared = compare_tables(comparison, [&left, &right], &equal)?;
     let changed = settings_that_differ([a, b].map(|trace| &trace.header().settings[..]));
     let firsts = || compared.iter().filter_map(|c| c.diff.first.as_ref());
     // An effect of a setting comes before the setting itself, which each usercmd or packet repeats.
     let mut first = firsts().min_by_key(|d| (d.echo_of(&changed).is_some(), order(d))).cloned();
     let echoes: SortedSet<String> = firsts().filter_map(|d| d.echo_note(&changed)).collect();
-    first.as_mut().map_or(Ok(()), |first| first.look_around([a, b], clocks))?;
+    if let Some(first) = &mut first {
+        first.look_around([a, b], clocks)?;
+    }
     let hits = besides(&mut compared, shots::NAME).hits;
-    let tallies = |of: &mut ComparedTable, name: &str| -> Result<[TraceTally; 2], DiffError> {
-        match of.tallies.take() {
-            Some(tallies) => Ok(tallies),
-            None if options.brief => Ok(Default::default()),
-            None => Ok([TraceTally::of(a, name)?, TraceTally::of(b, name)?]),
-        }
+    let mut with_tallies = |name: &str| -> Result<(ComparedTable, [TraceTally; 2]), DiffError> {
+        let mut of = besides(&mut compared, name);
+        let tallies = match of.tallies.take() {
+            Some(tallies) => tallies,
+            None if options.brief => Default::default(),
+            None => [TraceTally::of(a, name)?, TraceTally::of(b, name)?],
+        };
+        Ok((of, tallies))
     };
-    let mut acks = besides(&mut compared, corrections::NAME);
-    let of_acks = tallies(&mut acks, corrections::NAME)?;
-    let reconciliation = acks.reconciliation.with_tallies([&of_acks[0], &of_acks[1]]);
-    let mut drawn = besides(&mut compared, views::NAME);
-    let of_drawn = tallies(&mut drawn, views::NAME)?;
-    let interpolation = InterpolationDiff::of([&of_drawn[0], &of_drawn[1]], drawn.diff.rows.compared, &drawn.apart);
+    let (acks, of_acks) = with_tallies(corrections::NAME)?;
+    let reconciliation = acks.reconciliation.with_tallies(&of_acks);
+    let (drawn, of_drawn) = with_tallies(views::NAME)?;
+    let interpolation = InterpolationDiff::of(of_drawn, drawn.diff.rows.compared, &drawn.apart);
     let tables: Vec<TableDiff> = compared.into_iter().map(|c| c.diff).collect();
     let headers = [a.header(), b.header()];
     let (verdict, untestable) = judge(headers, &tables, options);
@@ -167,16 +177,12 @@ fn find<'t>(tables: &[(&'t Table, u64)], name: &str) -> Option<(&'t Table, u64)>
 type TableList<'t> = [(&'t Table, u64)];
 
 fn compare_tables(
-    traces: [&dyn TraceSource; 2],
+    mut comparison: TraceComparison<'_>,
     [left, right]: [&TableList<'_>; 2],
-    clocks: [&TickTimes; 2],
-    options: &DiffOptions,
     equal: &EqualTables<'_>,
 ) -> Result<Vec<ComparedTable>, DiffError> {
-    let relocations = relocations(traces, [left, right], clocks, options, equal)?;
-    let fields = fields(left.iter().chain(right));
-    let tolerated_ticks = SortedSet::new();
-    let mut comparison = TraceComparison { traces, clocks, options, fields, tolerated_ticks, relocations };
+    comparison.relocations = relocations(&comparison, [left, right], equal)?;
+    let options = comparison.options;
     let states = left.iter().filter(|(table, _)| is_bodies(&table.name) && !options.tolerances.is_empty());
     for (a, b) in states.filter_map(|a| Some((*a, find(right, &a.0.name)?))) {
         let tolerated = compare(&comparison, [a, b], false)?.tolerated;
@@ -206,10 +212,8 @@ fn compare_tables(
 
 /// The spawns and teleports of both traces, if views are compared by their rows.
 fn relocations(
-    [a, b]: [&dyn TraceSource; 2],
+    TraceComparison { traces: [a, b], clocks, options, .. }: &TraceComparison<'_>,
     [left, right]: [&TableList<'_>; 2],
-    clocks: [&TickTimes; 2],
-    options: &DiffOptions,
     equal: &EqualTables<'_>,
 ) -> Result<[Relocations; 2], String> {
     let key = find(left, views::NAME).zip(find(right, views::NAME)).map(|((a, _), (b, _))| RowKey::of(a, b));
@@ -217,10 +221,10 @@ fn relocations(
     if !options.on.has_table(views::NAME) || !key.as_ref().is_some_and(is_read) {
         return Ok(Default::default());
     }
-    let of_a = Relocations::of(a, clocks[0])?;
+    let of_a = Relocations::of(*a, clocks[0])?;
     match equal.has(ticks::NAME) && equal.has(bodies::NAME) {
         true => Ok([of_a.clone(), of_a]),
-        false => Ok([of_a, Relocations::of(b, clocks[1])?]),
+        false => Ok([of_a, Relocations::of(*b, clocks[1])?]),
     }
 }
 

@@ -107,18 +107,18 @@ impl Reconciliation {
     }
 
     /// The same with the predictions of each trace.
-    pub(crate) fn with_tallies(self, tallies: [&TraceTally; 2]) -> Reconciliation {
-        let [a, b] = tallies.map(|tally| tally.prediction.summary().prediction);
-        let [reran_a, reran_b] = tallies.map(|tally| tally.reran.spread());
+    pub(crate) fn with_tallies(self, tallies: &[TraceTally; 2]) -> Reconciliation {
+        let [a, b] = tallies.each_ref().map(|tally| tally.prediction.summary().prediction);
+        let [reran_a, reran_b] = tallies.each_ref().map(|tally| tally.reran.spread());
         Reconciliation { a, b, reran_a, reran_b, ..self }
     }
 }
 
 impl InterpolationDiff {
-    pub(crate) fn of([a, b]: [&TraceTally; 2], compared: u64, apart: &DrawnDistance) -> InterpolationDiff {
+    pub(crate) fn of([a, b]: [TraceTally; 2], compared: u64, apart: &DrawnDistance) -> InterpolationDiff {
         InterpolationDiff {
-            a: a.views.clone(),
-            b: b.views.clone(),
+            a: a.views,
+            b: b.views,
             compared,
             moved: apart.moved,
             relocated: apart.relocated,

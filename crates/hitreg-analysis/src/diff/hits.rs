@@ -462,7 +462,7 @@ impl ShotComparison {
         let mut texts = TextTable::default();
         let went =
             each_step(traces, [a, b], (&key, [&clocks[0], &clocks[1]]), self.patience, &mut |rows, times, before| {
-                let Ok(pairing) = Pairing::of(rows, before, key.clone(), times) else { return true };
+                let Ok(pairing) = Pairing::of(rows, before, &key, times) else { return true };
                 HitChanges::default().add(&pairing, &self.options, &mut texts, &mut |spot, shot| {
                     let rank = pairing.rank(spot);
                     if rank.cmp(last).is_gt() {

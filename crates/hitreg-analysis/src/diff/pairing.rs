@@ -28,7 +28,7 @@ pub(crate) struct RowSpot {
 pub(crate) struct Pairing<'a> {
     pub(crate) a: &'a Table,
     pub(crate) b: &'a Table,
-    pub(crate) key: RowKey,
+    pub(crate) key: &'a RowKey,
     pub(crate) keys: KeyCells<'a>,
     pub(crate) joined: Rows,
     /// The session time of each row, in microseconds; [`UNKNOWN`] for none.
@@ -47,10 +47,10 @@ impl<'a> Pairing<'a> {
     pub(crate) fn of(
         [a, b]: [&'a Table; 2],
         before: [u64; 2],
-        key: RowKey,
+        key: &'a RowKey,
         times: [&RowTimes<'_>; 2],
     ) -> Result<Pairing<'a>, String> {
-        let keys = KeyCells::of(&key, a, b)?;
+        let keys = KeyCells::of(key, a, b)?;
         let mut joined = Rows::of(&keys, key.series.contains(&0), a.rows(), b.rows());
         // Rows of a build's own table may have any key.
         if TableSchema::of(&a.name).is_none_or(|schema| schema.repeats) {

@@ -254,7 +254,7 @@ impl<'o> TableFold<'o> {
                 self.found.apart.add_same(&rows, &self.of.relocations);
                 continue;
             }
-            let pairing = Pairing::of([&rows, &rows], self.before, self.key.clone(), [&times, &times])?;
+            let pairing = Pairing::of([&rows, &rows], self.before, self.key, [&times, &times])?;
             match rows.name.as_str() {
                 shots::NAME => self.found.hits.add(&pairing, self.of.options, &mut self.texts, &mut |_, _| {}),
                 _ => self.found.reconciliation.add(&pairing),
@@ -273,7 +273,7 @@ impl<'o> TableFold<'o> {
         let before = self.before;
         self.before = [before[0] + a.rows() as u64, before[1] + b.rows() as u64];
         // The caller has checked that these tables have a key.
-        let Ok(pairing) = Pairing::of([a, b], before, self.key.clone(), times) else { return };
+        let Ok(pairing) = Pairing::of([a, b], before, self.key, times) else { return };
         let scan = ScanResult::of(&pairing, self.of);
         count(&mut self.found.diff.rows, &pairing, &scan);
         if !self.whole {
@@ -391,7 +391,7 @@ impl<'o> TableFold<'o> {
             if in_order && past == [true, true] {
                 return false;
             }
-            let Ok(pairing) = Pairing::of([&rows[0], &rows[1]], before, self.key.clone(), times) else { return true };
+            let Ok(pairing) = Pairing::of([&rows[0], &rows[1]], before, self.key, times) else { return true };
             let pairing = pairing.numbered(numbers);
             let scan = ScanResult::of(&pairing, self.of);
             for pair in (0..pairing.joined.len()).filter(|pair| scan.agrees(*pair)) {
