@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::golden::Golden;
 use hitreg_analysis::golden::{self, ReplaySummary};
-use hitreg_analysis::summary::ShotCounter;
-use hitreg_analysis::summary::Coverage;
+use hitreg_analysis::summary::{Coverage, ShotCounter};
 use hitreg_analysis::text_diff::TextDiff;
 use hitreg_log::record::{Execution, ExecutionRecord, LogContents, PlayerRecords, Session, SessionHeader};
 use hitreg_log::sorted::SortedSet;
