@@ -4,19 +4,10 @@
 //! Snapshots come in as they arrive. In each client frame, the client first draws the others and then makes a usercmd,
 //! so the drawn view is what the player saw.
 
-mod categories;
 mod cause;
-mod chase;
-mod clock;
-mod context;
-#[cfg(test)]
-mod dot;
 mod draw;
-mod fields;
-mod input_time;
+mod pacing;
 mod predict;
-mod repeats;
-mod smooth;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -27,16 +18,11 @@ use crate::packet::{ClientPacket, NO_CLOCK, Snapshot};
 use crate::pipeline::{ClientFrameOutput, ClientPipeline, ReconcileOutcome, Setup};
 use crate::settings::InterpolationMode;
 use crate::state::{State, StateError, StateReader, StateValue, StateWriter, state};
-use categories::{CategoryDrawer, DrawContext};
-use chase::LagChase;
-use clock::ServerClock;
-use context::PredictionContext;
+use draw::{CategoryDrawer, DrawContext, LagChase, Smoothing};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq};
 use hitreg_log::usercmd::{Input, Usercmd};
-use input_time::InputTime;
-use predict::Window;
-use repeats::RepeatCheck;
-use smooth::Smoothing;
+use pacing::{InputTime, RepeatCheck, ServerClock};
+use predict::{PredictionContext, Window};
 
 /// The client of one player.
 pub struct Client<G: Game> {
@@ -361,4 +347,21 @@ pub(crate) struct PredictedOutput<F> {
     effects: Vec<Effect>,
     fires: Vec<(CommandSeq, u8, F)>,
     touches: Vec<Touch>,
+}
+
+/// A minimal body for the client's unit tests.
+#[cfg(test)]
+mod dot {
+    use crate::game::body;
+    use glam::Vec3;
+
+    body! {
+        /// A point that moves and shoots.
+        pub(super) struct DotBody {
+            Movement origin: Vec3,
+            Movement velocity: Vec3,
+            Movement viewangles: Vec3,
+            Weapons shots: u32,
+        }
+    }
 }

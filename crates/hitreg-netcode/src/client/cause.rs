@@ -1,8 +1,7 @@
 //! The causes of wrong predictions. A cause needs evidence: the snapshot names it, the body met something in the
 //! prediction or where the snapshots show it, or a hypothesis reproduces the server's state exactly.
 
-use super::context::PredictionContext;
-use super::fields::PredictedFields;
+use super::predict::{PredictedFields, PredictionContext};
 use crate::game::{AckedPrediction, Body, Cause, Effect, Evidence, Game, Sink, Touch};
 use crate::history::body_of;
 use crate::state::value;
