@@ -274,9 +274,9 @@ impl<G: Game, O: Observer<G> + ?Sized> Observer<G> for BudgetObserver<'_, O> {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use std::sync::Arc;
 
-    use super::*;
     use crate::game::Simulate;
     use crate::link::{LinkModel, Loss};
     use crate::rink::{Rink, Skater};

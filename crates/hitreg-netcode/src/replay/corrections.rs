@@ -1,7 +1,7 @@
 //! The `corrections` table has one row for each ack that was compared with a prediction. The `errors` table has one
 //! row for each corrected field.
 
-use super::columns::value;
+use super::tables::value;
 use crate::game::{Cause, CellKind, Evidence, FieldSchema};
 use crate::pipeline::{Comparison, Correction};
 use hitreg_log::record::Execution;

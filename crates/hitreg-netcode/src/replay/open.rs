@@ -1,25 +1,33 @@
 //! Open loop: each recorded client runs alone on its recorded input and the snapshots it received, at their recorded
 //! arrival times. Each prediction is compared with the recorded snapshots.
 
-mod client;
-mod client_feed;
-mod snapshot;
-
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-pub(super) use client_feed::stream;
-pub(super) use snapshot::snapshot;
+use glam::Vec3;
 
 use super::budget::{BudgetObserver, ReplayBudget};
-use super::{Jump, PlayerJumps, ReplayError, ReplayFindings, ReplayOutput, TraceTables, own_settings};
-use crate::game::{Game, StateRows};
+use super::survey::ReorderWindow;
+use super::tables::TOGETHER;
+use super::{
+    Jump, LogPass, Part, PlayerJumps, ReplayError, ReplayFindings, ReplayOptions, ReplayOutput, ReplaySource,
+    TraceTables, own_settings,
+};
+use crate::game::{Body, ClassId, Game, StateRows};
+use crate::history::Frame;
+use crate::packet::Snapshot;
 use crate::pipeline::{ClientPipeline, Setup};
-use client::OpenLoopClient;
-use client_feed::ClientFeed;
+use crate::session::{Observer, ScreenView, SessionEvent};
 use hitreg_log::memory::MemoryLimit;
-use hitreg_log::record::Session;
+use hitreg_log::record::{
+    ArrivalRecord, FrameRecord, PlayerRecords, RecentChunkStates, Session, SessionStretch, SnapshotRecord, StateSource,
+    States,
+};
+use hitreg_log::sorted::SortedMap;
+use hitreg_log::stats;
+use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::TableSet;
-use hitreg_log::units::{Micros, PlayerId, Tick};
+use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 
 pub(super) fn replay<G: Game, C: ClientPipeline<G>>(
     session: &Session,
@@ -53,4 +61,336 @@ pub(super) fn replay<G: Game, C: ClientPipeline<G>>(
     let trace = tables.finish::<G>();
     let findings = ReplayFindings { jumps: PlayerJumps::of(&jumps), ..ReplayFindings::default() };
     Ok(ReplayOutput { trace, findings, jumps })
+}
+
+struct OpenLoopClient<G: Game, C> {
+    player: PlayerId,
+    client: C,
+    drawn_behind: Micros,
+    last_shown: Option<Arc<Frame<G::Body>>>,
+    /// The last usercmd made so far, and the last of the recording.
+    made: CommandSeq,
+    last: CommandSeq,
+}
+
+impl<G: Game, C: ClientPipeline<G>> OpenLoopClient<G, C> {
+    /// Returns a client that makes the usercmds from `first` to `last`.
+    fn new(
+        setup: &Setup<G>,
+        player: PlayerId,
+        [first, last]: [CommandSeq; 2],
+        drawn_behind: Micros,
+    ) -> OpenLoopClient<G, C> {
+        let mut client = C::new(setup.of_player(player), player);
+        client.number_from(first);
+        OpenLoopClient { player, client, drawn_behind, last_shown: None, made: CommandSeq(0), last }
+    }
+
+    /// Whether a snapshot acks a usercmd that the client has yet to make. The snapshot then waits, even if the
+    /// recorded times disagree, as on a local network or at the start of a level.
+    fn is_yet_to_make(&self, ack: CommandSeq) -> bool {
+        ack > self.made && ack <= self.last
+    }
+
+    /// Handles a snapshot. Returns how far it moved the player's own prediction.
+    fn receive(
+        &mut self,
+        at: Micros,
+        snapshot: &Snapshot<G::Body>,
+        tables: &mut BudgetObserver<'_, TraceTables>,
+    ) -> Option<Jump> {
+        let before = self.client.predicted().cloned();
+        let reconciled = self.client.handle_snapshot(at, snapshot);
+        let shown = self.last_shown.replace(Arc::clone(&snapshot.frame));
+        let units = before.zip(self.client.predicted()).and_then(|(before, after)| {
+            moved(&before, after, carried::<G>(&before, shown.as_deref()?, &snapshot.frame))
+        });
+        let (player, reconciled) = (self.player, reconciled.as_ref());
+        let event: SessionEvent<'_, G> = SessionEvent::SnapshotReceived { player, snapshot, reconciled };
+        tables.event(at, event);
+        units.map(|units| Jump { player: self.player, at, units })
+    }
+
+    /// Runs the client's next frame.
+    fn frame(
+        &mut self,
+        recorded: &FrameRecord,
+        tables: &mut BudgetObserver<'_, TraceTables>,
+    ) -> Result<(), ReplayError> {
+        let client = &mut self.client;
+        if G::IMPORTED.is_some_and(|imported| imported.draws_at_command_time) {
+            client.set_clock(recorded.at, recorded.command.server_time + self.drawn_behind);
+        }
+        client.look(recorded.at);
+        let output = client.command(recorded.at, &recorded.command.input);
+        self.made = output.command.seq;
+        let screen = ScreenView { drawn: client.drawn(), drawn_at: client.drawn_at() };
+        tables.event(recorded.at, SessionEvent::Frame { player: self.player, output: &output, screen });
+        tables.budget.check()
+    }
+}
+
+/// Returns how far the carrier of a body moved from one snapshot to the next.
+fn carried<G: Game>(body: &G::Body, from: &Frame<G::Body>, to: &Frame<G::Body>) -> Vec3 {
+    let gone = G::carrier(body, &to.entities).and_then(|on| Some(to.get(on)?.offset_from(from.get(on)?)));
+    gone.unwrap_or(Vec3::ZERO)
+}
+
+/// Returns how far a prediction moved, `None` if not at all. Teleports, carriers and absent bodies do not count.
+fn moved<B: Body>(before: &B, after: &B, carried: Vec3) -> Option<f32> {
+    let are_present = !before.is_absent() && !after.is_absent();
+    let units = before.moved_by(carried).offset_from(after).length();
+    (units > 0.0 && are_present && before.teleports() == after.teleports()).then_some(units)
+}
+
+pub(super) fn stream<G: Game, C: ClientPipeline<G>>(
+    source: &ReplaySource<'_>,
+    setup: &Setup<G>,
+    (options, near): (&ReplayOptions, ReorderWindow),
+    pass: LogPass<'_>,
+    to: &mut dyn FnMut(Table),
+    progress: &mut dyn FnMut(Micros),
+) -> Result<ReplayFindings, ReplayError> {
+    let rows = StateRows::new::<G>(&source.header.classes)?;
+    let drawn_behind = Micros::from_ms(own_settings(source.header)?.drawn_behind_ms());
+    let players = source.header.players.len();
+    let mut tables = TraceTables::new::<G>(players, Arc::clone(&setup.rules)).without_server().only(options.tables);
+    // Empty tables first, so that the order of tables does not depend on which one is full first.
+    tables.take(0, to);
+    let mut jumps = Vec::new();
+    let all = (0..).map(PlayerId).zip(&source.survey.players);
+    let playing: Vec<_> = all.filter_map(|(player, records)| Some((player, records.made?))).collect();
+    let (first, last) = source.survey.played().unwrap_or_default();
+    for (index, (player, makes)) in (0..).zip(&playing) {
+        let client = OpenLoopClient::<G, C>::new(setup, *player, *makes, drawn_behind);
+        let mut fed = ClientFeed::new(client, &rows, RecentChunkStates::default());
+        let mut window = ChunkWindow { near, back: source.survey.back, read: 0, newest: VecDeque::new() };
+        let mut units = stats::CountedValues::default();
+        let budget = ReplayBudget::streaming();
+        let mut counted = BudgetObserver::new(&budget, &mut tables);
+        let mut passed_on = first;
+        let share = |at: Micros| shared(at, (first, last), (index, playing.len()));
+        pass(&mut |chunk| {
+            fed.add(chunk, &mut window, &mut counted)?;
+            fed.jumps.drain(..).for_each(|jump| units.add(jump.units));
+            // Open loop has no server, so no verdict will come for these shots.
+            counted.observer.end_shots::<G>();
+            counted.observer.take_full(to);
+            if fed.reached.0.saturating_sub(passed_on.0) > TOGETHER.0 {
+                passed_on = fed.reached;
+                counted.observer.take(1, to);
+            }
+            progress(share(fed.reached));
+            Ok(())
+        })?;
+        fed.end(&mut counted)?;
+        fed.jumps.drain(..).for_each(|jump| units.add(jump.units));
+        jumps.extend((!units.is_empty()).then_some(PlayerJumps { player: *player, units }));
+        tables.end_of_part::<G>(Part::WHOLE);
+        tables.end_of_player(*player);
+        tables.take(1, to);
+    }
+    Ok(ReplayFindings { jumps, ..ReplayFindings::default() })
+}
+
+/// Returns the progress of all passes as a session time, when pass `index` (of `of`) has reached `at`.
+fn shared(at: Micros, (first, last): (Micros, Micros), (index, of): (usize, usize)) -> Micros {
+    let [at, first, last] = [at, first, last].map(|time| i128::from(time.0));
+    let done = first + ((last - first) * index as i128 + at.clamp(first, last) - first) / of.max(1) as i128;
+    Micros(i64::try_from(done).unwrap_or(i64::MAX))
+}
+
+/// A client, and the records of its log that are read and still needed.
+struct ClientFeed<'a, G: Game, C, S> {
+    client: OpenLoopClient<G, C>,
+    rows: &'a StateRows,
+    /// The time of the last frame that ran.
+    reached: Micros,
+    frames: VecDeque<FrameRecord>,
+    /// Arrivals, each with its chunk.
+    arrivals: VecDeque<(u32, ArrivalRecord)>,
+    /// The player's snapshots by number, each with its chunk.
+    snapshots: SortedMap<u32, (u32, SnapshotRecord)>,
+    states: S,
+    /// The jumps that the caller has not taken yet.
+    jumps: Vec<Jump>,
+}
+
+/// How far a log was read, and how far apart its related records are.
+struct ChunkWindow {
+    near: ReorderWindow,
+    /// The most time by which a chunk begins before the newest time of the chunks before it.
+    back: Micros,
+    /// The number of chunks read.
+    read: u32,
+    /// The newest time up to each recent chunk. It covers as many chunks as related records can be apart.
+    newest: VecDeque<Micros>,
+}
+
+impl<G: Game, C: ClientPipeline<G>> ClientFeed<'_, G, C, RecentChunkStates> {
+    /// Adds the next chunk, and runs as far as all related records are known.
+    fn add(
+        &mut self,
+        mut chunk: SessionStretch,
+        window: &mut ChunkWindow,
+        tables: &mut BudgetObserver<'_, TraceTables>,
+    ) -> Result<(), ReplayError> {
+        let newest = chunk.time_span().map(|(_, newest)| newest).max(window.newest.back().copied());
+        window.newest.extend(newest.or(Some(Micros(i64::MIN))));
+        self.states.add(std::mem::take(&mut chunk.states));
+        if let Some(records) = chunk.players.get_mut(usize::from(self.client.player.0)) {
+            let (frames, snapshots) = (std::mem::take(&mut records.frames), std::mem::take(&mut records.snapshots));
+            self.add_records(window.read, frames, &records.received, snapshots);
+        }
+        window.read += 1;
+        // A snapshot may follow its arrival by `ahead` chunks, and its states may follow it by as many.
+        if window.newest.len() > 2 * window.near.ahead as usize {
+            let known = window.newest.pop_front().map_or(i64::MIN, |newest| newest.0.saturating_sub(window.back.0));
+            self.run_to(Micros(known.saturating_sub(1)), tables)?;
+            self.forget(window);
+        }
+        Ok(())
+    }
+
+    /// Drops snapshots and states that no waiting or later arrival needs.
+    fn forget(&mut self, window: &ChunkWindow) {
+        let asked = self.arrivals.front().map_or(window.read, |(chunk, _)| *chunk);
+        let snapshots = asked.saturating_sub(window.near.back);
+        let states = snapshots.saturating_sub(window.near.back);
+        while let Some(oldest) = self.snapshots.first_entry().filter(|oldest| oldest.get().0 < snapshots) {
+            oldest.remove();
+        }
+        self.states.forget_before(states);
+    }
+}
+
+impl<'a, G: Game, C: ClientPipeline<G>> ClientFeed<'a, G, C, &'a States> {
+    /// Holds all records of a player of a session in memory.
+    fn of(client: OpenLoopClient<G, C>, rows: &'a StateRows, states: &'a States, records: &PlayerRecords) -> Self {
+        let mut fed = ClientFeed::new(client, rows, states);
+        let (frames, snapshots) = (records.frames.iter().cloned(), records.snapshots.iter().cloned());
+        fed.add_records(0, frames, &records.received, snapshots);
+        fed
+    }
+}
+
+impl<'a, G: Game, C: ClientPipeline<G>, S: StateSource> ClientFeed<'a, G, C, S> {
+    fn new(client: OpenLoopClient<G, C>, rows: &'a StateRows, states: S) -> Self {
+        let (frames, arrivals, snapshots) = (VecDeque::new(), VecDeque::new(), SortedMap::new());
+        ClientFeed { client, rows, reached: Micros::ZERO, frames, arrivals, snapshots, states, jumps: Vec::new() }
+    }
+
+    fn add_records(
+        &mut self,
+        chunk: u32,
+        frames: impl IntoIterator<Item = FrameRecord>,
+        received: &[ArrivalRecord],
+        snapshots: impl IntoIterator<Item = SnapshotRecord>,
+    ) {
+        self.frames.extend(frames);
+        self.arrivals.extend(received.iter().map(|arrival| (chunk, *arrival)));
+        self.snapshots.extend(snapshots.into_iter().map(|snapshot| (snapshot.seq.0, (chunk, snapshot))));
+    }
+
+    /// Runs the remaining frames.
+    fn end(&mut self, tables: &mut BudgetObserver<'_, TraceTables>) -> Result<(), ReplayError> {
+        self.run_to(Micros(i64::MAX), tables)
+    }
+
+    /// Runs everything up to `last`.
+    fn run_to(&mut self, last: Micros, tables: &mut BudgetObserver<'_, TraceTables>) -> Result<(), ReplayError> {
+        while let Some(frame) = self.frames.pop_front_if(|frame| frame.at <= last) {
+            self.receive(frame.at, tables)?;
+            self.client.frame(&frame, tables)?;
+            self.reached = frame.at;
+        }
+        // No more frames up to `last`. Snapshots after the last frame ack the last usercmds.
+        self.receive(last, tables)
+    }
+
+    fn receive(&mut self, until: Micros, tables: &mut BudgetObserver<'_, TraceTables>) -> Result<(), ReplayError> {
+        while let Some((_, arrival)) = self.arrivals.front().filter(|(_, arrival)| arrival.at <= until) {
+            if let Some((_, record)) = self.snapshots.get(&arrival.number) {
+                if self.client.is_yet_to_make(record.ack) {
+                    break;
+                }
+                let snapshot = snapshot::<G>(&self.states, self.rows, self.client.player, record)?;
+                self.jumps.extend(self.client.receive(arrival.at, &snapshot, tables));
+            }
+            self.arrivals.pop_front();
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn snapshot<G: Game>(
+    states: &impl StateSource,
+    rows: &StateRows,
+    viewer: PlayerId,
+    record: &SnapshotRecord,
+) -> Result<Snapshot<G::Body>, ReplayError> {
+    let tick = record.tick;
+    let bad = |source| ReplayError::BadState { tick, source };
+    let mut entities: Vec<(EntityId, G::Body)> = Vec::with_capacity(record.entities.len());
+    for entity in &record.entities {
+        let mut sent = states.sent(tick, viewer, *entity).peekable();
+        if sent.peek().is_none() {
+            return Err(ReplayError::NoState { tick, entity: *entity, viewer });
+        }
+        // This build cannot show entities of a class that it does not know.
+        let read = |(class, cells): (ClassId, &[u32])| rows.read::<G>(class, cells).transpose();
+        if let Some(body) = sent.find_map(read) {
+            entities.push((*entity, body.map_err(bad)?));
+        }
+    }
+    let frame = Frame { tick: record.tick, server_time: record.server_time, entities };
+    let timing = record.timing.as_deref().cloned().unwrap_or_default();
+    let snapshot = Snapshot {
+        effects: record.effects.clone(),
+        choked: record.choked,
+        helper_ms: timing.helper_ms,
+        warnings: timing.warnings,
+        extra: record.extra.clone(),
+        // Logs do not record the echo. In open loop, the client's packets reach no server.
+        ..Snapshot::new(record.seq, record.ack, Arc::new(frame))
+    };
+    if let Some(imported) = G::IMPORTED {
+        (imported.check_snapshot)(&snapshot.frame.entities, &snapshot.extras()).map_err(bad)?;
+    }
+    Ok(snapshot)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::game::body;
+    use crate::rink::Skater;
+
+    fn at(x: f32, teleports: u32) -> Skater {
+        Skater { origin: Vec3::X * x, teleports: teleports as _, ..Skater::default() }
+    }
+
+    body! {
+        struct Ghost {
+            Status id: u64,
+            Movement origin: Vec3,
+        }
+    }
+
+    #[test]
+    fn absent_players_have_no_misprediction() {
+        let ghost = |id, x| Ghost { id, origin: Vec3::X * x };
+        let units = |id| moved(&ghost(id, 5.0), &ghost(id, 7.0), Vec3::ZERO);
+        assert_eq!((units(1), units(0)), (Some(2.0), None));
+    }
+
+    #[test]
+    fn teleported_and_carried_players_have_no_misprediction() {
+        assert_eq!(moved(&at(5.0, 0), &at(7.0, 0), Vec3::ZERO), Some(2.0));
+        assert_eq!(moved(&at(5.0, 0), &at(7.0, 0), Vec3::X * 2.0), None, "as far as what it stands on");
+        assert_eq!(moved(&at(5.0, 0), &at(7.0, 0), Vec3::X * 1.5), Some(0.5));
+        assert_eq!(moved(&at(5.0, 0), &at(5.0, 0), Vec3::ZERO), None);
+        assert_eq!(moved(&at(5.0, 0), &at(7.0, 1), Vec3::ZERO), None, "it went through a teleporter");
+        assert_eq!(moved(&at(5.0, 0), &at(5.0, 1), Vec3::ZERO), None);
+    }
 }

@@ -1,19 +1,19 @@
 //! The `shots` table: what the shooter's client predicted, what the server judged, and the view error between them.
 
-mod target;
+use std::collections::VecDeque;
+use std::sync::Arc;
 
-use super::cover::CoverTracker;
-use super::part::Part;
+use glam::{DVec3, Vec3};
+
+use super::Part;
 use crate::game::{Body, Game, Reason, RecordedShot, ShotVerdict};
+use crate::geometry::angle_off;
 use crate::pipeline::{JudgedShot, Limit};
-use glam::Vec3;
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::IMPACT;
 use hitreg_log::trace::schema::shots::{Row, Writer};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
-pub(super) use target::ScreenEntity;
-use target::{ShotTarget, aimed_at};
 
 /// Fills the table in the order of the server's judging; predicted shots that the server never judged come last.
 #[derive(Debug)]
@@ -299,16 +299,198 @@ impl ShotEffect {
     }
 }
 
+/// An entity as a screen drew it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct ScreenEntity {
+    pub(super) entity: EntityId,
+    pub(super) place: DVec3,
+    /// The number of its teleports and spawns so far.
+    pub(super) teleports: u32,
+}
+
+/// The target of a shot.
+#[derive(Clone, Copy)]
+struct ShotTarget {
+    entity: EntityId,
+    by: AimedBy,
+    /// The target on the shooter's screen; `None` if it was not drawn.
+    drawn: Option<ScreenEntity>,
+    /// The angle between the shot's line and the drawn target, in radians; NaN if the target was not drawn.
+    off: f32,
+}
+
+/// How the target of a shot is known: the codes of the column `aimed_by`. Code 0 means no target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AimedBy {
+    /// The server's verdict names the target.
+    Hit = 1,
+    /// The shot missed on the server. The verdict on the shooter's screen names the target.
+    PredictedHit = 2,
+    /// The shot missed on both. The target is the one that was drawn nearest to the line.
+    Nearest = 3,
+}
+
+/// The target of a shot: the entity that was hit, or of a miss, the one that was drawn nearest to the line among those
+/// that the shot could hit.
+fn aimed_at(
+    (from, direction): (Vec3, Vec3),
+    mut on_screen: ScreenEntities<'_>,
+    server: &ShotVerdict,
+    screen: Option<&ShotVerdict>,
+    can_hit: impl Fn(EntityId) -> bool,
+) -> Option<ShotTarget> {
+    let off = |drawn: ScreenEntity| angle_off(from, direction, drawn.place.as_vec3());
+    let hit = |verdict: &ShotVerdict| verdict.main_wound().filter(|_| verdict.reason == Reason::Hit).map(|w| w.target);
+    let by_server = hit(server).map(|target| (target, AimedBy::Hit));
+    let hit = by_server.or_else(|| Some((hit(screen?)?, AimedBy::PredictedHit)));
+    if let Some((entity, by)) = hit {
+        let drawn = Iterator::find(&mut on_screen, |drawn| drawn.entity == entity);
+        return Some(ShotTarget { entity, by, drawn, off: drawn.map_or(f32::NAN, off) });
+    }
+    let targets = on_screen.filter(|drawn| can_hit(drawn.entity));
+    let (drawn, off) = targets.map(|drawn| (drawn, off(drawn))).min_by(|(_, a), (_, b)| a.total_cmp(b))?;
+    Some(ShotTarget { entity: drawn.entity, by: AimedBy::Nearest, drawn: Some(drawn), off })
+}
+
+/// The longest look into the past. It exceeds any rewind and any usual packet flight.
+pub(super) const LONGEST: Micros = Micros::from_s(3);
+
+/// The recent bodies that judged shots may concern.
+///
+/// Finds hits behind cover. For each judged shot: could the shooter's muzzle see the target at its present position on
+/// the server? And on the target's own screen, how long and how far had it been out of sight?
+///
+/// It keeps the bodies after the last tick, and some seconds of each player's own screen. Rows of shots wait for the
+/// frames at the time of the shot, and are completed with the next frame.
+pub(super) struct CoverTracker {
+    eyes: CoverView,
+    /// The number of cells of a body.
+    width: usize,
+    /// The last tick; `entities` and `cells` are the bodies after it.
+    tick: Tick,
+    entities: Vec<EntityId>,
+    cells: Vec<u32>,
+    /// Each player's own body on its own screen.
+    own: Vec<OwnFrames>,
+}
+
+/// Whether a place sees a body, given as cells.
+type SightFn = dyn Fn(Vec3, &[u32]) -> Option<bool> + Send;
+
+/// The game's functions on bodies, given as cells.
+struct CoverView {
+    sees: Box<SightFn>,
+    state: fn(&[u32]) -> Option<LifeState>,
+}
+
+/// A body's position, and the life in which it was there.
+#[derive(Clone, Copy, PartialEq)]
+struct LifeState {
+    life: (u32, bool),
+    place: DVec3,
+}
+
+/// A player's own body frame by frame; frames without a body have no cells.
+#[derive(Clone, Default)]
+struct OwnFrames {
+    frames: VecDeque<(Micros, bool)>,
+    cells: VecDeque<u32>,
+}
+
+impl CoverTracker {
+    pub(super) fn new<G: Game>(players: usize, rules: Arc<G::Rules>) -> CoverTracker {
+        let sees = move |muzzle, cells: &[u32]| G::sees(&rules, muzzle, &G::Body::read(cells).ok()?);
+        let state = |cells: &[u32]| {
+            let body = G::Body::read(cells).ok()?;
+            Some(LifeState { life: (body.teleports(), body.is_alive()), place: body.place() })
+        };
+        CoverTracker {
+            eyes: CoverView { sees: Box::new(sees), state },
+            width: G::Body::CELLS,
+            tick: Tick(0),
+            entities: Vec::new(),
+            cells: Vec::new(),
+            own: vec![OwnFrames::default(); players],
+        }
+    }
+
+    /// Starts the bodies after a tick.
+    pub(super) fn ticked(&mut self, tick: Tick) {
+        self.tick = tick;
+        self.entities.clear();
+        self.cells.clear();
+    }
+
+    /// Adds the cells of a body after the tick.
+    pub(super) fn body(&mut self, entity: EntityId, cells: &[u32]) {
+        self.entities.push(entity);
+        self.cells.extend_from_slice(cells);
+    }
+
+    /// Adds a player's frame, with the cells of its own body. Shots since `oldest` may still need the frames before
+    /// them.
+    pub(super) fn frame(&mut self, player: PlayerId, at: Micros, oldest: Micros, own: Option<&[u32]>) {
+        let Some(OwnFrames { frames, cells }) = self.own.get_mut(usize::from(player.0)) else { return };
+        // The last frame before that time stays, because it shows the screen until the next one.
+        while frames.get(1).is_some_and(|(next, _)| next.0 < oldest.0.saturating_sub(LONGEST.0)) {
+            if let Some((_, true)) = frames.pop_front() {
+                cells.drain(..self.width);
+            }
+        }
+        frames.push_back((at, own.is_some()));
+        cells.extend(own.unwrap_or_default());
+    }
+
+    /// Returns whether the muzzle could see the target where it was after the previous tick.
+    pub(super) fn visible(&self, sight: &ShotView) -> Option<bool> {
+        if Some(self.tick.0) != sight.tick.0.checked_sub(1) {
+            return None;
+        }
+        let row = self.entities.iter().position(|entity| *entity == sight.target)?;
+        (self.eyes.sees)(sight.muzzle, &self.cells[row * self.width..(row + 1) * self.width])
+    }
+
+    /// Returns for how long and how far the target had been hidden from the muzzle on its own screen at the time of
+    /// the shot. Both are 0 if the target was visible; `None` if its own screen is unknown.
+    pub(super) fn hidden(&self, sight: &ShotView) -> Option<(Micros, f32)> {
+        let OwnFrames { frames, cells } = self.own.get(usize::from(sight.target.0))?;
+        let shown = frames.partition_point(|(at, _)| *at <= sight.at);
+        let mut end = frames.range(..shown).filter(|(_, has_body)| *has_body).count() * self.width;
+        let mut last: Option<LifeState> = None;
+        let mut since: Option<(Micros, DVec3)> = None;
+        for (at, has_body) in frames.range(..shown).rev() {
+            let body: Option<Vec<u32>> = has_body.then(|| cells.range(end - self.width..end).copied().collect());
+            let Some((body, state)) = body.and_then(|body| (self.eyes.state)(&body).map(|state| (body, state))) else {
+                break;
+            };
+            end -= self.width;
+            let last = last.get_or_insert(state);
+            // Positions before a teleport or an earlier life do not count.
+            if state.life != last.life || sight.at - *at > LONGEST || (self.eyes.sees)(sight.muzzle, &body)? {
+                break;
+            }
+            since = Some((*at, state.place));
+        }
+        let last = last?;
+        Some(since.map_or((Micros::ZERO, 0.0), |(at, place)| (sight.at - at, (place - last.place).as_vec3().length())))
+    }
+}
+
+impl std::fmt::Debug for CoverTracker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CoverTracker")
+            .field("tick", &self.tick)
+            .field("entities", &self.entities)
+            .finish_non_exhaustive()
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use glam::DVec3;
-
     use super::*;
-    use crate::game::{RecordedHit, RejudgedVerdict};
+    use crate::game::{DamageShare, RecordedHit, RejudgedVerdict};
     use crate::replay::{ReplayOptions, replay};
-    use crate::rink::Rink;
+    use crate::rink::{Rink, Skater};
     use crate::session::scenario::Scenario;
     use crate::session::{SessionRecorder, record_synthetic};
     use hitreg_log::record::Session;
@@ -413,5 +595,58 @@ mod tests {
         assert_eq!((shots.oldest_waiting(), shots.rows()), (Some(at), 0));
         shots.settle(at + Micros(1), &covers);
         assert_eq!((shots.oldest_waiting(), shots.rows()), (None, 1));
+    }
+
+    fn hit(target: u16) -> ShotVerdict {
+        let wound = DamageShare { target: EntityId(target), hitgroup: 0, damage: 7, pellets: 1 };
+        ShotVerdict { reason: Reason::Hit, wounds: vec![wound] }
+    }
+
+    #[test]
+    fn the_target_is_the_hit_player_then_that_on_screen_then_the_nearest() {
+        let miss = ShotVerdict::miss(Reason::Missed);
+        let target = |server: &ShotVerdict, screen: Option<&ShotVerdict>| {
+            let drawn = [(2, DVec3::new(10.0, 0.1, 0.0)), (4, DVec3::new(9.0, 1.0, 0.0)), (3, DVec3::X * 9.0)];
+            let drawn = drawn.map(|(id, place)| (EntityId(id), place));
+            let mut drawn = drawn.map(|(entity, place)| ScreenEntity { entity, place, teleports: 0 }).into_iter();
+            let aimed =
+                aimed_at((Vec3::ZERO, Vec3::X), &mut drawn, server, screen, |id| id != EntityId(3)).expect("a target");
+            (aimed.entity.0, aimed.by, aimed.drawn.is_some())
+        };
+        assert_eq!(target(&miss, Some(&miss)), (2, AimedBy::Nearest, true), "a shot cannot hit entity 3");
+        assert_eq!(target(&miss, Some(&hit(4))), (4, AimedBy::PredictedHit, true));
+        assert_eq!(target(&hit(4), Some(&hit(2))), (4, AimedBy::Hit, true));
+        assert_eq!(target(&hit(9), None), (9, AimedBy::Hit, false), "the screen did not draw who was hit");
+    }
+
+    /// A body below the floor, hidden from everywhere above.
+    fn below(x: f32) -> Skater {
+        Skater { origin: Vec3::new(x, 0.0, -4_000.0), alive: true, ..Skater::default() }
+    }
+
+    fn hidden(frames: &[(i64, f32)], shot_ms: i64) -> Option<(Micros, f32)> {
+        let mut covers = CoverTracker::new::<Rink>(2, Arc::new(()));
+        for (ms, x) in frames {
+            let mut cells = [0; Skater::CELLS];
+            below(*x).write(&mut cells);
+            covers.frame(PlayerId(1), Micros::from_ms(*ms), Micros::ZERO, Some(&cells));
+        }
+        let muzzle = Vec3::new(0.0, 0.0, 40.0);
+        covers.hidden(&ShotView { at: Micros::from_ms(shot_ms), tick: Tick(1), muzzle, target: EntityId(1) })
+    }
+
+    #[test]
+    fn the_frame_of_the_shots_own_moment_counts() {
+        let frames = [(0, 0.0), (100, 10.0), (200, 20.0), (300, 30.0)];
+        assert_eq!(hidden(&frames, 200), Some((Micros::from_ms(200), 20.0)));
+        assert_eq!(hidden(&frames, 199), Some((Micros::from_ms(199), 10.0)));
+    }
+
+    #[test]
+    fn the_search_for_a_frame_has_a_limit() {
+        let longest = LONGEST.0 / 1000;
+        assert_eq!(hidden(&[(0, 0.0), (longest, 30.0)], longest), Some((LONGEST, 30.0)));
+        assert_eq!(hidden(&[(0, 0.0), (longest, 30.0)], longest + 1), Some((Micros::from_ms(1), 0.0)));
+        assert_eq!(hidden(&[], 5), None);
     }
 }

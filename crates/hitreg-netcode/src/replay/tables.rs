@@ -1,26 +1,26 @@
 //! Turns the events of a session into the tables of a trace, at once or in pieces as tables fill up.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use super::columns::CellRows;
+use glam::Vec3;
+use rayon::prelude::*;
+
 use super::corrections::Corrections;
-use super::cover::CoverTracker;
-use super::frames::FrameTable;
 use super::network::NetworkTables;
-use super::part::Part;
-use super::rejudged_table;
-use super::shots::ShotTable;
-use super::variables::Variables;
-use super::views::{DrawnScreen, ViewTable};
-use crate::game::{Body, Effect, FieldSchema, Game, RecordedShot};
+use super::shots::{CoverTracker, ShotTable};
+use super::views::{DrawnScreen, Variables, ViewTable};
+use super::{Part, rejudged_table};
+use crate::game::{Body, CellKind, Effect, FieldSchema, Game, GameInput, RecordedShot};
 use crate::pipeline::{ClientFrameOutput, Event, JudgedShot, ReconcileOutcome, TickOutcome};
 use crate::session::{Observer, ScreenView, SessionEvent};
-use hitreg_log::record::{Execution, GapRecord};
+use hitreg_log::record::{Execution, GapRecord, Texts, cells_of};
+use hitreg_log::trace::schema::frames::{Row, SCHEMA, Writer};
 use hitreg_log::trace::schema::{
     TableSchema, TableSet, bodies, corrections, effects, errors, executed, frames, name_missing_server, packets, shots,
     snapshots, ticks, variables, views,
 };
-use hitreg_log::trace::{Table, Trace};
+use hitreg_log::trace::{Column, ColumnData, Table, Trace};
 use hitreg_log::units::{Micros, PlayerId, SnapshotSeq};
 
 /// All tables are passed on at least once in this much session time.
@@ -423,12 +423,138 @@ impl<G: Game> Observer<G> for TraceTables {
     }
 }
 
+/// Rows of cells, to become columns.
+#[derive(Clone, Debug)]
+pub(super) struct CellRows {
+    /// The fields, each with the place of its cells in a row.
+    fields: Vec<(FieldSchema, Range<usize>)>,
+    /// The number of cells of a row.
+    width: usize,
+    cells: Vec<u32>,
+    /// The greatest number of cells that were taken at once, as an estimate for the next time.
+    taken: usize,
+}
+
+impl CellRows {
+    pub(super) fn new(fields: Vec<FieldSchema>) -> CellRows {
+        let fields: Vec<_> = cells_of(&fields).map(|(field, place)| (field.clone(), place)).collect();
+        let width = fields.last().map_or(0, |(_, place)| place.end);
+        CellRows { fields, width, cells: Vec::new(), taken: 0 }
+    }
+
+    /// Adds a row with these cells. All further cells of the row are 0.
+    pub(super) fn push(&mut self, row: &[u32]) {
+        if self.cells.is_empty() {
+            self.cells.reserve(self.taken + self.taken / 8);
+        }
+        let end = self.cells.len() + self.width;
+        self.cells.extend_from_slice(&row[..row.len().min(self.width)]);
+        self.cells.resize(end, 0);
+    }
+
+    /// Takes the rows so far as columns.
+    pub(super) fn take(&mut self, prefix: &str) -> Vec<Column> {
+        let rows = std::mem::take(&mut self.cells);
+        self.taken = self.taken.max(rows.len());
+        let width = self.width;
+        let columns = |fields: &[(FieldSchema, Range<usize>)]| {
+            let capacity = |place: &Range<usize>| rows.len() / width * place.len();
+            // `vec![…; n]` would clone the first one, without its capacity.
+            let mut all: Vec<Vec<u32>> = fields.iter().map(|(_, place)| Vec::with_capacity(capacity(place))).collect();
+            for block in rows.chunks(width * AT_ONCE_ROWS) {
+                for ((_, place), cells) in fields.iter().zip(&mut all) {
+                    let rows = block.chunks_exact(width);
+                    match place.len() {
+                        1 => cells.extend(rows.map(|row| row[place.start])),
+                        _ => rows.for_each(|row| cells.extend_from_slice(&row[place.clone()])),
+                    }
+                }
+            }
+            let column = |((field, _), cells): (&(FieldSchema, Range<usize>), Vec<u32>)| {
+                let data = match field.kind {
+                    CellKind::F32 => ColumnData::F32(bytemuck::cast_vec(cells)),
+                    CellKind::U32 => ColumnData::U32(cells),
+                    kind => {
+                        let numbers = cells.chunks_exact(kind.cells()).map(|cells| kind.number(cells)).collect();
+                        ColumnData::of_numbers(kind, numbers, &Texts::default())
+                    }
+                };
+                Column::new(format!("{prefix}{}", field.name), data).in_unit(field.unit())
+            };
+            fields.iter().zip(all).map(column).collect::<Vec<_>>()
+        };
+        self.fields.par_chunks(AT_ONCE_FIELDS).flat_map_iter(columns).collect()
+    }
+}
+
+/// Block sizes, in rows and fields, that keep reads and writes close together in memory.
+const AT_ONCE_ROWS: usize = 64;
+const AT_ONCE_FIELDS: usize = 16;
+
+/// Returns the value of a field's [number](CellKind::number), for tables with the values of several fields in one column.
+pub(super) fn value(kind: CellKind, number: i64) -> f32 {
+    match kind {
+        CellKind::F32 => f32::from_bits(number as u32),
+        CellKind::F64 => f64::from_bits(number as u64) as f32,
+        CellKind::U64 => number as u64 as f32,
+        _ => number as f32,
+    }
+}
+
+/// The `frames` table: each client frame, with its usercmd and the predicted body of the player.
+#[derive(Debug)]
+pub(super) struct FrameTable {
+    rows: Writer,
+    /// The predicted bodies, if they are wanted.
+    pub(super) own: Option<CellRows>,
+    /// The usercmd fields that the game declares.
+    input: CellRows,
+}
+
+impl FrameTable {
+    pub(super) fn new<G: Game>() -> FrameTable {
+        let (own, input) = (CellRows::new(G::Body::fields()), CellRows::new(G::Input::own_fields()));
+        FrameTable { rows: Writer::default(), own: Some(own), input }
+    }
+
+    /// Adds a frame, with the cells of its predicted body.
+    pub(super) fn push<G: Game>(
+        &mut self,
+        player: PlayerId,
+        at: Micros,
+        commanded: &ClientFrameOutput<G>,
+        predicted: Option<&[u32]>,
+    ) {
+        self.rows.push(Row {
+            ran: commanded.ran,
+            first_effects: commanded.effects.len() as u32,
+            has_body: predicted.is_some().into(),
+            drawn: commanded.drawn_origin.unwrap_or(Vec3::ZERO),
+            ..Row::of_usercmd(player, at, &commanded.command)
+        });
+        if let Some(own) = &mut self.own {
+            own.push(predicted.unwrap_or_default());
+        }
+        self.input.push(commanded.command.input.own.stored());
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        self.rows.rows()
+    }
+
+    /// Takes the rows so far.
+    pub(super) fn take(&mut self) -> Table {
+        let take_own = |own: &mut CellRows| own.take(SCHEMA.fields.unwrap_or_default());
+        let own = self.own.as_mut().map(take_own).unwrap_or_default();
+        self.rows.take([own, self.input.take("")].concat())
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::game::{Category, Cause, PlacementKind, PredictionGrade, Reason};
     use crate::pipeline::Limit;
-    use hitreg_log::record::Execution;
-    use hitreg_log::trace::schema::{TableSchema, corrections, executed, shots, variables, views};
 
     /// The codes of the pipelines have the names that the tables declare.
     #[test]

@@ -1,14 +1,17 @@
-//! The `views` table: where each client drew each other entity. With drawing by category, it also has the category and
-//! the own avatar.
+//! The tables of what clients drew: `views` and `variables`.
 
 use std::collections::VecDeque;
 use std::iter::repeat_n;
+use std::ops::Range;
 
+use super::output::LOOKED_BACK;
 use super::shots::ScreenEntity;
-
-use crate::game::{Body, PlacedBody};
+use super::tables::value;
+use crate::game::{Body, Category, FieldSchema, Game, PlacedBody};
+use hitreg_log::record::cells_of;
+use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::Table;
-use hitreg_log::trace::schema::views::Writer;
+use hitreg_log::trace::schema::{variables, views};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
 
 /// The most unrun usercmds per player whose screens are kept, some minutes' worth.
@@ -49,9 +52,11 @@ impl<'a, B> DrawnScreen<'a, B> {
     }
 }
 
+/// The `views` table: where each client drew each other entity. With drawing by category, it also has the category and
+/// the own avatar.
 #[derive(Debug)]
 pub(super) struct ViewTable {
-    rows: Writer,
+    rows: views::Writer,
     /// Per player: the screens of its usercmds that have not run.
     screens: Vec<Screens>,
 }
@@ -68,7 +73,7 @@ struct Screens {
 
 impl ViewTable {
     pub(super) fn new(players: usize) -> ViewTable {
-        ViewTable { rows: Writer::default(), screens: vec![Screens::default(); players] }
+        ViewTable { rows: views::Writer::default(), screens: vec![Screens::default(); players] }
     }
 
     /// Adds the rows of a screen, column by column, because views are by far the most rows.
@@ -161,11 +166,102 @@ impl Screens {
     }
 }
 
+/// The `variables` table: what a client drew of variables whose category differs from the category of their body's
+/// position. `views` has the rows of positions. The table gets a row when such a variable changes on a player's
+/// screen. An entity that was off screen for longer than [`LOOKED_BACK`] counts as new, so a part of a session does
+/// not depend on earlier screens.
+#[derive(Debug, Default)]
+pub(super) struct Variables {
+    rows: variables::Writer,
+    /// What each player's screen shows of each entity.
+    shown: SortedMap<(PlayerId, EntityId), OwnCategoryFields>,
+}
+
+/// The fields of one entity whose category differs from the category of its position.
+#[derive(Debug)]
+struct OwnCategoryFields {
+    /// When the entity was on the screen last.
+    seen: Micros,
+    /// The body's teleport count; a change means a new appearance.
+    teleports: u32,
+    place: Category,
+    /// The index and cells of each field, and its category.
+    fields: Vec<(usize, Range<usize>, Category)>,
+    /// The last shown number of each field; `None` before the first.
+    last: Vec<Option<i64>>,
+}
+
+impl Variables {
+    pub(super) fn push<G: Game>(
+        &mut self,
+        (player, at): (PlayerId, Micros),
+        command: CommandSeq,
+        entity: EntityId,
+        fields: &[FieldSchema],
+        placed: &PlacedBody<G::Body>,
+    ) {
+        // The client's own reactive entities have one category for all their variables.
+        let Some(by) = placed.by.filter(|by| by.category != Category::Reactive) else { return };
+        let body = &placed.body;
+        let same = |shown: &OwnCategoryFields| {
+            shown.teleports == body.teleports() && shown.place == by.category && at - shown.seen <= LOOKED_BACK
+        };
+        let new = || OwnCategoryFields::of::<G>((entity == player.entity(), at), fields, body, by.category);
+        let shown = self.shown.entry((player, entity)).or_insert_with(new);
+        if !same(shown) {
+            *shown = new();
+        }
+        shown.seen = at;
+        if shown.fields.is_empty() {
+            return;
+        }
+        let cells = body.to_cells();
+        for ((index, place, category), last) in shown.fields.iter().zip(&mut shown.last) {
+            let field = &fields[*index];
+            let number = field.kind.number(&cells[place.clone()]);
+            if last.replace(number) == Some(number) {
+                continue;
+            }
+            self.rows.push(variables::Row {
+                player: player.0.into(),
+                command: command.0,
+                entity: entity.0.into(),
+                variable: &field.name,
+                category: *category as u8,
+                value: value(field.kind, number),
+            });
+        }
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        self.rows.rows()
+    }
+
+    /// Takes the rows so far; `None` if nothing was drawn by category.
+    pub(super) fn take(&mut self) -> Option<Table> {
+        (!self.shown.is_empty()).then(|| self.rows.take(Vec::new()))
+    }
+}
+
+impl OwnCategoryFields {
+    fn of<G: Game>(
+        (own, seen): (bool, Micros),
+        fields: &[FieldSchema],
+        body: &G::Body,
+        place: Category,
+    ) -> OwnCategoryFields {
+        let categories =
+            (0..).zip(cells_of(fields)).map(|(index, (field, cells))| (index, cells, G::category(body, own, field)));
+        let fields: Vec<_> = categories.filter(|(_, _, category)| *category != place).collect();
+        OwnCategoryFields { seen, teleports: body.teleports(), place, last: vec![None; fields.len()], fields }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::*;
     use glam::{DVec3, Vec3};
 
-    use super::*;
     use crate::game::PlacementKind;
     use crate::rink::Skater;
 
