@@ -18,6 +18,7 @@ use crate::packet::{ClientPacket, Snapshot};
 use crate::pipeline::{Event, RollbackError, Rollbacks, ServerPipeline, Setup, TickOutcome};
 use crate::settings::Settings;
 use crate::state::{State, StateError, StateReader, StateWriter, state};
+use command_queue::ServerSink;
 use connection::{PacketArrival, PlayerConnection, credit_max};
 use hitreg_log::hash;
 use hitreg_log::record::Presence;
@@ -91,12 +92,14 @@ impl<G: Game> ServerPipeline<G> for Server<G> {
         let mut words = Vec::new();
         G::save(&self.world, &mut words);
         let is_offered = !matches!(G::load(&self.setup.rules, &words), Ok(None));
-        self.rollback = is_offered.then(|| Rollback::new(every));
+        let every = every.max(1);
+        let rollback = || Rollback { every, ticks: 0, saved: None, steps: Vec::new(), so_far: Rollbacks::default() };
+        self.rollback = is_offered.then(rollback);
         is_offered
     }
 
     fn rollbacks(&self) -> Option<Rollbacks> {
-        self.rollback.as_ref().map(Rollback::so_far)
+        self.rollback.as_ref().map(|rollback| rollback.so_far.clone())
     }
 
     fn begin_from(&mut self, world: G::World) {
@@ -134,7 +137,8 @@ impl<G: Game> ServerPipeline<G> for Server<G> {
             connection.credit = connection.credit.min(credit_max(&connection.settings)) + dt;
         }
         self.run_inbox(before);
-        self.run_world(dt);
+        let mut sink = ServerSink { connections: &mut self.connections, events: &mut self.events, fires: Vec::new() };
+        G::step_world(&self.setup.rules, &mut self.world, dt, &mut sink);
         self.words.clear();
         G::save(&self.world, &mut self.words);
         let hash = hash::hash_words(&self.words);
@@ -196,8 +200,6 @@ impl<G: Game> ServerPipeline<G> for Server<G> {
     }
 }
 
-/// A check that runs along with the server.
-///
 /// The rollback check: at regular intervals, the world is restored from its saved words and the ticks run again. State
 /// that the save omits then shows as a different hash.
 struct Rollback<G: Game> {
@@ -217,28 +219,12 @@ enum RollbackStep<G: Game> {
 }
 
 impl<G: Game> Rollback<G> {
-    fn new(every: u32) -> Rollback<G> {
-        Rollback { every: every.max(1), ticks: 0, saved: None, steps: Vec::new(), so_far: Rollbacks::default() }
-    }
-
-    fn so_far(&self) -> Rollbacks {
-        self.so_far.clone()
-    }
-
     fn tick_begins(&mut self, world: &G::World) {
         if self.saved.is_none() {
             let mut words = Vec::new();
             G::save(world, &mut words);
             self.saved = Some(words);
         }
-    }
-
-    fn command_ran(&mut self, player: PlayerId, command: Usercmd<G::Input>) {
-        self.steps.push(RollbackStep::Command(player, command));
-    }
-
-    fn shot_applied(&mut self, fire: G::Fire, verdict: ShotVerdict) {
-        self.steps.push(RollbackStep::Shot(fire, verdict));
     }
 
     fn tick_ends(&mut self, rules: &G::Rules, seed: Seed, dt: Micros, hash: u64) {

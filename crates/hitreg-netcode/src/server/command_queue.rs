@@ -1,16 +1,15 @@
 //! Execution of usercmds: which ones run, when and in what order, and how missing, late and excess ones are treated.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
 
-use super::Server;
-use super::connection::PacketArrival;
-use super::lag_compensation::ShotClaim;
-use crate::game::{Body, Effect, Game, GameInput, PlayerCommand, Reason, ShotVerdict, Sink, Touch, WorldSink};
-use crate::history::{FRAMES_KEPT, body_of};
-use crate::packet::{ClientPacket, NO_CLOCK};
-use crate::pipeline::{Event, JudgedShot, Rewind};
+use super::connection::{PacketArrival, PlayerConnection};
+use super::{RollbackStep, Server};
 use crate::push_bounded;
-use crate::settings::{OnLost, Schedule, Settings};
+use crate::game::{Effect, Game, GameInput, PlayerCommand, ShotVerdict, Sink, Touch, WorldSink};
+use crate::history::FRAMES_KEPT;
+use crate::packet::{ClientPacket, NO_CLOCK};
+use crate::pipeline::Event;
+use crate::settings::{OnLost, Schedule};
 use hitreg_log::record::{Execution, OutOfSequence};
 use hitreg_log::units::{CommandSeq, Hz, Micros, PlayerId};
 use hitreg_log::usercmd::{Input, Usercmd};
@@ -20,6 +19,18 @@ const STAND_INS_MAX: u32 = 24;
 /// The most consecutive missing usercmds that are recorded; Quake's `UPDATE_BACKUP`. A hostile client's numbers can
 /// jump by thousands per packet, and the cost of a packet must not depend on that.
 const NOTED_MAX: u32 = 64;
+/// Input farther ahead than this is not accepted: NeREIDS's 32 ticks of 32 ms. It exceeds every `client.lead_ms`.
+const AHEAD_MAX: Micros = Micros::from_ms(1024);
+
+/// Returns how many ticks after the next one accepted input may run: [`AHEAD_MAX`], rounded up to whole ticks.
+fn ahead_max_ticks(tick_hz: Hz) -> i64 {
+    tick_hz.turns_in(AHEAD_MAX - Micros(1)) + 1
+}
+
+/// Returns the most usercmds of one client that may wait: four times as many as it makes within [`AHEAD_MAX`].
+fn waiting_max(cmd_hz: Hz) -> usize {
+    4 * (cmd_hz.turns_in(AHEAD_MAX - Micros(1)) as usize + 1)
+}
 
 impl<G: Game> Server<G> {
     /// Takes the packets that arrived since the tick at `before`, and runs the usercmds that are due.
@@ -99,127 +110,19 @@ impl<G: Game> Server<G> {
 
     /// Runs one usercmd on its player's body and judges its shots. A stand-in has no arrival.
     fn run(&mut self, player: PlayerId, arrived: Option<PacketArrival>, command: &Usercmd) {
-        let mut output = CommandOutput { effects: Vec::new(), fires: Vec::new() };
+        let mut sink = ServerSink { connections: &mut self.connections, events: &mut self.events, fires: Vec::new() };
         let own = G::Input::read_usercmd(command);
         let run = PlayerCommand { rules: &*self.setup.rules, seed: self.setup.seed, player, command: &own };
-        G::run(&run, &mut self.world, &mut output);
+        G::run(&run, &mut self.world, &mut sink);
+        let fires = sink.fires;
         if let Some(rollback) = &mut self.rollback {
-            rollback.command_ran(player, own);
+            rollback.steps.push(RollbackStep::Command(player, own));
         }
-        for effect in output.effects {
-            self.tell(effect);
-        }
-        for (index, fire) in output.fires.into_iter().enumerate() {
+        for (index, fire) in fires.into_iter().enumerate() {
             self.shoot(player, arrived, command, index as u8, fire);
         }
     }
 
-    fn shoot(&mut self, player: PlayerId, arrived: Option<PacketArrival>, command: &Usercmd, index: u8, fire: G::Fire) {
-        let own = &self.connections[usize::from(player.0)].settings;
-        let claim = ShotClaim::of(arrived, command, own);
-        let (rewind, verdict) = self.judge(player, &claim, &fire, own);
-        // The verdict under other settings is only recorded; it does not affect the world.
-        let judge_under = |other: &Arc<Settings>| {
-            let own = other.of_player(player);
-            self.judge(player, &claim.as_drawn_under(&own), &fire, &own)
-        };
-        let other = self.judged_under.as_ref().map(judge_under);
-        let also = self.also_judged.iter().map(|other| judge_under(other).1).collect();
-        let mut happened = WorldEvents { effects: Vec::new(), impacts: Vec::new() };
-        let own = G::Input::read_usercmd(command);
-        G::apply(&self.setup.rules, &mut self.world, player, &own, &fire, &verdict, &mut happened);
-        if let Some(rollback) = &mut self.rollback {
-            rollback.shot_applied(fire.clone(), verdict.clone());
-        }
-        self.take(happened);
-        let (rewind, verdict) = other.unwrap_or((rewind, verdict));
-        let judged = JudgedShot { shooter: player, command: command.seq, index, fire, verdict, rewind, also };
-        self.events.push_back(Event::Judged(judged));
-    }
-
-    fn judge(
-        &self,
-        shooter: PlayerId,
-        claim: &ShotClaim,
-        fire: &G::Fire,
-        settings: &Settings,
-    ) -> (Rewind<G::Body>, ShotVerdict) {
-        let rewind = self.rewind(shooter, claim, fire, settings);
-        let verdict = self.without_dead_targets(ShotVerdict::of::<G>(&self.setup.rules, fire, &rewind.targets));
-        (rewind, verdict)
-    }
-
-    /// A player who is already dead takes no damage from a shot that hit an earlier position.
-    fn without_dead_targets(&self, mut verdict: ShotVerdict) -> ShotVerdict {
-        if verdict.reason != Reason::Hit {
-            return verdict;
-        }
-        let now = G::entities(&self.world);
-        verdict.wounds.retain(|wound| body_of(now, wound.target).is_some_and(Body::is_alive));
-        if verdict.wounds.is_empty() { ShotVerdict::miss(Reason::AlreadyDead) } else { verdict }
-    }
-
-    pub(super) fn run_world(&mut self, dt: Micros) {
-        let mut happened = WorldEvents { effects: Vec::new(), impacts: Vec::new() };
-        G::step_world(&self.setup.rules, &mut self.world, dt, &mut happened);
-        self.take(happened);
-    }
-
-    fn take(&mut self, happened: WorldEvents) {
-        for effect in happened.effects {
-            self.tell(effect);
-        }
-        for (shooter, command, weapon, verdict) in happened.impacts {
-            self.events.push_back(Event::Impact { shooter, command, weapon, verdict });
-        }
-    }
-}
-
-/// The effects, shots and touches of a usercmd.
-struct CommandOutput<F> {
-    effects: Vec<Effect>,
-    fires: Vec<F>,
-}
-
-impl<F> Sink<F> for CommandOutput<F> {
-    fn effect(&mut self, effect: Effect) {
-        self.effects.push(effect);
-    }
-    fn fire(&mut self, fire: F) {
-        self.fires.push(fire);
-    }
-    fn touch(&mut self, _touch: Touch) {}
-}
-
-/// The output of a step of the world.
-struct WorldEvents {
-    effects: Vec<Effect>,
-    impacts: Vec<(PlayerId, CommandSeq, &'static str, ShotVerdict)>,
-}
-
-impl WorldSink for WorldEvents {
-    fn effect(&mut self, effect: Effect) {
-        self.effects.push(effect);
-    }
-    fn impact(&mut self, shooter: PlayerId, command: CommandSeq, weapon: &'static str, verdict: ShotVerdict) {
-        self.impacts.push((shooter, command, weapon, verdict));
-    }
-}
-
-/// Input farther ahead than this is not accepted: NeREIDS's 32 ticks of 32 ms. It exceeds every `client.lead_ms`.
-const AHEAD_MAX: Micros = Micros::from_ms(1024);
-
-/// Returns how many ticks after the next one accepted input may run: [`AHEAD_MAX`], rounded up to whole ticks.
-fn ahead_max_ticks(tick_hz: Hz) -> i64 {
-    tick_hz.turns_in(AHEAD_MAX - Micros(1)) + 1
-}
-
-/// Returns the most usercmds of one client that may wait: four times as many as it makes within [`AHEAD_MAX`].
-fn waiting_max(cmd_hz: Hz) -> usize {
-    4 * (cmd_hz.turns_in(AHEAD_MAX - Micros(1)) as usize + 1)
-}
-
-impl<G: Game> Server<G> {
     /// Takes a packet that arrived since the tick at `before`.
     pub(super) fn schedule(&mut self, player: PlayerId, arrived: PacketArrival, packet: &ClientPacket, before: Micros) {
         let Some(newest) = packet.commands.last() else { return };
@@ -240,24 +143,19 @@ impl<G: Game> Server<G> {
             connection.warn(OutOfSequence { command: newest.seq, difference });
         }
         for command in &packet.commands {
+            let connection = &mut self.connections[usize::from(player.0)];
+            let is_known = command.seq <= connection.last_command || connection.waiting.contains_key(&command.seq);
             match ahead(command) {
-                _ if self.is_known(player, command.seq) => self.note_late(player, command.seq),
+                _ if is_known => self.note_late(player, command.seq),
                 ..0 => self.drop_late(player, command.seq),
                 // It may arrive again in a later packet, when it is no longer too early.
                 early if early > ahead_max => {}
-                _ => {
-                    let connection = &mut self.connections[usize::from(player.0)];
-                    if connection.waiting.len() < waiting_max(connection.settings.client.cmd_hz) {
-                        connection.waiting.insert(command.seq, (arrived, command.clone()));
-                    }
+                _ if connection.waiting.len() < waiting_max(connection.settings.client.cmd_hz) => {
+                    connection.waiting.insert(command.seq, (arrived, command.clone()));
                 }
+                _ => {}
             }
         }
-    }
-
-    fn is_known(&self, player: PlayerId, seq: CommandSeq) -> bool {
-        let connection = &self.connections[usize::from(player.0)];
-        seq <= connection.last_command || connection.waiting.contains_key(&seq)
     }
 
     /// Drops a usercmd whose tick is over, and all before it.
@@ -289,6 +187,47 @@ impl<G: Game> Server<G> {
     }
 }
 
+/// Takes what happens while a usercmd or the world runs. The shots of a usercmd wait until it has run.
+pub(super) struct ServerSink<'s, G: Game> {
+    pub(super) connections: &'s mut [PlayerConnection<G>],
+    pub(super) events: &'s mut VecDeque<Event<G>>,
+    pub(super) fires: Vec<G::Fire>,
+}
+
+impl<G: Game> ServerSink<'_, G> {
+    /// Keeps an effect for the next snapshot of every client that has not predicted it.
+    fn tell(&mut self, effect: Effect) {
+        for (index, connection) in self.connections.iter_mut().enumerate() {
+            if connection.has_left {
+                continue;
+            }
+            let predicted = effect.predictable && connection.settings.predicts_weapons();
+            if !(predicted && index == usize::from(effect.entity.0)) {
+                connection.effects.push(effect);
+            }
+        }
+    }
+}
+
+impl<G: Game> Sink<G::Fire> for ServerSink<'_, G> {
+    fn effect(&mut self, effect: Effect) {
+        self.tell(effect);
+    }
+    fn fire(&mut self, fire: G::Fire) {
+        self.fires.push(fire);
+    }
+    fn touch(&mut self, _touch: Touch) {}
+}
+
+impl<G: Game> WorldSink for ServerSink<'_, G> {
+    fn effect(&mut self, effect: Effect) {
+        self.tell(effect);
+    }
+    fn impact(&mut self, shooter: PlayerId, command: CommandSeq, weapon: &'static str, verdict: ShotVerdict) {
+        self.events.push_back(Event::Impact { shooter, command, weapon, verdict });
+    }
+}
+
 /// The server's position in time.
 #[derive(Clone, Copy)]
 struct TickTimer {
@@ -317,6 +256,7 @@ impl TickTimer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::Settings;
 
     #[test]
     fn a_tick_runs_the_usercmds_since_the_previous_tick() {

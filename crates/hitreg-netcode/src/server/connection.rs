@@ -190,44 +190,7 @@ impl<G: Game> PlayerConnection<G> {
         }
         is_enough
     }
-}
 
-impl<G: Game> Server<G> {
-    pub(super) fn send_updates(&mut self) {
-        let mut frame: Option<Arc<Frame<G::Body>>> = None;
-        for index in 0..self.connections.len() {
-            if !self.connections[index].take_turn(self.now) {
-                continue;
-            }
-            let all = Arc::clone(frame.get_or_insert_with(|| frame_of::<G>(&self.world, self.tick, self.now)));
-            let connection = &mut self.connections[index];
-            let own = PlayerId(index as u16).entity();
-            let known =
-                connection.zone.within::<G>(&self.setup.rules, &self.setup.settings.server, own, Arc::clone(&all));
-            if known.entities.len() < all.entities.len() {
-                let is_hidden = |entity| all.get(entity).is_some() && known.get(entity).is_none();
-                connection.effects.retain(|effect| !is_hidden(effect.entity));
-            }
-            let snapshot = connection.next_snapshot(known, self.now);
-            self.snapshots.push_back((PlayerId(index as u16), snapshot));
-        }
-    }
-
-    /// Keeps an effect for the next snapshot of every client that has not predicted it.
-    pub(super) fn tell(&mut self, effect: Effect) {
-        for (index, connection) in self.connections.iter_mut().enumerate() {
-            if connection.has_left {
-                continue;
-            }
-            let predicted = effect.predictable && connection.settings.predicts_weapons();
-            if !(predicted && index == usize::from(effect.entity.0)) {
-                connection.effects.push(effect);
-            }
-        }
-    }
-}
-
-impl<G: Game> PlayerConnection<G> {
     /// Returns whether the tick at `now` sends a snapshot. A snapshot that the rate holds back is sent as soon as the line
     /// is free, without waiting for the next regular time. It counts as held back only if another one is due by then.
     fn take_turn(&mut self, now: Micros) -> bool {
@@ -267,6 +230,28 @@ impl<G: Game> PlayerConnection<G> {
         };
         push_bounded(&mut self.sent, (snapshot.seq, now), FRAMES_MAX);
         snapshot
+    }
+}
+
+impl<G: Game> Server<G> {
+    pub(super) fn send_updates(&mut self) {
+        let mut frame: Option<Arc<Frame<G::Body>>> = None;
+        for index in 0..self.connections.len() {
+            if !self.connections[index].take_turn(self.now) {
+                continue;
+            }
+            let all = Arc::clone(frame.get_or_insert_with(|| frame_of::<G>(&self.world, self.tick, self.now)));
+            let connection = &mut self.connections[index];
+            let own = PlayerId(index as u16).entity();
+            let known =
+                connection.zone.within::<G>(&self.setup.rules, &self.setup.settings.server, own, Arc::clone(&all));
+            if known.entities.len() < all.entities.len() {
+                let is_hidden = |entity| all.get(entity).is_some() && known.get(entity).is_none();
+                connection.effects.retain(|effect| !is_hidden(effect.entity));
+            }
+            let snapshot = connection.next_snapshot(known, self.now);
+            self.snapshots.push_back((PlayerId(index as u16), snapshot));
+        }
     }
 }
 

@@ -5,17 +5,20 @@
 //! the history of frames sent to this client, up to the newest that it had acked. The client draws with the same
 //! placement function.
 
-use super::Server;
+use std::sync::Arc;
+
+use super::command_queue::ServerSink;
 use super::connection::{PacketArrival, PlayerConnection};
-use crate::game::{Body, Game};
+use super::{RollbackStep, Server};
+use crate::game::{Body, Game, GameInput, Reason, ShotVerdict};
 use crate::history::{PlacementLimits, body_of};
-use crate::pipeline::{Limit, Rewind};
+use crate::pipeline::{Event, JudgedShot, Limit, Rewind};
 use crate::settings::Settings;
 use hitreg_log::units::{EntityId, Micros, PlayerId};
 use hitreg_log::usercmd::Usercmd;
 
 /// What a shot's usercmd says of the time that the shooter saw.
-pub(super) struct ShotClaim {
+struct ShotClaim {
     /// The arrival of the usercmd; `None` for a stand-in, which nobody saw and which is judged in the present.
     arrived: Option<PacketArrival>,
     /// The server time for which the client drew the others.
@@ -28,14 +31,14 @@ pub(super) struct ShotClaim {
 
 impl ShotClaim {
     /// The claim of a usercmd of a client with these settings.
-    pub(super) fn of(arrived: Option<PacketArrival>, command: &Usercmd, settings: &Settings) -> ShotClaim {
+    fn of(arrived: Option<PacketArrival>, command: &Usercmd, settings: &Settings) -> ShotClaim {
         let (lerp_ms, behind_ms) = (i64::from(command.lerp_msec), settings.drawn_behind_ms());
         let is_as_set = lerp_ms == behind_ms || settings.stamps_ticks() && lerp_ms > behind_ms;
         ShotClaim { arrived, drawn_at: command.drawn_at(), behind: Micros::from_ms(behind_ms), is_as_set }
     }
 
     /// The claim that the client would make if it drew the others as these settings say.
-    pub(super) fn as_drawn_under(&self, settings: &Settings) -> ShotClaim {
+    fn as_drawn_under(&self, settings: &Settings) -> ShotClaim {
         let behind = Micros::from_ms(settings.drawn_behind_ms());
         let drawn_at = if self.is_as_set { self.drawn_at + self.behind - behind } else { self.drawn_at };
         ShotClaim { drawn_at, behind, ..*self }
@@ -43,21 +46,70 @@ impl ShotClaim {
 }
 
 impl<G: Game> Server<G> {
-    /// Returns the targets of a shot. `settings` are the shooter's.
-    pub(super) fn rewind(
+    /// Judges a shot of a usercmd, and applies the verdict to the world.
+    pub(super) fn shoot(
+        &mut self,
+        player: PlayerId,
+        arrived: Option<PacketArrival>,
+        command: &Usercmd,
+        index: u8,
+        fire: G::Fire,
+    ) {
+        let own = &self.connections[usize::from(player.0)].settings;
+        let claim = ShotClaim::of(arrived, command, own);
+        let (rewind, verdict) = self.judge(player, &claim, &fire, own);
+        // The verdict under other settings is only recorded; it does not affect the world.
+        let judge_under = |other: &Arc<Settings>| {
+            let own = other.of_player(player);
+            self.judge(player, &claim.as_drawn_under(&own), &fire, &own)
+        };
+        let other = self.judged_under.as_ref().map(judge_under);
+        let also = self.also_judged.iter().map(|other| judge_under(other).1).collect();
+        let own = G::Input::read_usercmd(command);
+        let mut sink = ServerSink { connections: &mut self.connections, events: &mut self.events, fires: Vec::new() };
+        G::apply(&self.setup.rules, &mut self.world, player, &own, &fire, &verdict, &mut sink);
+        if let Some(rollback) = &mut self.rollback {
+            rollback.steps.push(RollbackStep::Shot(fire.clone(), verdict.clone()));
+        }
+        let (rewind, verdict) = other.unwrap_or((rewind, verdict));
+        let judged = JudgedShot { shooter: player, command: command.seq, index, fire, verdict, rewind, also };
+        self.events.push_back(Event::Judged(judged));
+    }
+
+    fn judge(
         &self,
         shooter: PlayerId,
         claim: &ShotClaim,
         fire: &G::Fire,
         settings: &Settings,
-    ) -> Rewind<G::Body> {
+    ) -> (Rewind<G::Body>, ShotVerdict) {
+        let rewind = self.rewind(shooter, claim, fire, settings);
+        let verdict = self.without_dead_targets(ShotVerdict::of::<G>(&self.setup.rules, fire, &rewind.targets));
+        (rewind, verdict)
+    }
+
+    /// A player who is already dead takes no damage from a shot that hit an earlier position.
+    fn without_dead_targets(&self, mut verdict: ShotVerdict) -> ShotVerdict {
+        if verdict.reason != Reason::Hit {
+            return verdict;
+        }
+        let now = G::entities(&self.world);
+        verdict.wounds.retain(|wound| body_of(now, wound.target).is_some_and(Body::is_alive));
+        if verdict.wounds.is_empty() { ShotVerdict::miss(Reason::AlreadyDead) } else { verdict }
+    }
+
+    /// Returns the targets of a shot. `settings` are the shooter's.
+    fn rewind(&self, shooter: PlayerId, claim: &ShotClaim, fire: &G::Fire, settings: &Settings) -> Rewind<G::Body> {
         let is_target = |(id, body): &&(EntityId, G::Body)| *id != shooter.entity() && !body.is_absent();
-        let present = || G::entities(&self.world).iter().filter(is_target).cloned().collect::<Vec<_>>();
+        let in_present = |limit| {
+            let targets = G::entities(&self.world).iter().filter(is_target).cloned().collect();
+            Rewind { by: Micros::ZERO, limit, targets, left_in_present: Vec::new() }
+        };
         if !settings.lag_compensation.enabled || G::is_projectile(fire) {
-            return Rewind { by: Micros::ZERO, limit: Limit::Off, targets: present(), left_in_present: Vec::new() };
+            return in_present(Limit::Off);
         }
         let Some(arrived) = claim.arrived else {
-            return Rewind { by: Micros::ZERO, limit: Limit::None, targets: present(), left_in_present: Vec::new() };
+            return in_present(Limit::None);
         };
         let connection = &self.connections[usize::from(shooter.0)];
         let (wanted, limit) = drawn_time(connection, arrived.at, claim, settings);
@@ -65,7 +117,7 @@ impl<G: Game> Server<G> {
         let (at, limit) = bounded(connection, wanted, [earliest, self.now], limit);
         // Without an ack, the shooter has seen nothing.
         let (Some(newest), true) = (arrived.newest, at < self.now) else {
-            return Rewind { by: Micros::ZERO, limit, targets: present(), left_in_present: Vec::new() };
+            return in_present(limit);
         };
         // The states of a snapshot older than the limit are not used either, whatever time the shooter drew from them.
         let limit = if limit == Limit::None && newest < earliest { Limit::MaxUnlag } else { limit };
