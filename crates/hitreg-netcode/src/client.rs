@@ -18,7 +18,7 @@ use crate::packet::{ClientPacket, NO_CLOCK, Snapshot};
 use crate::pipeline::{ClientFrameOutput, ClientPipeline, ReconcileOutcome, Setup};
 use crate::settings::InterpolationMode;
 use crate::state::{State, StateError, StateReader, StateValue, StateWriter, state};
-use draw::{CategoryDrawer, DrawContext, LagChase, Smoothing};
+use draw::{CategoryDrawer, DrawContext, Drawn, LagChase, OthersDrawer, Smoothing};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq};
 use hitreg_log::usercmd::{Input, Usercmd};
 use pacing::{InputTime, RepeatCheck, ServerClock};
@@ -40,7 +40,7 @@ pub struct Client<G: Game> {
     /// The newest usercmd that the newest snapshot acks.
     acked: CommandSeq,
     /// The entities drawn at the last look, in ascending order of entity.
-    drawn: Vec<(EntityId, PlacedBody<G::Body>)>,
+    drawn: Drawn<G::Body>,
     drawn_at: Micros,
     /// Whether drawing was skipped because the driver does not look at the screen.
     is_undrawn: bool,
@@ -237,7 +237,7 @@ impl<G: Game> Client<G> {
 
     /// Draws the others at [`Client::drawn_at`]. `clock` is the server time on the client's clock.
     fn draw(&mut self, clock: Micros) {
-        let scene = draw::OthersDrawer::<G> {
+        let others = OthersDrawer::<G> {
             rules: &self.setup.rules,
             history: &self.history,
             limits: &self.limits,
@@ -246,13 +246,13 @@ impl<G: Game> Client<G> {
         };
         let (at, out) = (self.drawn_at, &mut self.drawn);
         match self.setup.settings.interpolation.mode {
-            InterpolationMode::Off => draw::last(&scene, out),
-            InterpolationMode::Extrapolate => draw::extrapolated(&scene, at, out),
-            InterpolationMode::TwoPoint => draw::two_point(&scene, at, out),
+            InterpolationMode::Off => others.last(out),
+            InterpolationMode::Extrapolate => others.extrapolated(at, out),
+            InterpolationMode::TwoPoint => others.two_point(at, out),
             InterpolationMode::LastRendered => {
-                self.chase.draw(&scene, clock, Micros::from_ms(self.setup.settings.interpolation.lerp_ms), out);
+                self.chase.draw(&others, clock, Micros::from_ms(self.setup.settings.interpolation.lerp_ms), out);
             }
-            InterpolationMode::History => self.history.place_all::<G>(scene.rules, at, scene.but, scene.limits, out),
+            InterpolationMode::History => self.history.place_all::<G>(others.rules, at, others.but, others.limits, out),
             // Before the first snapshot there is nothing to draw by category.
             InterpolationMode::Category => {}
         }

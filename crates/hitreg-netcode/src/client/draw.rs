@@ -14,6 +14,9 @@ use crate::state::{State, StateError, StateReader, StateValue, StateWriter, stat
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 
+/// Entities as drawn.
+pub(super) type Drawn<B> = Vec<(EntityId, PlacedBody<B>)>;
+
 /// The ways of drawing the others (Bernier 2001, "Display of Targets"): the last snapshot, its extrapolation, the last
 /// two snapshots, or the position history.
 pub(super) struct OthersDrawer<'a, G: Game> {
@@ -24,46 +27,40 @@ pub(super) struct OthersDrawer<'a, G: Game> {
     pub(super) but: EntityId,
 }
 
-/// Draws the last snapshot, unchanged.
-pub(super) fn last<G: Game>(others: &OthersDrawer<'_, G>, out: &mut Vec<(EntityId, PlacedBody<G::Body>)>) {
-    place_newest(others, out, |_, _, body| PlacedBody::new(body.clone(), PlacementKind::Held));
-}
+impl<G: Game> OthersDrawer<'_, G> {
+    /// Draws the last snapshot, unchanged.
+    pub(super) fn last(&self, out: &mut Drawn<G::Body>) {
+        self.place_newest(out, |_, _, body| PlacedBody::new(body.clone(), PlacementKind::Held));
+    }
 
-/// Extrapolates the last snapshot to `at`, the estimated present of the server.
-pub(super) fn extrapolated<G: Game>(
-    others: &OthersDrawer<'_, G>,
-    at: Micros,
-    out: &mut Vec<(EntityId, PlacedBody<G::Body>)>,
-) {
-    let limits = PlacementLimits { extrapolate_max: Some(others.max_extrapolation), ..*others.limits };
-    place_newest(others, out, |frame, _, body| beyond::<G>(others.rules, frame.server_time, body, at, &limits));
-}
+    /// Extrapolates the last snapshot to `at`, the estimated present of the server.
+    pub(super) fn extrapolated(&self, at: Micros, out: &mut Drawn<G::Body>) {
+        let limits = PlacementLimits { extrapolate_max: Some(self.max_extrapolation), ..*self.limits };
+        self.place_newest(out, |frame, _, body| beyond::<G>(self.rules, frame.server_time, body, at, &limits));
+    }
 
-/// Interpolates between the last two snapshots only, always moving towards the last.
-pub(super) fn two_point<G: Game>(
-    others: &OthersDrawer<'_, G>,
-    at: Micros,
-    out: &mut Vec<(EntityId, PlacedBody<G::Body>)>,
-) {
-    let before = others.history.before_newest();
-    place_newest(others, out, |newest, id, body| {
-        if at >= newest.server_time {
-            return beyond::<G>(others.rules, newest.server_time, body, at, others.limits);
-        }
-        let known = before.and_then(|f| f.get(id).map(|b| (f.server_time, b)));
-        between::<G>(known, (newest.server_time, body), at, others.limits)
-    });
-}
+    /// Interpolates between the last two snapshots only, always moving towards the last.
+    pub(super) fn two_point(&self, at: Micros, out: &mut Drawn<G::Body>) {
+        let before = self.history.before_newest();
+        self.place_newest(out, |newest, id, body| {
+            if at >= newest.server_time {
+                return beyond::<G>(self.rules, newest.server_time, body, at, self.limits);
+            }
+            let known = before.and_then(|f| f.get(id).map(|b| (f.server_time, b)));
+            between::<G>(known, (newest.server_time, body), at, self.limits)
+        });
+    }
 
-/// Places every entity of the last snapshot except the client's own, in ascending order of id.
-fn place_newest<G: Game>(
-    others: &OthersDrawer<'_, G>,
-    out: &mut Vec<(EntityId, PlacedBody<G::Body>)>,
-    place: impl Fn(&Frame<G::Body>, EntityId, &G::Body) -> PlacedBody<G::Body>,
-) {
-    let Some(frame) = others.history.newest() else { return };
-    let seen = frame.entities.iter().filter(|(id, _)| *id != others.but);
-    out.extend(seen.map(|(id, body)| (*id, place(frame, *id, body))));
+    /// Places every entity of the last snapshot except the client's own, in ascending order of id.
+    fn place_newest(
+        &self,
+        out: &mut Drawn<G::Body>,
+        place: impl Fn(&Frame<G::Body>, EntityId, &G::Body) -> PlacedBody<G::Body>,
+    ) {
+        let Some(frame) = self.history.newest() else { return };
+        let seen = frame.entities.iter().filter(|(id, _)| *id != self.but);
+        out.extend(seen.map(|(id, body)| (*id, place(frame, *id, body))));
+    }
 }
 
 /// Drawing from the last render position (Bernier 2001, "Display of Targets": "alternatively, the last render
@@ -91,7 +88,7 @@ impl<B: Body> LagChase<B> {
         others: &OthersDrawer<'_, G>,
         clock: Micros,
         takes: Micros,
-        out: &mut Vec<(EntityId, PlacedBody<B>)>,
+        out: &mut Drawn<B>,
     ) {
         let Some(frame) = others.history.newest() else { return };
         let since = match self.goal.filter(|(goal, _)| *goal == frame.tick) {
@@ -231,7 +228,7 @@ impl<G: Game> CategoryDrawer<G> {
 
     /// Draws every entity except the client's own avatar, and the unconfirmed effects of its usercmds, in ascending
     /// order of id.
-    pub(super) fn draw(&mut self, moment: &DrawContext<G>, out: &mut Vec<(EntityId, PlacedBody<G::Body>)>) {
+    pub(super) fn draw(&mut self, moment: &DrawContext<G>, out: &mut Drawn<G::Body>) {
         self.learn(moment);
         // An effect ends when the server acks its usercmd without confirming it, or does not ack the usercmd in time.
         self.reactions
@@ -259,7 +256,7 @@ impl<G: Game> CategoryDrawer<G> {
         moment: &DrawContext<G>,
         command: CommandSeq,
         fire: &G::Fire,
-        out: &mut Vec<(EntityId, PlacedBody<G::Body>)>,
+        out: &mut Drawn<G::Body>,
     ) {
         let Some(body) = G::reaction(&moment.rules, fire) else { return };
         if self.reactions.is_empty() {

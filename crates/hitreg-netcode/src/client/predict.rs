@@ -261,7 +261,13 @@ impl<G: Game> Window<G> {
             Among::AckingPacket | Among::Known => None,
         };
         let predicted = ran.as_ref().or(played.as_ref()).unwrap_or(authoritative);
-        let RetiredUsercmds { commands, touches, effects } = self.take_acked(acked);
+        self.valid = self.valid.saturating_sub(acked);
+        let (mut commands, mut touches, mut effects) = (Vec::with_capacity(acked), Vec::new(), Vec::new());
+        for PredictedUsercmd { command, after: _, touches: met, effects: played } in self.entries.drain(..acked) {
+            touches.extend(met);
+            effects.extend(played.into_iter().map(|effect| (command.seq, effect)));
+            commands.push(command);
+        }
         let last_command = self.base_command.take();
         self.base_command = commands.last().or(last_command.as_ref().filter(|_| !is_past_gap)).cloned();
         self.base_ack = snapshot.ack;
@@ -361,18 +367,6 @@ impl<G: Game> Window<G> {
         self.valid = valid;
     }
 
-    /// Removes the first `count` usercmds from the window. Returns them with the touches and effects of their run.
-    fn take_acked(&mut self, count: usize) -> RetiredUsercmds {
-        self.valid = self.valid.saturating_sub(count);
-        let (mut touches, mut effects) = (Vec::new(), Vec::new());
-        let command = |mut entry: PredictedUsercmd<G::Body>| {
-            touches.append(&mut entry.touches);
-            effects.extend(entry.effects.into_iter().map(|effect| (entry.command.seq, effect)));
-            entry.command
-        };
-        RetiredUsercmds { commands: self.entries.drain(..count).map(command).collect(), touches, effects }
-    }
-
     /// Runs all usercmds again that have run before, and returns their number. New usercmds wait for their frame, which
     /// plays their effects.
     fn run_again(&mut self, context: &PredictionContext<'_, G>) -> u32 {
@@ -389,13 +383,6 @@ impl<G: Game> Window<G> {
         let mut unused = PredictedOutput { effects: Vec::new(), fires: Vec::new(), touches: Vec::new() };
         self.run_window(context, count, push, &mut unused)
     }
-}
-
-/// Usercmds that the server has acked.
-struct RetiredUsercmds {
-    commands: Vec<Usercmd>,
-    touches: Vec<Touch>,
-    effects: Vec<(CommandSeq, Effect)>,
 }
 
 impl<B> PredictedUsercmd<B> {
@@ -437,14 +424,6 @@ pub(super) struct PredictionContext<'a, G: Game> {
     pub(super) player: PlayerId,
     pub(super) entities: &'a [(EntityId, G::Body)],
 }
-
-impl<G: Game> Clone for PredictionContext<'_, G> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<G: Game> Copy for PredictionContext<'_, G> {}
 
 impl<G: Game> PredictionContext<'_, G> {
     pub(super) fn run(&self, body: &G::Body, command: &Usercmd, sink: &mut impl Sink<G::Fire>) -> G::Body {
