@@ -213,15 +213,15 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
         look: &mut Look<'_, G, L, C, S>,
     ) {
         let Some(first) = ticks.next() else { return };
-        self.network.queue.push_tick(first);
+        self.network.queue.push(first, PlayerId(0), 0, QueuedEvent::Tick);
         // Players who have nothing queued but may still have input.
         let mut idle = Vec::new();
         let all = || (0..self.clients.len()).map(|player| PlayerId(player as u16)).collect();
         for player in self.resumed.take().unwrap_or_else(all) {
             self.queue_next(player, input, &mut idle);
         }
-        while let Some((at, what)) = self.network.queue.pop() {
-            match what {
+        while let Some((at, player, event)) = self.network.queue.pop() {
+            match event {
                 QueuedEvent::Tick => {
                     while let Some(player) = input.next_left(at) {
                         self.server.handle_left(player);
@@ -232,31 +232,32 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
                         self.queue_next(player, input, &mut idle);
                     }
                     let Some(next) = ticks.next() else { return };
-                    self.network.queue.push_tick(next);
+                    self.network.queue.push(next, PlayerId(0), 0, QueuedEvent::Tick);
                 }
-                QueuedEvent::Arrives(player, carried) => match self.network.open(at, player, carried) {
-                    Some(DeliveredPacket::Packet(heard)) => {
-                        sequence::packet_reached::<G>(&mut self.server, at, player, heard, observer);
-                    }
-                    Some(DeliveredPacket::Snapshot(snapshot)) => {
-                        let index = usize::from(player.0);
-                        let client = &mut self.clients[index];
-                        let is_corrected = sequence::snapshot_received(client, at, player, &snapshot, observer);
-                        self.corrections[index] = self.corrections[index].saturating_add(is_corrected.into());
-                    }
-                    None => {}
-                },
-                QueuedEvent::Heard(player, heard) => {
-                    self.network.handle_heard(player, &heard);
-                    sequence::packet_reached::<G>(&mut self.server, at, player, heard, observer);
-                    self.queue_next(player, input, &mut idle);
-                }
-                QueuedEvent::Frame(player) => {
+                QueuedEvent::Frame => {
                     let client = &mut self.clients[usize::from(player.0)];
                     let end = &mut NetworkEnd { network: &mut self.network, player };
                     let looks = input.looks();
                     sequence::frame(client, end, at, player, (looks, |screen| input.input(at, screen)), observer);
                     self.queue_next(player, input, &mut idle);
+                }
+                arrived => {
+                    let is_heard = matches!(arrived, QueuedEvent::Heard(_));
+                    match self.network.open(at, player, arrived) {
+                        Some(DeliveredPacket::Packet(heard)) => {
+                            sequence::packet_reached::<G>(&mut self.server, at, player, heard, observer);
+                        }
+                        Some(DeliveredPacket::Snapshot(snapshot)) => {
+                            let index = usize::from(player.0);
+                            let client = &mut self.clients[index];
+                            let is_corrected = sequence::snapshot_received(client, at, player, &snapshot, observer);
+                            self.corrections[index] = self.corrections[index].saturating_add(is_corrected.into());
+                        }
+                        None => {}
+                    }
+                    if is_heard {
+                        self.queue_next(player, input, &mut idle);
+                    }
                 }
             }
             if self.network.bytes_matter() {
@@ -268,9 +269,9 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
     /// Queues the player's next frame, or the next packet of a player who has packets only.
     fn queue_next(&mut self, player: PlayerId, input: &mut dyn InputSource<G>, idle: &mut Vec<PlayerId>) {
         if let Some(at) = input.next_frame(player) {
-            self.network.queue.push_frame(at, player);
+            self.network.queue.push(at, player, 0, QueuedEvent::Frame);
         } else if let Some((at, heard)) = input.next_heard(player) {
-            self.network.queue.push_heard(at, player, heard);
+            self.network.queue.push(at, player, heard.packet.number, QueuedEvent::Heard(heard));
         } else if input.has_more(player) {
             idle.push(player);
         }

@@ -11,7 +11,7 @@ use glam::Vec3;
 use serde::{Deserialize, Serialize};
 
 use super::SnapshotSize;
-use super::queue::{CarriedPacket, Queue};
+use super::queue::{Queue, QueuedEvent};
 use super::sequence::{ClientEnd, PackedSnapshot, ServerEnds};
 use super::unencoded::UnencodedTransport;
 use crate::game::{Body, Game};
@@ -192,25 +192,15 @@ impl<B: Body, L: Link> SessionNetwork<B, L> {
     }
 
     pub(super) fn bytes_matter(&self) -> bool {
-        matches!(&self.carriage, Transport::Unencoded(unencoded) if unencoded.bytes_matter())
-    }
-
-    /// Passes the acks of a packet that has no datagram to the server's end.
-    pub(super) fn handle_heard(&mut self, player: PlayerId, heard: &HeardPacket) {
-        let index = usize::from(player.0);
-        match &mut self.carriage {
-            Transport::Datagrams { servers, .. } => servers[index].handle_heard(heard),
-            Transport::Unencoded(unencoded) => unencoded.handle_heard(index, heard.packet.ack),
-            Transport::Nominal => {}
-        }
+        matches!(&self.carriage, Transport::Unencoded(unencoded) if unencoded.bytes_matter)
     }
 
     /// Passes an arrived transmission to the receiving end of its connection. Returns `None` for a fragment, and when
     /// there is nothing to act on.
-    pub(super) fn open(&mut self, at: Micros, player: PlayerId, sent: CarriedPacket<B>) -> Option<DeliveredPacket<B>> {
+    pub(super) fn open(&mut self, at: Micros, player: PlayerId, sent: QueuedEvent<B>) -> Option<DeliveredPacket<B>> {
         let index = usize::from(player.0);
         match sent {
-            CarriedPacket::Up(datagram) => {
+            QueuedEvent::Up(datagram) => {
                 let Transport::Datagrams { servers, .. } = &mut self.carriage else { return None };
                 match servers[index].handle_datagram(at, &datagram).ok()? {
                     ServerEvent::Packet(heard) => Some(DeliveredPacket::Packet(heard)),
@@ -226,26 +216,35 @@ impl<B: Body, L: Link> SessionNetwork<B, L> {
                     _ => None,
                 }
             }
-            CarriedPacket::Down(datagram) => {
+            QueuedEvent::Down(datagram) => {
                 let Transport::Datagrams { clients, .. } = &mut self.carriage else { return None };
                 match clients[index].handle_datagram(at, &datagram).ok()?? {
                     ClientEvent::Snapshot { received, .. } => Some(DeliveredPacket::Snapshot(received.snapshot)),
                     _ => None,
                 }
             }
-            CarriedPacket::Packet(packet) => {
+            QueuedEvent::Packet(packet) => {
                 if let Transport::Unencoded(unencoded) = &mut self.carriage {
                     unencoded.handle_packet(index, packet.number, packet.ack);
                 }
                 Some(DeliveredPacket::Packet(HeardPacket { packet, received_before: 0 }))
             }
-            CarriedPacket::Snapshot(snapshot, base) => {
+            QueuedEvent::Snapshot(snapshot, base) => {
                 let is_new = match &mut self.carriage {
                     Transport::Unencoded(unencoded) => unencoded.handle_snapshot(index, snapshot.seq, base),
                     _ => true,
                 };
                 is_new.then_some(DeliveredPacket::Snapshot(snapshot))
             }
+            QueuedEvent::Heard(heard) => {
+                match &mut self.carriage {
+                    Transport::Datagrams { servers, .. } => servers[index].handle_heard(&heard),
+                    Transport::Unencoded(unencoded) => unencoded.handle_heard(index, heard.packet.ack),
+                    Transport::Nominal => {}
+                }
+                Some(DeliveredPacket::Packet(heard))
+            }
+            QueuedEvent::Tick | QueuedEvent::Frame => None,
         }
     }
 }
@@ -270,26 +269,16 @@ impl<B: Body, L: Link> ServerEnds<B> for SessionNetwork<B, L> {
 
     fn send(&mut self, at: Micros, player: PlayerId, snapshot: Snapshot<B>) {
         let index = usize::from(player.0);
-        let (link, queue, number) = (&mut self.links[index].down, &mut self.queue, snapshot.seq.0);
-        let intruder = &mut self.intruder;
-        match &mut self.carriage {
+        let SessionNetwork { links, queue, carriage, intruder, .. } = self;
+        let link = &mut links[index].down;
+        let mut departure = Departure { link, queue, intruder, at, player, number: snapshot.seq.0 };
+        match carriage {
             Transport::Datagrams { servers, .. } => {
-                while let Some(datagram) = servers[index].poll_transmit() {
-                    let other = intruder.as_mut().and_then(|i| i.sees(player, number, &datagram));
-                    if let Some((after, number, other)) = other {
-                        queue.push_arrival(at + after, player, number, CarriedPacket::Down(other));
-                    }
-                    let bytes = size(datagram.len());
-                    deliver(link, queue, (at, player, number), bytes, CarriedPacket::Down(datagram));
-                }
+                departure.send_datagrams(|| servers[index].poll_transmit(), QueuedEvent::Down);
             }
-            Transport::Nominal => {
-                let bytes = snapshot.nominal_bytes();
-                deliver(link, queue, (at, player, number), bytes, CarriedPacket::Snapshot(snapshot, None));
-            }
+            Transport::Nominal => departure.send(snapshot.nominal_bytes(), QueuedEvent::Snapshot(snapshot, None)),
             Transport::Unencoded(unencoded) => {
-                let base = unencoded.acked(index);
-                deliver(link, queue, (at, player, number), 0, CarriedPacket::Snapshot(snapshot, base));
+                departure.send(0, QueuedEvent::Snapshot(snapshot, unencoded.acked(index)));
             }
         }
     }
@@ -326,48 +315,62 @@ impl<B: Body, L: Link> ClientEnd for NetworkEnd<'_, B, L> {
 
     fn send(&mut self, at: Micros, packet: ClientPacket) {
         let index = usize::from(self.player.0);
-        let (link, queue, number) = (&mut self.network.links[index].up, &mut self.network.queue, packet.number);
-        let intruder = &mut self.network.intruder;
-        match &mut self.network.carriage {
+        let SessionNetwork { links, queue, carriage, intruder, asking, .. } = &mut *self.network;
+        let (link, player) = (&mut links[index].up, self.player);
+        let mut departure = Departure { link, queue, intruder, at, player, number: packet.number };
+        match carriage {
             Transport::Datagrams { clients, .. } => {
-                if let Some(asking) = self.network.asking.as_mut().filter(|asking| asking.player == self.player) {
+                if let Some(asking) = asking.as_mut().filter(|asking| asking.player == player) {
                     // A request is dropped when too many are unanswered.
                     while let Some(what) = (asking.asks)() {
                         let _ = clients[index].ask(what);
                     }
                     clients[index].handle_timeout(at);
                 }
-                while let Some(datagram) = clients[index].poll_transmit() {
-                    let other = intruder.as_mut().and_then(|i| i.sees(self.player, number, &datagram));
-                    if let Some((after, number, other)) = other {
-                        queue.push_arrival(at + after, self.player, number, CarriedPacket::Up(other));
-                    }
-                    let bytes = size(datagram.len());
-                    deliver(link, queue, (at, self.player, number), bytes, CarriedPacket::Up(datagram));
-                }
+                departure.send_datagrams(|| clients[index].poll_transmit(), QueuedEvent::Up);
             }
             Transport::Nominal | Transport::Unencoded(_) => {
-                let bytes = packet.nominal_bytes();
-                deliver(link, queue, (at, self.player, number), bytes, CarriedPacket::Packet(packet));
+                departure.send(packet.nominal_bytes(), QueuedEvent::Packet(packet));
             }
         }
     }
 }
 
-/// Queues a transmission at the time at which the link delivers it.
-fn deliver<B: Clone>(
-    link: &mut impl Link,
-    queue: &mut Queue<B>,
-    (at, player, number): (Micros, PlayerId, u32),
-    bytes: u16,
-    carried: CarriedPacket<B>,
-) {
-    let fate = link.send(at, bytes);
-    if let Some(second) = fate.second {
-        queue.push_arrival(second, player, number, carried.clone());
+/// A packet or snapshot that leaves one end of a connection.
+struct Departure<'n, B, L> {
+    link: &'n mut L,
+    queue: &'n mut Queue<B>,
+    intruder: &'n mut Option<Box<dyn Intruder>>,
+    at: Micros,
+    player: PlayerId,
+    number: u32,
+}
+
+impl<B: Clone, L: Link> Departure<'_, B, L> {
+    /// Sends all datagrams that `next` returns.
+    fn send_datagrams(
+        &mut self,
+        mut next: impl FnMut() -> Option<Vec<u8>>,
+        arrives: impl Fn(Vec<u8>) -> QueuedEvent<B>,
+    ) {
+        while let Some(datagram) = next() {
+            let other = self.intruder.as_mut().and_then(|i| i.sees(self.player, self.number, &datagram));
+            if let Some((after, number, other)) = other {
+                self.queue.push(self.at + after, self.player, number, arrives(other));
+            }
+            self.send(size(datagram.len()), arrives(datagram));
+        }
     }
-    if let Some(first) = fate.first {
-        queue.push_arrival(first, player, number, carried);
+
+    /// Queues a transmission at the time at which the link delivers it.
+    fn send(&mut self, bytes: u16, arrives: QueuedEvent<B>) {
+        let fate = self.link.send(self.at, bytes);
+        if let Some(second) = fate.second {
+            self.queue.push(second, self.player, self.number, arrives.clone());
+        }
+        if let Some(first) = fate.first {
+            self.queue.push(first, self.player, self.number, arrives);
+        }
     }
 }
 

@@ -9,28 +9,36 @@ use crate::state::{KnownRecords, StateError, StateReader, StateValue, StateWrite
 use crate::wire::{SavedDatagrams, ServerConnection};
 use hitreg_log::units::{Micros, PlayerId, SnapshotSeq};
 
-/// A transmission over a link.
+/// An event of a player, or a tick of the server.
 #[derive(Clone)]
-pub(super) enum CarriedPacket<B> {
-    /// A sealed datagram to the server.
-    Up(Vec<u8>),
-    /// A sealed datagram to a client.
-    Down(Vec<u8>),
-    /// An unencoded packet of a client.
-    Packet(ClientPacket),
-    /// An unencoded snapshot, and the newest snapshot that the server knew its client to have.
-    Snapshot(Snapshot<B>, Option<SnapshotSeq>),
-}
-
 pub(super) enum QueuedEvent<B> {
-    /// A transmission reaches the other end of a player's connection.
-    Arrives(PlayerId, CarriedPacket<B>),
+    /// A sealed datagram reaches the server.
+    Up(Vec<u8>),
+    /// An unencoded packet of a client reaches the server.
+    Packet(ClientPacket),
     /// A client's packet reaches the server; the log has only what the server received.
-    Heard(PlayerId, HeardPacket),
+    Heard(HeardPacket),
     /// The server ticks.
     Tick,
+    /// A sealed datagram reaches a client.
+    Down(Vec<u8>),
+    /// An unencoded snapshot reaches its client. With it comes the newest snapshot that the server knew the client to
+    /// have.
+    Snapshot(Snapshot<B>, Option<SnapshotSeq>),
     /// A client frame.
-    Frame(PlayerId),
+    Frame,
+}
+
+impl<B> QueuedEvent<B> {
+    /// The place of the event among events of one time.
+    fn order(&self) -> u64 {
+        match self {
+            QueuedEvent::Up(_) | QueuedEvent::Packet(_) | QueuedEvent::Heard(_) => 0,
+            QueuedEvent::Tick => 1,
+            QueuedEvent::Down(_) | QueuedEvent::Snapshot(..) => 2,
+            QueuedEvent::Frame => 3,
+        }
+    }
 }
 
 /// A queued event in a keyframe.
@@ -95,27 +103,6 @@ impl<B> Default for Queue<B> {
 }
 
 impl<B> Queue<B> {
-    pub(super) fn push_tick(&mut self, at: Micros) {
-        self.push(at, 1, PlayerId(0), 0, QueuedEvent::Tick);
-    }
-
-    /// Queues an arrival. `number` is that of the packet or snapshot.
-    pub(super) fn push_arrival(&mut self, at: Micros, player: PlayerId, number: u32, carried: CarriedPacket<B>) {
-        let kind = match carried {
-            CarriedPacket::Up(_) | CarriedPacket::Packet(_) => 0,
-            CarriedPacket::Down(_) | CarriedPacket::Snapshot(..) => 2,
-        };
-        self.push(at, kind, player, number, QueuedEvent::Arrives(player, carried));
-    }
-
-    pub(super) fn push_heard(&mut self, at: Micros, player: PlayerId, heard: HeardPacket) {
-        self.push(at, 0, player, heard.packet.number, QueuedEvent::Heard(player, heard));
-    }
-
-    pub(super) fn push_frame(&mut self, at: Micros, player: PlayerId) {
-        self.push(at, 3, player, 0, QueuedEvent::Frame(player));
-    }
-
     /// Saves the queue. `servers` are the server's ends of all connections that carry datagrams.
     pub(super) fn save(&self, servers: &[ServerConnection<B>], known: Option<&KnownRecords<B>>, to: &mut StateWriter)
     where
@@ -125,32 +112,25 @@ impl<B> Queue<B> {
         due.sort_unstable_by(|a, b| b.cmp(a));
         // The datagrams of one snapshot that arrive together are one event.
         let datagram = |entry: &QueueEntry| match &self.what[entry.place] {
-            Some(QueuedEvent::Arrives(_, CarriedPacket::Down(datagram))) => Some(&datagram[..]),
+            Some(QueuedEvent::Down(datagram)) => Some(&datagram[..]),
             _ => None,
         };
         let is_one = |a: &QueueEntry, b: &QueueEntry| (a.at, a.rank) == (b.at, b.rank) && datagram(a).is_some();
         let saved = |together: &[QueueEntry]| {
             let QueueEntry { at, rank, place, .. } = together[0];
-            let number = rank as u32;
-            let transit = |player: PlayerId| servers[usize::from(player.0)].transit();
-            let (player, event) = match self.what[place].as_ref()? {
-                QueuedEvent::Frame(player) => (*player, SavedEvent::Frame),
-                QueuedEvent::Heard(player, heard) => (*player, SavedEvent::Heard(heard.clone())),
-                QueuedEvent::Arrives(player, carried) => (
-                    *player,
-                    match carried {
-                        CarriedPacket::Packet(packet) => SavedEvent::Packet(packet.clone()),
-                        CarriedPacket::Snapshot(snapshot, base) => SavedEvent::Snapshot(snapshot.clone(), *base),
-                        CarriedPacket::Up(datagram) => {
-                            SavedEvent::Up(number, transit(*player).save_up(number, datagram))
-                        }
-                        CarriedPacket::Down(_) => {
-                            let seq = SnapshotSeq(number);
-                            let datagrams: Vec<&[u8]> = together.iter().filter_map(datagram).collect();
-                            SavedEvent::Down(seq, transit(*player).save_down(known, seq, &datagrams))
-                        }
-                    },
-                ),
+            let (player, number) = (player_of(rank), rank as u32);
+            let transit = || servers[usize::from(player.0)].transit();
+            let event = match self.what[place].as_ref()? {
+                QueuedEvent::Frame => SavedEvent::Frame,
+                QueuedEvent::Heard(heard) => SavedEvent::Heard(heard.clone()),
+                QueuedEvent::Packet(packet) => SavedEvent::Packet(packet.clone()),
+                QueuedEvent::Snapshot(snapshot, base) => SavedEvent::Snapshot(snapshot.clone(), *base),
+                QueuedEvent::Up(datagram) => SavedEvent::Up(number, transit().save_up(number, datagram)),
+                QueuedEvent::Down(_) => {
+                    let seq = SnapshotSeq(number);
+                    let datagrams: Vec<&[u8]> = together.iter().filter_map(datagram).collect();
+                    SavedEvent::Down(seq, transit().save_down(known, seq, &datagrams))
+                }
                 // The next tick is queued only after the state of this one was looked at.
                 QueuedEvent::Tick => return None,
             };
@@ -180,22 +160,20 @@ impl<B> Queue<B> {
                 Ok(datagrams)
             };
             match event {
-                SavedEvent::Frame => self.push_frame(at, player),
-                SavedEvent::Heard(heard) => self.push_heard(at, player, heard),
-                SavedEvent::Packet(packet) => {
-                    self.push_arrival(at, player, packet.number, CarriedPacket::Packet(packet));
-                }
+                SavedEvent::Frame => self.push(at, player, 0, QueuedEvent::Frame),
+                SavedEvent::Heard(heard) => self.push(at, player, heard.packet.number, QueuedEvent::Heard(heard)),
+                SavedEvent::Packet(packet) => self.push(at, player, packet.number, QueuedEvent::Packet(packet)),
                 SavedEvent::Snapshot(snapshot, base) => {
-                    self.push_arrival(at, player, snapshot.seq.0, CarriedPacket::Snapshot(snapshot, base));
+                    self.push(at, player, snapshot.seq.0, QueuedEvent::Snapshot(snapshot, base));
                 }
                 SavedEvent::Up(number, saved) => {
                     for datagram in datagrams(number, saved)? {
-                        self.push_arrival(at, player, number, CarriedPacket::Up(datagram));
+                        self.push(at, player, number, QueuedEvent::Up(datagram));
                     }
                 }
                 SavedEvent::Down(SnapshotSeq(number), saved) => {
                     for datagram in datagrams(number, saved)? {
-                        self.push_arrival(at, player, number, CarriedPacket::Down(datagram));
+                        self.push(at, player, number, QueuedEvent::Down(datagram));
                     }
                 }
             }
@@ -203,13 +181,15 @@ impl<B> Queue<B> {
         Ok(())
     }
 
-    pub(super) fn pop(&mut self) -> Option<(Micros, QueuedEvent<B>)> {
-        let QueueEntry { at, place, .. } = self.due.pop()?;
+    pub(super) fn pop(&mut self) -> Option<(Micros, PlayerId, QueuedEvent<B>)> {
+        let QueueEntry { at, rank, place, .. } = self.due.pop()?;
         self.free.push(place);
-        Some((at, self.what[place].take()?))
+        Some((at, player_of(rank), self.what[place].take()?))
     }
 
-    fn push(&mut self, at: Micros, kind: u8, player: PlayerId, number: u32, what: QueuedEvent<B>) {
+    /// Queues an event. `number` is that of the packet or snapshot that arrives; 0 for other events.
+    pub(super) fn push(&mut self, at: Micros, player: PlayerId, number: u32, what: QueuedEvent<B>) {
+        let rank = what.order() << 48 | u64::from(player.0) << 32 | u64::from(number);
         let place = match self.free.pop() {
             Some(place) => {
                 self.what[place] = Some(what);
@@ -221,7 +201,11 @@ impl<B> Queue<B> {
             }
         };
         self.queued += 1;
-        let rank = u64::from(kind) << 48 | u64::from(player.0) << 32 | u64::from(number);
         self.due.push(QueueEntry { at, rank, queued: self.queued, place });
     }
+}
+
+/// Returns the player in a [`QueueEntry::rank`].
+fn player_of(rank: u64) -> PlayerId {
+    PlayerId((rank >> 32) as u16)
 }

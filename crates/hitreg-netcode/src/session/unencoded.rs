@@ -24,7 +24,8 @@ pub(super) struct UnencodedTransport<B> {
     message_max_bytes: usize,
     players: Vec<ConnectionEnds<B>>,
     bound: DeltaBound<B>,
-    bytes_matter: bool,
+    /// Whether encoding could have made a difference.
+    pub(super) bytes_matter: bool,
 }
 
 /// Both ends of one player's connection.
@@ -92,10 +93,6 @@ impl<B: Body> UnencodedTransport<B> {
             bound: DeltaBound::new(),
             bytes_matter: false,
         })
-    }
-
-    pub(super) fn bytes_matter(&self) -> bool {
-        self.bytes_matter
     }
 
     pub(super) fn acked(&self, player: usize) -> Option<SnapshotSeq> {
