@@ -312,7 +312,9 @@ pub fn rerecord<G: Netcode>(
         settings: setup.settings.to_pairs().into_iter().chain(unknown).collect(),
         // Unknown records of a later version do not result from this build's replay of the input.
         unknown: Vec::new(),
-        ..own_classes::<G>(&session.header)
+        classes: G::classes(),
+        usercmd: G::Input::usercmd_fields(),
+        ..session.header.clone()
     };
     let mut again = Session::new(header);
     for (entity, body) in closed::bodies_at_the_beginning::<G>(&session.header, &session.states)? {
@@ -362,11 +364,6 @@ fn check_server(header: &SessionHeader, hears: bool) -> Result<(), ReplayError> 
         (LogContents::Clients, Some(_)) => Err(ReplayError::ClientSide),
         (LogContents::Clients, None) => Err(ReplayError::NoServer),
     }
-}
-
-/// Returns the header with the classes and usercmd fields that this build records.
-fn own_classes<G: Game>(header: &SessionHeader) -> SessionHeader {
-    SessionHeader { classes: G::classes(), usercmd: G::Input::usercmd_fields(), ..header.clone() }
 }
 
 /// Refuses logs of another game, and logs with other entity fields than this build's.

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use super::budget::{BoundedInput, BudgetObserver, ReplayBudget};
 use super::feed::{Feed, FeedLink, SharedFeed};
 use super::keyframes::reach;
+use super::network::NetworkTables;
+use super::shots::ShotTable;
 use super::tables::TOGETHER;
 use super::{
     HashDifference, KeyframeSchedule, LogSurvey, Part, ReplayError, ReplayFindings, ReplayOptions, ReplayOutput,
@@ -30,6 +32,8 @@ type ReplayMachine<'f, G> = Machine<G, FeedLink<'f>>;
 struct ClosedRun<'a, 'f, G: Game> {
     feed: &'a SharedFeed<'f>,
     source: &'a ReplaySource<'a>,
+    /// The session in memory, whose rows must fit beside it; `None` for a log that streams.
+    session: Option<&'a Session>,
     setup: &'a Setup<G>,
     options: &'a ReplayOptions,
     budget: ReplayBudget,
@@ -46,7 +50,6 @@ pub(super) fn replay<G: Netcode>(
     let mut attempt = |encoded| {
         in_one_chunk((session, &survey), setup, options, |run| {
             let Some(machine) = run.machine(encoded)? else { return Ok(None) };
-            run.check_estimate(session)?;
             run.watched(machine, &mut Rc::clone(run.feed), None, progress)
         })
     };
@@ -68,7 +71,6 @@ pub(super) fn replay_with_bots<G: Bots + Netcode>(
     let mut bots = BotInput::<G>::of(bots, setup.seed, Arc::clone(&setup.rules), &setup.settings);
     let ran = in_one_chunk((session, &survey), setup, &options, |run| {
         let machine = run.encoded_machine()?;
-        run.check_estimate(session)?;
         run.watched(machine, &mut bots, None, &mut |_| {})
     })?;
     let (findings, tables) = ran.ok_or(ReplayError::NotAsRead)?;
@@ -86,7 +88,6 @@ pub(super) fn observe<G: Netcode>(
     let (survey, options) = (LogSurvey::of_connections(session), ReplayOptions { memory, ..ReplayOptions::default() });
     in_one_chunk((session, &survey), setup, &options, |run| {
         let mut machine = run.encoded_machine()?;
-        run.check_estimate(session)?;
         run.run(&mut machine, &mut Rc::clone(run.feed), observer)
     })
 }
@@ -101,7 +102,7 @@ fn in_one_chunk<G: Game, T>(
     let mut chunk = std::iter::once(input_of(session));
     let (feed, source) = (&Feed::new(&mut chunk, survey), &ReplaySource::of(&session.header, survey));
     let budget = ReplayBudget::holding(session, options.tables, options.memory);
-    run(&ClosedRun { feed, source, setup, options, budget })
+    run(&ClosedRun { feed, source, session: Some(session), setup, options, budget })
 }
 
 /// Replays a log from a feed. Rows go to `to` as tables fill up, and the rest at the end. Returns `None` if datagrams
@@ -115,7 +116,7 @@ pub(super) fn stream<G: Netcode>(
     to: &mut dyn FnMut(Table),
     progress: &mut dyn FnMut(Micros),
 ) -> Result<Option<ReplayFindings>, ReplayError> {
-    let run = ClosedRun { feed, source, setup, options, budget: ReplayBudget::streaming() };
+    let run = ClosedRun { feed, source, session: None, setup, options, budget: ReplayBudget::streaming() };
     let Some(machine) = run.machine(encoded)? else { return Ok(None) };
     let ran = run.watched(machine, &mut Rc::clone(feed), Some(to), progress)?;
     let Some((findings, mut tables)) = ran else { return Ok(None) };
@@ -147,14 +148,6 @@ fn input_of(session: &Session) -> SessionStretch {
 const SETTLED: Micros = Micros::from_s(1);
 
 impl<'f, G: Netcode> ClosedRun<'_, 'f, G> {
-    /// Checks an estimate by counts of the memory for the rows of a session in memory.
-    ///
-    /// # Errors
-    /// When the estimate exceeds the memory limit.
-    fn check_estimate(&self, session: &Session) -> Result<(), ReplayError> {
-        self.budget.begin::<G>(session, self.source.survey.ticks.under(&session.header, &self.setup.settings)?)
-    }
-
     /// Returns a server and clients on the links of the feed, at the beginning of the log or at a keyframe. Returns
     /// `None` if they must encode datagrams and are not asked to.
     fn machine(&self, encoded: bool) -> Result<Option<ReplayMachine<'f, G>>, ReplayError> {
@@ -181,7 +174,7 @@ impl<'f, G: Netcode> ClosedRun<'_, 'f, G> {
 
     /// Applies the options to a machine, and sets its initial world or the state of its keyframe.
     fn prepared(&self, mut machine: ReplayMachine<'f, G>) -> Result<ReplayMachine<'f, G>, ReplayError> {
-        let ClosedRun { feed, source, setup, options, budget: _ } = self;
+        let ClosedRun { feed, source, setup, options, .. } = self;
         if let Some(every) = options.rollback_every
             && !machine.server().check_rollback(every)
         {
@@ -216,32 +209,44 @@ impl<'f, G: Netcode> ClosedRun<'_, 'f, G> {
         mut to: Option<&'r mut dyn FnMut(Table)>,
         progress: &'r mut dyn FnMut(Micros),
     ) -> Result<Option<(ReplayFindings, TraceTables)>, ReplayError> {
-        let ClosedRun { feed, source, setup, options, budget: _ } = self;
-        let mut tables =
-            TraceTables::new::<G>(source.header.players.len(), Arc::clone(&setup.rules)).only(options.tables);
+        let ClosedRun { feed, source, setup, options, .. } = self;
+        let players = source.header.players.len();
+        let mut tables = TraceTables::new::<G>(players, Arc::clone(&setup.rules)).only(options.tables);
         if options.without_predicted_bodies {
-            tables = tables.without_predicted_bodies();
+            tables.frames.own = None;
         }
-        tables.also_judged(options.also_judged.len());
+        tables.also_judged.resize_with(options.also_judged.len(), || ShotTable::new(players));
         if options.network {
-            tables.watch_network(options.sizes, source.survey.longest_flight(), source.survey.gaps());
+            let (longest, gaps) = (source.survey.longest_flight(), &source.survey.gaps);
+            tables.network = Some(NetworkTables::new(options.sizes, longest, gaps));
         }
         // Empty tables first, so that the order of tables does not depend on which one is full first.
         if let Some(to) = &mut to {
             tables.take(0, to);
         }
         let part = options.part.unwrap_or(Part::WHOLE);
-        let compares_until = source.survey.first_hole().map_or(Micros(i64::MAX), |hole| hole.from);
-        let mut watch = HashChecker::new(tables, Rc::clone(feed), (part, to), compares_until, progress);
-        watch.look_away_until(source.survey.needed_from(part.from));
+        let mut watch = HashChecker {
+            tables,
+            feed: Rc::clone(feed),
+            to,
+            part,
+            phase: if part == Part::WHOLE { ReplayPhase::Within } else { ReplayPhase::Away },
+            away_until: source.survey.needed_from(part.from),
+            compares_until: source.survey.first_hole().map_or(Micros(i64::MAX), |hole| hole.from),
+            passed_on: Micros::ZERO,
+            findings: ReplayFindings::default(),
+            traffic: TrafficBytes::default(),
+            progress,
+        };
         self.run(&mut machine, input, &mut watch)?;
         if machine.bytes_matter() {
             return Ok(None);
         }
-        let findings = watch.findings::<G>(&mut machine);
-        let mut tables = watch.tables;
+        let HashChecker { mut tables, findings, traffic, .. } = watch;
+        let Rollbacks { checked: rollbacks, failed: rollback_error } = machine.server().rollbacks().unwrap_or_default();
+        let traffic = (machine.transport() != TransportKind::Unencoded).then_some(traffic);
         tables.end_of_part::<G>(part);
-        Ok(Some((findings, tables)))
+        Ok(Some((ReplayFindings { traffic, rollbacks, rollback_error, ..findings }, tables)))
     }
 
     /// Runs a machine until all ticks are over or a limit is exceeded.
@@ -251,7 +256,10 @@ impl<'f, G: Netcode> ClosedRun<'_, 'f, G> {
         input: &mut dyn InputSource<G>,
         observer: &mut dyn Observer<G>,
     ) -> Result<(), ReplayError> {
-        let ClosedRun { feed, source, setup, options, budget } = self;
+        let ClosedRun { feed, source, session, setup, options, budget } = self;
+        if let Some(session) = session {
+            budget.begin::<G>(session, source.survey.ticks.under(&session.header, &setup.settings)?)?;
+        }
         match (source.keyframes, source.start) {
             (None, _) => feed.borrow_mut().forget_near(),
             (Some(_), None) => feed.borrow_mut().keep_near(0),
@@ -392,44 +400,7 @@ struct HashChecker<'a, 'f> {
     progress: &'a mut dyn FnMut(Micros),
 }
 
-impl<'a, 'f> HashChecker<'a, 'f> {
-    fn new(
-        tables: TraceTables,
-        feed: SharedFeed<'f>,
-        (part, to): (Part, Option<&'a mut dyn FnMut(Table)>),
-        compares_until: Micros,
-        progress: &'a mut dyn FnMut(Micros),
-    ) -> HashChecker<'a, 'f> {
-        let phase = if part == Part::WHOLE { ReplayPhase::Within } else { ReplayPhase::Before };
-        HashChecker {
-            tables,
-            feed,
-            to,
-            part,
-            phase,
-            away_until: part.from,
-            compares_until,
-            passed_on: Micros::ZERO,
-            findings: ReplayFindings::default(),
-            traffic: TrafficBytes::default(),
-            progress,
-        }
-    }
-
-    /// Ignores everything but tick hashes until `at`.
-    fn look_away_until(&mut self, at: Micros) {
-        if self.phase == ReplayPhase::Before {
-            (self.phase, self.away_until) = (ReplayPhase::Away, at);
-        }
-    }
-
-    /// Returns the result, besides the tables.
-    fn findings<G: Netcode>(&self, machine: &mut ReplayMachine<'_, G>) -> ReplayFindings {
-        let Rollbacks { checked: rollbacks, failed: rollback_error } = machine.server().rollbacks().unwrap_or_default();
-        let traffic = (machine.transport() != TransportKind::Unencoded).then_some(self.traffic);
-        ReplayFindings { traffic, rollbacks, rollback_error, ..self.findings.clone() }
-    }
-
+impl HashChecker<'_, '_> {
     /// Advances the phase to `at`. Returns whether to record what happens then.
     fn advance(&mut self, at: Micros) -> bool {
         if self.phase == ReplayPhase::Away && at >= self.away_until {
@@ -509,7 +480,7 @@ impl<G: Game> Observer<G> for HashChecker<'_, '_> {
             // The rows that wait for an arrival may be of the part.
             SessionEvent::PacketReached { .. } => self.tables.event(at, event),
             SessionEvent::Server { event: Event::Judged(shot), .. } if !is_recorded => {
-                self.tables.drop_predicted(shot);
+                self.tables.shots.drop_predicted(shot);
             }
             SessionEvent::SnapshotReceived { player, snapshot, .. } if !is_recorded => {
                 self.tables.snapshot_reached(player, snapshot.seq, at);

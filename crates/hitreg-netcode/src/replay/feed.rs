@@ -331,11 +331,11 @@ struct ResumePoint {
 /// The state of a feed that the log near the keyframe does not hold.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct FeedCheckpoint {
-    players: Vec<ResumedPlayer>,
+    pub(super) players: Vec<ResumedPlayer>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct ResumedPlayer {
+pub(super) struct ResumedPlayer {
     frames_left: u64,
     taken: CommandSeq,
     /// In each direction.
@@ -344,12 +344,6 @@ struct ResumedPlayer {
 
 /// The last used packet: number, send time, and first and second arrival.
 type LastPassed = (u32, Micros, Option<Micros>, Option<Micros>);
-
-impl FeedCheckpoint {
-    pub(super) fn players(&self) -> usize {
-        self.players.len()
-    }
-}
 
 impl Feed<'_> {
     /// Starts to keep recent chunks; the next chunk has the number `next`.

@@ -173,7 +173,7 @@ impl ReplayStart {
             hitreg_log::serial::from_msgpack(&keyframe.content).map_err(|error| fail(error.into()))?;
         let KeyframeContent { version: _, transport, survey, fed, corrections, digest, state } = content;
         let players = header.players.len();
-        let counts = [survey.players(), fed.players(), corrections.len()];
+        let counts = [survey.players.len(), fed.players.len(), corrections.len()];
         if let Some(found) = counts.into_iter().find(|found| *found != players) {
             return Err(fail(BadKeyframe::Players { found, players }));
         }

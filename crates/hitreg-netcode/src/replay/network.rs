@@ -6,7 +6,6 @@ use crate::packet::Snapshot;
 use crate::session::SnapshotSize;
 use hitreg_log::record::{GapRecord, PacketRecord};
 use hitreg_log::sorted::{SortedMap, SortedSet};
-use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::{packets, snapshots};
 use hitreg_log::units::{Micros, PlayerId};
 
@@ -18,8 +17,9 @@ pub(super) struct NetworkTables {
     gaps: Vec<GapRecord>,
     up: PendingRows<packets::Row<'static>>,
     down: PendingRows<snapshots::Row<'static>>,
-    packets: packets::Writer,
-    snapshots: snapshots::Writer,
+    /// The complete rows.
+    pub(super) packets: packets::Writer,
+    pub(super) snapshots: snapshots::Writer,
 }
 
 /// The packets of one direction whose fate is not known yet.
@@ -124,8 +124,8 @@ impl NetworkTables {
 
     /// Discards the rows of all packets sent so far.
     pub(super) fn discard_waiting(&mut self) {
-        self.up.discard_waiting();
-        self.down.discard_waiting();
+        self.up = PendingRows::new(self.up.longest);
+        self.down = PendingRows::new(self.down.longest);
     }
 
     /// Completes all rows at the end, when no packet can arrive.
@@ -133,21 +133,6 @@ impl NetworkTables {
         let NetworkTables { up, down, packets, snapshots, gaps, .. } = self;
         up.end(gaps, |row| packets.push(row));
         down.end(gaps, |row| snapshots.push(row));
-    }
-
-    /// Returns the numbers of complete rows in `packets` and `snapshots`.
-    pub(super) fn rows(&self) -> [usize; 2] {
-        [self.packets.rows(), self.snapshots.rows()]
-    }
-
-    /// Takes the complete rows of `packets`.
-    pub(super) fn take_packets(&mut self) -> Table {
-        self.packets.take(Vec::new())
-    }
-
-    /// Takes the complete rows of `snapshots`.
-    pub(super) fn take_snapshots(&mut self) -> Table {
-        self.snapshots.take(Vec::new())
     }
 }
 
@@ -161,10 +146,6 @@ impl<R> PendingRows<R> {
             newest: SortedMap::new(),
             in_gaps: SortedSet::new(),
         }
-    }
-
-    fn discard_waiting(&mut self) {
-        *self = PendingRows::new(self.longest);
     }
 
     fn sent(&mut self, (player, number): (PlayerId, u32), at: Micros, row: R) {
@@ -264,7 +245,7 @@ mod tests {
 
     fn arrived(network: &mut NetworkTables) -> Vec<u32> {
         network.end();
-        packets::Columns::read(&network.take_packets()).arrived.to_vec()
+        packets::Columns::read(&network.packets.take(Vec::new())).arrived.to_vec()
     }
 
     #[test]
@@ -277,13 +258,17 @@ mod tests {
     #[test]
     fn a_row_is_emitted_when_its_packet_can_no_longer_arrive() {
         let mut network = network(15, &[(1, 0), (2, 10), (3, 25)]);
-        assert_eq!(network.rows(), [1, 0], "the second may arrive at this very time");
+        assert_eq!(
+            [network.packets.rows(), network.snapshots.rows()],
+            [1, 0],
+            "the second may arrive at this very time"
+        );
         network.packet_reached(PlayerId(0), 2, Micros::from_ms(25));
         network.packet_reached(PlayerId(0), 1, Micros::from_ms(26));
         network.packet_sent(PlayerId(0), &packet(4, 26));
-        assert_eq!(network.rows(), [2, 0]);
+        assert_eq!([network.packets.rows(), network.snapshots.rows()], [2, 0]);
         assert_eq!(arrived(&mut network), [0, 1, 0, 0], "what came too late for its row counts nowhere else");
-        assert_eq!(network.rows(), [0, 0], "they have been taken");
+        assert_eq!([network.packets.rows(), network.snapshots.rows()], [0, 0], "they have been taken");
     }
 
     /// Packet 2 is lost, packets 4 and 5 may have arrived in the gap, and packet 22 is in flight at the end.
@@ -304,7 +289,7 @@ mod tests {
                     false => network.packet_sent(PlayerId(0), &packet(number, ms)),
                 }
             }
-            let [streamed, _] = network.rows();
+            let [streamed, _] = [network.packets.rows(), network.snapshots.rows()];
             (streamed, arrived(&mut network))
         };
         for player in [None, Some(PlayerId(0))] {

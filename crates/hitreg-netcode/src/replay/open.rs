@@ -20,8 +20,7 @@ use crate::pipeline::{ClientPipeline, Setup};
 use crate::session::{Observer, ScreenView, SessionEvent};
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{
-    ArrivalRecord, FrameRecord, PlayerRecords, RecentChunkStates, Session, SessionStretch, SnapshotRecord, StateSource,
-    States,
+    ArrivalRecord, FrameRecord, RecentChunkStates, Session, SessionStretch, SnapshotRecord, StateSource,
 };
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::stats;
@@ -39,7 +38,8 @@ pub(super) fn replay<G: Game, C: ClientPipeline<G>>(
     let rows = StateRows::new::<G>(&session.header.classes)?;
     // The delay comes from the recorded settings, even if the replay runs under others.
     let drawn_behind = Micros::from_ms(own_settings(&session.header)?.drawn_behind_ms());
-    let mut tables = TraceTables::new::<G>(session.players.len(), Arc::clone(&setup.rules)).without_server();
+    let mut tables = TraceTables::new::<G>(session.players.len(), Arc::clone(&setup.rules));
+    tables.has_server = false;
     let budget = ReplayBudget::holding(session, TableSet::ALL, memory);
     budget.begin::<G>(session, 0)?;
     let mut counted = BudgetObserver::new(&budget, &mut tables);
@@ -47,10 +47,12 @@ pub(super) fn replay<G: Game, C: ClientPipeline<G>>(
     for (player, records) in (0..).map(PlayerId).zip(&session.players) {
         let [Some(first), Some(last)] = [records.frames.first(), records.frames.last()] else { continue };
         let made = [first.command.seq, last.command.seq];
-        let client = OpenLoopClient::<G, C>::new(setup, player, made, drawn_behind);
-        let mut fed = ClientFeed::of(client, &rows, &session.states, records);
-        fed.end(&mut counted)?;
-        jumps.append(&mut fed.jumps);
+        let from = (&rows, &session.states);
+        let mut client = OpenLoopClient::<G, C, _>::new(setup, player, made, drawn_behind, from);
+        let (frames, snapshots) = (records.frames.iter().cloned(), records.snapshots.iter().cloned());
+        client.add_records(0, frames, &records.received, snapshots);
+        client.run_to(Micros(i64::MAX), &mut counted)?;
+        jumps.append(&mut client.jumps);
         progress(last.at);
     }
     let rejudge = G::IMPORTED.and_then(|imported| imported.rejudge);
@@ -63,7 +65,77 @@ pub(super) fn replay<G: Game, C: ClientPipeline<G>>(
     Ok(ReplayOutput { trace, findings, jumps })
 }
 
-struct OpenLoopClient<G: Game, C> {
+pub(super) fn stream<G: Game, C: ClientPipeline<G>>(
+    source: &ReplaySource<'_>,
+    setup: &Setup<G>,
+    (options, near): (&ReplayOptions, ReorderWindow),
+    pass: LogPass<'_>,
+    to: &mut dyn FnMut(Table),
+    progress: &mut dyn FnMut(Micros),
+) -> Result<ReplayFindings, ReplayError> {
+    let rows = StateRows::new::<G>(&source.header.classes)?;
+    let drawn_behind = Micros::from_ms(own_settings(source.header)?.drawn_behind_ms());
+    let players = source.header.players.len();
+    let mut tables = TraceTables::new::<G>(players, Arc::clone(&setup.rules)).only(options.tables);
+    tables.has_server = false;
+    // Empty tables first, so that the order of tables does not depend on which one is full first.
+    tables.take(0, to);
+    let mut jumps = Vec::new();
+    let all = (0..).map(PlayerId).zip(&source.survey.players);
+    let playing: Vec<_> = all.filter_map(|(player, records)| Some((player, records.made?))).collect();
+    let (first, last) = source.survey.played().unwrap_or_default();
+    for (index, (player, makes)) in (0..).zip(&playing) {
+        let from = (&rows, RecentChunkStates::default());
+        let mut client = OpenLoopClient::<G, C, _>::new(setup, *player, *makes, drawn_behind, from);
+        let mut window = ChunkWindow { near, back: source.survey.back, read: 0, newest: VecDeque::new() };
+        let mut units = stats::CountedValues::default();
+        let budget = ReplayBudget::streaming();
+        let mut counted = BudgetObserver::new(&budget, &mut tables);
+        let mut passed_on = first;
+        let share = |at: Micros| shared(at, (first, last), (index, playing.len()));
+        pass(&mut |chunk| {
+            client.add(chunk, &mut window, &mut counted)?;
+            client.jumps.drain(..).for_each(|jump| units.add(jump.units));
+            // Open loop has no server, so no verdict will come for these shots.
+            counted.observer.shots.end::<G>(Part::WHOLE);
+            counted.observer.take_full(to);
+            if client.reached.0.saturating_sub(passed_on.0) > TOGETHER.0 {
+                passed_on = client.reached;
+                counted.observer.take(1, to);
+            }
+            progress(share(client.reached));
+            Ok(())
+        })?;
+        client.run_to(Micros(i64::MAX), &mut counted)?;
+        client.jumps.drain(..).for_each(|jump| units.add(jump.units));
+        jumps.extend((!units.is_empty()).then_some(PlayerJumps { player: *player, units }));
+        tables.end_of_part::<G>(Part::WHOLE);
+        tables.views.end(*player);
+        tables.take(1, to);
+    }
+    Ok(ReplayFindings { jumps, ..ReplayFindings::default() })
+}
+
+/// Returns the progress of all passes as a session time, when pass `index` (of `of`) has reached `at`.
+fn shared(at: Micros, (first, last): (Micros, Micros), (index, of): (usize, usize)) -> Micros {
+    let [at, first, last] = [at, first, last].map(|time| i128::from(time.0));
+    let done = first + ((last - first) * index as i128 + at.clamp(first, last) - first) / of.max(1) as i128;
+    Micros(i64::try_from(done).unwrap_or(i64::MAX))
+}
+
+/// How far a log was read, and how far apart its related records are.
+struct ChunkWindow {
+    near: ReorderWindow,
+    /// The most time by which a chunk begins before the newest time of the chunks before it.
+    back: Micros,
+    /// The number of chunks read.
+    read: u32,
+    /// The newest time up to each recent chunk. It covers as many chunks as related records can be apart.
+    newest: VecDeque<Micros>,
+}
+
+/// One recorded client that runs alone, and the records of its log that are read and still needed.
+struct OpenLoopClient<'a, G: Game, C, S> {
     player: PlayerId,
     client: C,
     drawn_behind: Micros,
@@ -71,34 +143,89 @@ struct OpenLoopClient<G: Game, C> {
     /// The last usercmd made so far, and the last of the recording.
     made: CommandSeq,
     last: CommandSeq,
+    rows: &'a StateRows,
+    /// The time of the last frame that ran.
+    reached: Micros,
+    frames: VecDeque<FrameRecord>,
+    /// Arrivals, each with its chunk.
+    arrivals: VecDeque<(u32, ArrivalRecord)>,
+    /// The player's snapshots by number, each with its chunk.
+    snapshots: SortedMap<u32, (u32, SnapshotRecord)>,
+    states: S,
+    /// The jumps that the caller has not taken yet.
+    jumps: Vec<Jump>,
 }
 
-impl<G: Game, C: ClientPipeline<G>> OpenLoopClient<G, C> {
+impl<'a, G: Game, C: ClientPipeline<G>, S: StateSource> OpenLoopClient<'a, G, C, S> {
     /// Returns a client that makes the usercmds from `first` to `last`.
     fn new(
         setup: &Setup<G>,
         player: PlayerId,
         [first, last]: [CommandSeq; 2],
         drawn_behind: Micros,
-    ) -> OpenLoopClient<G, C> {
+        (rows, states): (&'a StateRows, S),
+    ) -> Self {
         let mut client = C::new(setup.of_player(player), player);
         client.number_from(first);
-        OpenLoopClient { player, client, drawn_behind, last_shown: None, made: CommandSeq(0), last }
+        OpenLoopClient {
+            player,
+            client,
+            drawn_behind,
+            last_shown: None,
+            made: CommandSeq(0),
+            last,
+            rows,
+            reached: Micros::ZERO,
+            frames: VecDeque::new(),
+            arrivals: VecDeque::new(),
+            snapshots: SortedMap::new(),
+            states,
+            jumps: Vec::new(),
+        }
     }
 
-    /// Whether a snapshot acks a usercmd that the client has yet to make. The snapshot then waits, even if the
-    /// recorded times disagree, as on a local network or at the start of a level.
-    fn is_yet_to_make(&self, ack: CommandSeq) -> bool {
-        ack > self.made && ack <= self.last
-    }
-
-    /// Handles a snapshot. Returns how far it moved the player's own prediction.
-    fn receive(
+    fn add_records(
         &mut self,
-        at: Micros,
-        snapshot: &Snapshot<G::Body>,
-        tables: &mut BudgetObserver<'_, TraceTables>,
-    ) -> Option<Jump> {
+        chunk: u32,
+        frames: impl IntoIterator<Item = FrameRecord>,
+        received: &[ArrivalRecord],
+        snapshots: impl IntoIterator<Item = SnapshotRecord>,
+    ) {
+        self.frames.extend(frames);
+        self.arrivals.extend(received.iter().map(|arrival| (chunk, *arrival)));
+        self.snapshots.extend(snapshots.into_iter().map(|snapshot| (snapshot.seq.0, (chunk, snapshot))));
+    }
+
+    /// Runs everything up to `last`.
+    fn run_to(&mut self, last: Micros, tables: &mut BudgetObserver<'_, TraceTables>) -> Result<(), ReplayError> {
+        while let Some(frame) = self.frames.pop_front_if(|frame| frame.at <= last) {
+            self.receive(frame.at, tables)?;
+            self.frame(&frame, tables)?;
+            self.reached = frame.at;
+        }
+        // No more frames up to `last`. Snapshots after the last frame ack the last usercmds.
+        self.receive(last, tables)
+    }
+
+    /// Handles the snapshots that arrived up to `until`.
+    fn receive(&mut self, until: Micros, tables: &mut BudgetObserver<'_, TraceTables>) -> Result<(), ReplayError> {
+        while let Some((_, arrival)) = self.arrivals.front().filter(|(_, arrival)| arrival.at <= until) {
+            if let Some((_, record)) = self.snapshots.get(&arrival.number) {
+                // A snapshot that acks a usercmd that the client has yet to make waits, even if the recorded times
+                // disagree, as on a local network or at the start of a level.
+                if record.ack > self.made && record.ack <= self.last {
+                    break;
+                }
+                let (at, snapshot) = (arrival.at, snapshot::<G>(&self.states, self.rows, self.player, record)?);
+                self.reconcile(at, &snapshot, tables);
+            }
+            self.arrivals.pop_front();
+        }
+        Ok(())
+    }
+
+    /// Passes a snapshot to the client, and notes how far it moved the player's own prediction.
+    fn reconcile(&mut self, at: Micros, snapshot: &Snapshot<G::Body>, tables: &mut BudgetObserver<'_, TraceTables>) {
         let before = self.client.predicted().cloned();
         let reconciled = self.client.handle_snapshot(at, snapshot);
         let shown = self.last_shown.replace(Arc::clone(&snapshot.frame));
@@ -108,7 +235,7 @@ impl<G: Game, C: ClientPipeline<G>> OpenLoopClient<G, C> {
         let (player, reconciled) = (self.player, reconciled.as_ref());
         let event: SessionEvent<'_, G> = SessionEvent::SnapshotReceived { player, snapshot, reconciled };
         tables.event(at, event);
-        units.map(|units| Jump { player: self.player, at, units })
+        self.jumps.extend(units.map(|units| Jump { player, at, units }));
     }
 
     /// Runs the client's next frame.
@@ -130,104 +257,7 @@ impl<G: Game, C: ClientPipeline<G>> OpenLoopClient<G, C> {
     }
 }
 
-/// Returns how far the carrier of a body moved from one snapshot to the next.
-fn carried<G: Game>(body: &G::Body, from: &Frame<G::Body>, to: &Frame<G::Body>) -> Vec3 {
-    let gone = G::carrier(body, &to.entities).and_then(|on| Some(to.get(on)?.offset_from(from.get(on)?)));
-    gone.unwrap_or(Vec3::ZERO)
-}
-
-/// Returns how far a prediction moved, `None` if not at all. Teleports, carriers and absent bodies do not count.
-fn moved<B: Body>(before: &B, after: &B, carried: Vec3) -> Option<f32> {
-    let are_present = !before.is_absent() && !after.is_absent();
-    let units = before.moved_by(carried).offset_from(after).length();
-    (units > 0.0 && are_present && before.teleports() == after.teleports()).then_some(units)
-}
-
-pub(super) fn stream<G: Game, C: ClientPipeline<G>>(
-    source: &ReplaySource<'_>,
-    setup: &Setup<G>,
-    (options, near): (&ReplayOptions, ReorderWindow),
-    pass: LogPass<'_>,
-    to: &mut dyn FnMut(Table),
-    progress: &mut dyn FnMut(Micros),
-) -> Result<ReplayFindings, ReplayError> {
-    let rows = StateRows::new::<G>(&source.header.classes)?;
-    let drawn_behind = Micros::from_ms(own_settings(source.header)?.drawn_behind_ms());
-    let players = source.header.players.len();
-    let mut tables = TraceTables::new::<G>(players, Arc::clone(&setup.rules)).without_server().only(options.tables);
-    // Empty tables first, so that the order of tables does not depend on which one is full first.
-    tables.take(0, to);
-    let mut jumps = Vec::new();
-    let all = (0..).map(PlayerId).zip(&source.survey.players);
-    let playing: Vec<_> = all.filter_map(|(player, records)| Some((player, records.made?))).collect();
-    let (first, last) = source.survey.played().unwrap_or_default();
-    for (index, (player, makes)) in (0..).zip(&playing) {
-        let client = OpenLoopClient::<G, C>::new(setup, *player, *makes, drawn_behind);
-        let mut fed = ClientFeed::new(client, &rows, RecentChunkStates::default());
-        let mut window = ChunkWindow { near, back: source.survey.back, read: 0, newest: VecDeque::new() };
-        let mut units = stats::CountedValues::default();
-        let budget = ReplayBudget::streaming();
-        let mut counted = BudgetObserver::new(&budget, &mut tables);
-        let mut passed_on = first;
-        let share = |at: Micros| shared(at, (first, last), (index, playing.len()));
-        pass(&mut |chunk| {
-            fed.add(chunk, &mut window, &mut counted)?;
-            fed.jumps.drain(..).for_each(|jump| units.add(jump.units));
-            // Open loop has no server, so no verdict will come for these shots.
-            counted.observer.end_shots::<G>();
-            counted.observer.take_full(to);
-            if fed.reached.0.saturating_sub(passed_on.0) > TOGETHER.0 {
-                passed_on = fed.reached;
-                counted.observer.take(1, to);
-            }
-            progress(share(fed.reached));
-            Ok(())
-        })?;
-        fed.end(&mut counted)?;
-        fed.jumps.drain(..).for_each(|jump| units.add(jump.units));
-        jumps.extend((!units.is_empty()).then_some(PlayerJumps { player: *player, units }));
-        tables.end_of_part::<G>(Part::WHOLE);
-        tables.end_of_player(*player);
-        tables.take(1, to);
-    }
-    Ok(ReplayFindings { jumps, ..ReplayFindings::default() })
-}
-
-/// Returns the progress of all passes as a session time, when pass `index` (of `of`) has reached `at`.
-fn shared(at: Micros, (first, last): (Micros, Micros), (index, of): (usize, usize)) -> Micros {
-    let [at, first, last] = [at, first, last].map(|time| i128::from(time.0));
-    let done = first + ((last - first) * index as i128 + at.clamp(first, last) - first) / of.max(1) as i128;
-    Micros(i64::try_from(done).unwrap_or(i64::MAX))
-}
-
-/// A client, and the records of its log that are read and still needed.
-struct ClientFeed<'a, G: Game, C, S> {
-    client: OpenLoopClient<G, C>,
-    rows: &'a StateRows,
-    /// The time of the last frame that ran.
-    reached: Micros,
-    frames: VecDeque<FrameRecord>,
-    /// Arrivals, each with its chunk.
-    arrivals: VecDeque<(u32, ArrivalRecord)>,
-    /// The player's snapshots by number, each with its chunk.
-    snapshots: SortedMap<u32, (u32, SnapshotRecord)>,
-    states: S,
-    /// The jumps that the caller has not taken yet.
-    jumps: Vec<Jump>,
-}
-
-/// How far a log was read, and how far apart its related records are.
-struct ChunkWindow {
-    near: ReorderWindow,
-    /// The most time by which a chunk begins before the newest time of the chunks before it.
-    back: Micros,
-    /// The number of chunks read.
-    read: u32,
-    /// The newest time up to each recent chunk. It covers as many chunks as related records can be apart.
-    newest: VecDeque<Micros>,
-}
-
-impl<G: Game, C: ClientPipeline<G>> ClientFeed<'_, G, C, RecentChunkStates> {
+impl<G: Game, C: ClientPipeline<G>> OpenLoopClient<'_, G, C, RecentChunkStates> {
     /// Adds the next chunk, and runs as far as all related records are known.
     fn add(
         &mut self,
@@ -238,7 +268,7 @@ impl<G: Game, C: ClientPipeline<G>> ClientFeed<'_, G, C, RecentChunkStates> {
         let newest = chunk.time_span().map(|(_, newest)| newest).max(window.newest.back().copied());
         window.newest.extend(newest.or(Some(Micros(i64::MIN))));
         self.states.add(std::mem::take(&mut chunk.states));
-        if let Some(records) = chunk.players.get_mut(usize::from(self.client.player.0)) {
+        if let Some(records) = chunk.players.get_mut(usize::from(self.player.0)) {
             let (frames, snapshots) = (std::mem::take(&mut records.frames), std::mem::take(&mut records.snapshots));
             self.add_records(window.read, frames, &records.received, snapshots);
         }
@@ -264,63 +294,17 @@ impl<G: Game, C: ClientPipeline<G>> ClientFeed<'_, G, C, RecentChunkStates> {
     }
 }
 
-impl<'a, G: Game, C: ClientPipeline<G>> ClientFeed<'a, G, C, &'a States> {
-    /// Holds all records of a player of a session in memory.
-    fn of(client: OpenLoopClient<G, C>, rows: &'a StateRows, states: &'a States, records: &PlayerRecords) -> Self {
-        let mut fed = ClientFeed::new(client, rows, states);
-        let (frames, snapshots) = (records.frames.iter().cloned(), records.snapshots.iter().cloned());
-        fed.add_records(0, frames, &records.received, snapshots);
-        fed
-    }
+/// Returns how far the carrier of a body moved from one snapshot to the next.
+fn carried<G: Game>(body: &G::Body, from: &Frame<G::Body>, to: &Frame<G::Body>) -> Vec3 {
+    let gone = G::carrier(body, &to.entities).and_then(|on| Some(to.get(on)?.offset_from(from.get(on)?)));
+    gone.unwrap_or(Vec3::ZERO)
 }
 
-impl<'a, G: Game, C: ClientPipeline<G>, S: StateSource> ClientFeed<'a, G, C, S> {
-    fn new(client: OpenLoopClient<G, C>, rows: &'a StateRows, states: S) -> Self {
-        let (frames, arrivals, snapshots) = (VecDeque::new(), VecDeque::new(), SortedMap::new());
-        ClientFeed { client, rows, reached: Micros::ZERO, frames, arrivals, snapshots, states, jumps: Vec::new() }
-    }
-
-    fn add_records(
-        &mut self,
-        chunk: u32,
-        frames: impl IntoIterator<Item = FrameRecord>,
-        received: &[ArrivalRecord],
-        snapshots: impl IntoIterator<Item = SnapshotRecord>,
-    ) {
-        self.frames.extend(frames);
-        self.arrivals.extend(received.iter().map(|arrival| (chunk, *arrival)));
-        self.snapshots.extend(snapshots.into_iter().map(|snapshot| (snapshot.seq.0, (chunk, snapshot))));
-    }
-
-    /// Runs the remaining frames.
-    fn end(&mut self, tables: &mut BudgetObserver<'_, TraceTables>) -> Result<(), ReplayError> {
-        self.run_to(Micros(i64::MAX), tables)
-    }
-
-    /// Runs everything up to `last`.
-    fn run_to(&mut self, last: Micros, tables: &mut BudgetObserver<'_, TraceTables>) -> Result<(), ReplayError> {
-        while let Some(frame) = self.frames.pop_front_if(|frame| frame.at <= last) {
-            self.receive(frame.at, tables)?;
-            self.client.frame(&frame, tables)?;
-            self.reached = frame.at;
-        }
-        // No more frames up to `last`. Snapshots after the last frame ack the last usercmds.
-        self.receive(last, tables)
-    }
-
-    fn receive(&mut self, until: Micros, tables: &mut BudgetObserver<'_, TraceTables>) -> Result<(), ReplayError> {
-        while let Some((_, arrival)) = self.arrivals.front().filter(|(_, arrival)| arrival.at <= until) {
-            if let Some((_, record)) = self.snapshots.get(&arrival.number) {
-                if self.client.is_yet_to_make(record.ack) {
-                    break;
-                }
-                let snapshot = snapshot::<G>(&self.states, self.rows, self.client.player, record)?;
-                self.jumps.extend(self.client.receive(arrival.at, &snapshot, tables));
-            }
-            self.arrivals.pop_front();
-        }
-        Ok(())
-    }
+/// Returns how far a prediction moved, `None` if not at all. Teleports, carriers and absent bodies do not count.
+fn moved<B: Body>(before: &B, after: &B, carried: Vec3) -> Option<f32> {
+    let are_present = !before.is_absent() && !after.is_absent();
+    let units = before.moved_by(carried).offset_from(after).length();
+    (units > 0.0 && are_present && before.teleports() == after.teleports()).then_some(units)
 }
 
 pub(super) fn snapshot<G: Game>(

@@ -30,7 +30,11 @@ pub(super) struct ShotTable {
 }
 
 /// Player, usercmd, and index of the shot within the usercmd.
-type ShotKey = (PlayerId, CommandSeq, u8);
+pub(super) type ShotKey = (PlayerId, CommandSeq, u8);
+
+pub(super) fn shot_key<G: Game>(judged: &JudgedShot<G>) -> ShotKey {
+    (judged.shooter, judged.command, judged.index)
+}
 
 /// The line of sight of a judged shot: time, tick, muzzle and target.
 #[derive(Clone, Copy, Debug)]
@@ -74,7 +78,7 @@ impl ShotTable {
         on_screen: ScreenEntities<'_>,
         covers: &CoverTracker,
     ) {
-        let key = (judged.shooter, judged.command, judged.index);
+        let key = shot_key(judged);
         let predicted = self.pending.remove(&key).map(|(_, _, verdict)| verdict);
         let targets = &judged.rewind.targets;
         let can_hit = |entity| targets.iter().any(|(id, body)| *id == entity && G::is_target(body));
@@ -107,17 +111,16 @@ impl ShotTable {
         }
     }
 
-    /// Adds a shot with its verdict under further settings, and nothing of the shooter's screen.
-    pub(super) fn judged_also<G: Game>(
+    /// Adds a shot with a verdict, and nothing of the shooter's screen.
+    pub(super) fn push_verdict<G: Game>(
         &mut self,
+        key: ShotKey,
         at: Micros,
         tick: Tick,
-        judged: &JudgedShot<G>,
+        weapon: &'static str,
         verdict: &ShotVerdict,
     ) {
-        let key = (judged.shooter, judged.command, judged.index);
-        let unjudged = TraceShot::unjudged(key, at, G::weapon_name(&judged.fire));
-        self.push::<G>(TraceShot { tick, judged: Some(verdict), ..unjudged });
+        self.push::<G>(TraceShot { tick, judged: Some(verdict), ..TraceShot::unjudged(key, at, weapon) });
     }
 
     /// Adds a judged shot of a recording. The columns of cover stay empty.
@@ -169,22 +172,9 @@ impl ShotTable {
         });
     }
 
-    pub(super) fn impact<G: Game>(
-        &mut self,
-        (shooter, command): (PlayerId, CommandSeq),
-        at: Micros,
-        tick: Tick,
-        weapon: &'static str,
-        verdict: &ShotVerdict,
-    ) {
-        // An impact has a row of its own, after the row of the shot's launch.
-        let key = (shooter, command, IMPACT);
-        self.push::<G>(TraceShot { tick, judged: Some(verdict), ..TraceShot::unjudged(key, at, weapon) });
-    }
-
     /// Drops a predicted shot that was judged after the replayed part.
     pub(super) fn drop_predicted<G: Game>(&mut self, judged: &JudgedShot<G>) {
-        self.pending.remove(&(judged.shooter, judged.command, judged.index));
+        self.pending.remove(&shot_key(judged));
     }
 
     /// Forgets the rows that wait for cover, because their rows are discarded.
@@ -363,7 +353,9 @@ pub(super) const LONGEST: Micros = Micros::from_s(3);
 /// It keeps the bodies after the last tick, and some seconds of each player's own screen. Rows of shots wait for the
 /// frames at the time of the shot, and are completed with the next frame.
 pub(super) struct CoverTracker {
-    eyes: CoverView,
+    /// The game's functions on bodies, given as cells.
+    sees: Box<SightFn>,
+    state: fn(&[u32]) -> Option<LifeState>,
     /// The number of cells of a body.
     width: usize,
     /// The last tick; `entities` and `cells` are the bodies after it.
@@ -376,12 +368,6 @@ pub(super) struct CoverTracker {
 
 /// Whether a place sees a body, given as cells.
 type SightFn = dyn Fn(Vec3, &[u32]) -> Option<bool> + Send;
-
-/// The game's functions on bodies, given as cells.
-struct CoverView {
-    sees: Box<SightFn>,
-    state: fn(&[u32]) -> Option<LifeState>,
-}
 
 /// A body's position, and the life in which it was there.
 #[derive(Clone, Copy, PartialEq)]
@@ -405,7 +391,8 @@ impl CoverTracker {
             Some(LifeState { life: (body.teleports(), body.is_alive()), place: body.place() })
         };
         CoverTracker {
-            eyes: CoverView { sees: Box::new(sees), state },
+            sees: Box::new(sees),
+            state,
             width: G::Body::CELLS,
             tick: Tick(0),
             entities: Vec::new(),
@@ -447,7 +434,7 @@ impl CoverTracker {
             return None;
         }
         let row = self.entities.iter().position(|entity| *entity == sight.target)?;
-        (self.eyes.sees)(sight.muzzle, &self.cells[row * self.width..(row + 1) * self.width])
+        (self.sees)(sight.muzzle, &self.cells[row * self.width..(row + 1) * self.width])
     }
 
     /// Returns for how long and how far the target had been hidden from the muzzle on its own screen at the time of
@@ -460,13 +447,13 @@ impl CoverTracker {
         let mut since: Option<(Micros, DVec3)> = None;
         for (at, has_body) in frames.range(..shown).rev() {
             let body: Option<Vec<u32>> = has_body.then(|| cells.range(end - self.width..end).copied().collect());
-            let Some((body, state)) = body.and_then(|body| (self.eyes.state)(&body).map(|state| (body, state))) else {
+            let Some((body, state)) = body.and_then(|body| (self.state)(&body).map(|state| (body, state))) else {
                 break;
             };
             end -= self.width;
             let last = last.get_or_insert(state);
             // Positions before a teleport or an earlier life do not count.
-            if state.life != last.life || sight.at - *at > LONGEST || (self.eyes.sees)(sight.muzzle, &body)? {
+            if state.life != last.life || sight.at - *at > LONGEST || (self.sees)(sight.muzzle, &body)? {
                 break;
             }
             since = Some((*at, state.place));

@@ -43,23 +43,17 @@ pub struct LogSurvey {
     /// Whether the replay needs the whole log in memory.
     whole: bool,
     /// The missing parts so far, without those before the first tick.
-    gaps: Vec<GapRecord>,
+    pub(super) gaps: Vec<GapRecord>,
 }
 
 /// The part of a survey that a replay from a keyframe needs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct SurveyCheckpoint {
     /// Per player: frames, heard packets, and whether anything was sent up and down.
-    players: Vec<(u64, u64, bool, bool)>,
+    pub(super) players: Vec<(u64, u64, bool, bool)>,
     played: Option<(Micros, Micros)>,
     back: Micros,
     longest: Micros,
-}
-
-impl SurveyCheckpoint {
-    pub(super) fn players(&self) -> usize {
-        self.players.len()
-    }
 }
 
 /// One player's record counts and link directions.
@@ -72,7 +66,8 @@ pub(super) struct PlayerSurvey {
     /// The usercmds of heard packets, each number once, and how many have active input.
     heard_usercmds: NumberSet,
     heard_active: u64,
-    ways: ConnectionNumbers,
+    /// Both directions of the connection: up, then down.
+    ways: [DirectionNumbers; 2],
     /// The first and the last usercmd of the player.
     pub(super) made: Option<[CommandSeq; 2]>,
     /// Whether the player received a snapshot.
@@ -100,7 +95,7 @@ impl LogSurvey {
         let as_they_arrived = header.side.is_some_and(|side| side.player.is_some());
         LogSurvey {
             players: vec![PlayerSurvey::default(); header.players.len()],
-            bounds: ReorderBounds::new(as_they_arrived),
+            bounds: ReorderBounds { as_they_arrived, ..ReorderBounds::default() },
             begins_inside: header.begins_inside(),
             whole: header.holds() != LogContents::Whole || header.side.is_some(),
             ..LogSurvey::default()
@@ -125,16 +120,19 @@ impl LogSurvey {
         let of = |(frames, heard, up, down): (u64, u64, bool, bool)| PlayerSurvey {
             frames,
             heard,
-            ways: ConnectionNumbers::of_senders([up, down]),
+            ways: [up, down].map(|sends| DirectionNumbers { newest: sends.then_some(0), ..Default::default() }),
             ..PlayerSurvey::default()
         };
-        let bound = |span: Micros| span.clamp(Micros::ZERO, LONGEST_FLIGHT);
         LogSurvey {
             players: checkpoint.players.into_iter().map(of).collect(),
             span: checkpoint.played,
             played: checkpoint.played,
             back: checkpoint.back.max(Micros::ZERO),
-            bounds: ReorderBounds::of_part(bound(checkpoint.longest)),
+            bounds: ReorderBounds {
+                longest: checkpoint.longest.clamp(Micros::ZERO, LONGEST_FLIGHT),
+                near: None,
+                ..ReorderBounds::default()
+            },
             ..LogSurvey::default()
         }
     }
@@ -178,8 +176,7 @@ impl LogSurvey {
             self.gaps.retain(|gap| gap.to > first);
         }
         for (of, records) in self.players.iter_mut().zip(&chunk.players) {
-            of.add(records);
-            of.ways.add(records, &mut self.bounds);
+            of.add(records, &mut self.bounds);
         }
     }
 
@@ -221,11 +218,6 @@ impl LogSurvey {
         GapRecord::first_after(&self.gaps, self.ticks.first)
     }
 
-    /// Returns all missing parts of the log.
-    pub(super) fn gaps(&self) -> &[GapRecord] {
-        &self.gaps
-    }
-
     /// Returns the duration, as [`Session::duration`](hitreg_log::record::Session::duration).
     pub fn duration(&self) -> Micros {
         let first_tick = self.ticks.first.filter(|_| self.begins_inside);
@@ -254,7 +246,7 @@ impl LogSurvey {
     pub fn pass_bytes(&self) -> u64 {
         let playing = self.players.iter().filter(|player| player.made.is_some()).count() as u64;
         let chunk_bytes = (self.players.len() * size_of::<PlayerRecords>()) as u64;
-        playing.saturating_mul(chunk_bytes).saturating_mul(self.bounds.chunks().into())
+        playing.saturating_mul(chunk_bytes).saturating_mul(self.bounds.chunk.into())
     }
 
     /// An estimate by counts of what the trace of a replay with these tables takes in memory.
@@ -381,7 +373,7 @@ impl TickCounts {
 impl PlayerSurvey {
     /// Whether anything was sent: to the server, and to the client.
     pub(super) fn sends(&self) -> [bool; 2] {
-        self.ways.send()
+        self.ways.each_ref().map(|way| way.newest.is_some())
     }
 
     /// Returns the number of usercmds, and how many are active: by frames, or for a player without frames by what the
@@ -393,7 +385,7 @@ impl PlayerSurvey {
         }
     }
 
-    fn add(&mut self, records: &PlayerRecords) {
+    fn add(&mut self, records: &PlayerRecords, bounds: &mut ReorderBounds) {
         self.frames += records.frames.len() as u64;
         self.heard += records.heard.len() as u64;
         self.has_snapshots |= !records.received.is_empty();
@@ -406,6 +398,14 @@ impl PlayerSurvey {
             let is_first = self.heard_usercmds.insert(command.seq.0);
             self.heard_active += u64::from(is_first && command.input.is_active());
         }
+        let [up, down] = &mut self.ways;
+        let sent = records.sent.iter().map(|packet| (packet.number, packet.at));
+        let snapshots = records.snapshots.iter().map(|snapshot| (snapshot.seq.0, snapshot.at));
+        // Open loop does not look up packets, so the upward direction does not change `near`.
+        let near = bounds.near;
+        up.add(sent, &records.reached, bounds);
+        bounds.near = near;
+        down.add(snapshots, &records.received, bounds);
     }
 }
 
@@ -435,6 +435,7 @@ struct ReorderBounds {
     all_is_known: bool,
     /// `None` if the distances are unknown.
     near: Option<ReorderWindow>,
+    /// Whether the log lists snapshots in the order of arrival, as a client's own log does.
     as_they_arrived: bool,
     /// The number of the current chunk.
     chunk: u32,
@@ -449,10 +450,6 @@ struct TickChunks {
     /// The newest forgotten tick.
     forgotten: Option<u32>,
 }
-
-/// Both directions of a player's connection: up, then down.
-#[derive(Clone, Debug, Default)]
-struct ConnectionNumbers([DirectionNumbers; 2]);
 
 /// One direction of a player's connection.
 #[derive(Clone, Debug, Default)]
@@ -495,18 +492,7 @@ impl Default for ReorderBounds {
 }
 
 impl ReorderBounds {
-    /// Returns the bounds of a log before its first chunk. `as_they_arrived`: the log lists snapshots in the order of
-    /// arrival, as a client's own log does.
-    fn new(as_they_arrived: bool) -> ReorderBounds {
-        ReorderBounds { as_they_arrived, ..ReorderBounds::default() }
-    }
-
-    /// Returns the bounds of a partly surveyed log.
-    fn of_part(longest: Micros) -> ReorderBounds {
-        ReorderBounds { longest, near: None, ..ReorderBounds::default() }
-    }
-
-    /// Measures the distances between states and snapshots of a chunk. Call it after [`ConnectionNumbers::add`] for each player.
+    /// Measures the distances between states and snapshots of a chunk. Call it after [`PlayerSurvey::add`] for each player.
     fn end_of_chunk(&mut self, states: &States, players: &[PlayerRecords]) {
         let mut last = None;
         for tick in states.keys().iter().map(|key| key.tick.0) {
@@ -541,11 +527,6 @@ impl ReorderBounds {
         }
     }
 
-    /// Returns the number of chunks added.
-    fn chunks(&self) -> u32 {
-        self.chunk
-    }
-
     fn back(&mut self, chunks: u32) {
         self.near = self.near.map(|near| ReorderWindow { back: near.back.max(chunks), ..near });
     }
@@ -572,30 +553,6 @@ impl TickChunks {
     /// Whether the first chunk of the tick, if any, would be known.
     fn may_know(&self, tick: u32) -> bool {
         self.forgotten.is_none_or(|forgotten| tick > forgotten) || self.first.contains_key(&tick)
-    }
-}
-
-impl ConnectionNumbers {
-    fn of_senders(sends: [bool; 2]) -> ConnectionNumbers {
-        ConnectionNumbers(
-            sends.map(|sends| DirectionNumbers { newest: sends.then_some(0), ..DirectionNumbers::default() }),
-        )
-    }
-
-    /// Whether anything was sent up, and down.
-    fn send(&self) -> [bool; 2] {
-        self.0.each_ref().map(|numbers| numbers.newest.is_some())
-    }
-
-    fn add(&mut self, records: &PlayerRecords, bounds: &mut ReorderBounds) {
-        let [up, down] = &mut self.0;
-        let sent = records.sent.iter().map(|packet| (packet.number, packet.at));
-        let snapshots = records.snapshots.iter().map(|snapshot| (snapshot.seq.0, snapshot.at));
-        // Open loop does not look up packets, so the upward direction does not change `near`.
-        let near = bounds.near;
-        up.add(sent, &records.reached, bounds);
-        bounds.near = near;
-        down.add(snapshots, &records.received, bounds);
     }
 }
 

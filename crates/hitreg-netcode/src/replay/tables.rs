@@ -8,17 +8,16 @@ use rayon::prelude::*;
 
 use super::corrections::Corrections;
 use super::network::NetworkTables;
-use super::shots::{CoverTracker, ShotTable};
+use super::shots::{CoverTracker, ShotTable, shot_key};
 use super::views::{DrawnScreen, Variables, ViewTable};
 use super::{Part, rejudged_table};
 use crate::game::{Body, CellKind, Effect, FieldSchema, Game, GameInput, RecordedShot};
-use crate::pipeline::{ClientFrameOutput, Event, JudgedShot, ReconcileOutcome, TickOutcome};
+use crate::pipeline::{ClientFrameOutput, Event, ReconcileOutcome, TickOutcome};
 use crate::session::{Observer, ScreenView, SessionEvent};
-use hitreg_log::record::{Execution, GapRecord, Texts, cells_of};
-use hitreg_log::trace::schema::frames::{Row, SCHEMA, Writer};
+use hitreg_log::record::{Execution, Texts, cells_of};
 use hitreg_log::trace::schema::{
-    TableSchema, TableSet, bodies, corrections, effects, errors, executed, frames, name_missing_server, packets, shots,
-    snapshots, ticks, variables, views,
+    IMPACT, TableSchema, TableSet, bodies, corrections, effects, errors, executed, frames, name_missing_server,
+    packets, shots, snapshots, ticks, variables, views,
 };
 use hitreg_log::trace::{Column, ColumnData, Table, Trace};
 use hitreg_log::units::{Micros, PlayerId, SnapshotSeq};
@@ -33,24 +32,24 @@ const VIEWS_TIMES: usize = 4;
 /// An [`Observer`] that fills the tables of a trace.
 #[derive(Debug)]
 pub struct TraceTables {
-    players: usize,
-    has_server: bool,
+    /// Whether a server judges shots.
+    pub(super) has_server: bool,
     fields: Vec<FieldSchema>,
     /// The cells of one body.
     written: Vec<u32>,
     ticks: ticks::Writer,
     bodies: (bodies::Writer, CellRows),
-    frames: FrameTable,
+    pub(super) frames: FrameTable,
     corrections: Corrections,
-    views: ViewTable,
+    pub(super) views: ViewTable,
     variables: Variables,
-    shots: ShotTable,
+    pub(super) shots: ShotTable,
     /// The verdicts under further settings.
-    also_judged: Vec<ShotTable>,
+    pub(super) also_judged: Vec<ShotTable>,
     covers: CoverTracker,
     effects: effects::Writer,
     executed: executed::Writer,
-    network: Option<NetworkTables>,
+    pub(super) network: Option<NetworkTables>,
     wanted: TableSelection,
 }
 
@@ -92,7 +91,6 @@ impl TraceTables {
     pub fn new<G: Game>(players: usize, rules: Arc<G::Rules>) -> TraceTables {
         let fields = G::Body::fields();
         TraceTables {
-            players,
             has_server: true,
             ticks: ticks::Writer::default(),
             bodies: (bodies::Writer::default(), CellRows::new(fields.clone())),
@@ -116,30 +114,6 @@ impl TraceTables {
     #[must_use]
     pub fn only(self, tables: TableSet) -> TraceTables {
         TraceTables { wanted: TableSelection::of(tables), ..self }
-    }
-
-    /// Says that no server judges shots.
-    #[must_use]
-    pub(super) fn without_server(self) -> TraceTables {
-        TraceTables { has_server: false, ..self }
-    }
-
-    /// Leaves the players' predicted bodies out of the frames.
-    #[must_use]
-    pub(super) fn without_predicted_bodies(mut self) -> TraceTables {
-        self.frames.own = None;
-        self
-    }
-
-    /// Also fills the network tables, with sizes if the replay encodes datagrams for them. `longest` is the longest
-    /// flight time, if known. `gaps` are the missing parts of the log.
-    pub fn watch_network(&mut self, with_sizes: bool, longest: Option<Micros>, gaps: &[GapRecord]) {
-        self.network = Some(NetworkTables::new(with_sizes, longest, gaps));
-    }
-
-    /// Also fills a table of verdicts for each of so many further settings.
-    pub(super) fn also_judged(&mut self, settings: usize) {
-        self.also_judged.resize_with(settings, || ShotTable::new(self.players));
     }
 
     /// Adds a shot of a recording that was judged again. The shooter's screen at that usercmd must be known.
@@ -169,11 +143,6 @@ impl TraceTables {
         self.take(0, &mut |_| {});
     }
 
-    /// Handles a shot that was judged after the part.
-    pub(super) fn drop_predicted<G: Game>(&mut self, judged: &JudgedShot<G>) {
-        self.shots.drop_predicted(judged);
-    }
-
     /// Handles the arrival of a snapshot, also after the part.
     pub(super) fn snapshot_reached(&mut self, player: PlayerId, seq: SnapshotSeq, at: Micros) {
         if let Some(network) = &mut self.network {
@@ -188,16 +157,6 @@ impl TraceTables {
         if let Some(network) = &mut self.network {
             network.end();
         }
-    }
-
-    /// Ends the predicted shots so far, for which no verdict will come.
-    pub(super) fn end_shots<G: Game>(&mut self) {
-        self.shots.end::<G>(Part::WHOLE);
-    }
-
-    /// Drops a player's remembered screens when its open-loop replay ends.
-    pub(super) fn end_of_player(&mut self, player: PlayerId) {
-        self.views.end(player);
     }
 
     /// Passes on the rows of each full table.
@@ -264,12 +223,11 @@ impl TraceTables {
             self.variables.take().into_iter().for_each(&mut to);
         }
         let Some(network) = &mut self.network else { return };
-        let [packet_rows, snapshot_rows] = network.rows();
-        if full(&packets::SCHEMA, packet_rows) {
-            to(network.take_packets());
+        if full(&packets::SCHEMA, network.packets.rows()) {
+            to(network.packets.take(Vec::new()));
         }
-        if full(&snapshots::SCHEMA, snapshot_rows) {
-            to(network.take_snapshots());
+        if full(&snapshots::SCHEMA, network.snapshots.rows()) {
+            to(network.snapshots.take(Vec::new()));
         }
     }
 
@@ -399,11 +357,13 @@ impl<G: Game> Observer<G> for TraceTables {
                     let on_screen = &mut self.views.of(shot.shooter, shot.command);
                     self.shots.judged(at, tick, shot, on_screen, &self.covers);
                     for (also, verdict) in self.also_judged.iter_mut().zip(&shot.also) {
-                        also.judged_also(at, tick, shot, verdict);
+                        also.push_verdict::<G>(shot_key(shot), at, tick, G::weapon_name(&shot.fire), verdict);
                     }
                 }
                 Event::Impact { shooter, command, weapon, verdict } if wanted.shots => {
-                    self.shots.impact::<G>((*shooter, *command), at, tick, weapon, verdict);
+                    // An impact has a row of its own, after the row of the shot's launch.
+                    let key = (*shooter, *command, IMPACT);
+                    self.shots.push_verdict::<G>(key, at, tick, weapon, verdict);
                 }
                 Event::Judged(_) | Event::Impact { .. } | Event::Presence { .. } => {}
             },
@@ -504,7 +464,7 @@ pub(super) fn value(kind: CellKind, number: i64) -> f32 {
 /// The `frames` table: each client frame, with its usercmd and the predicted body of the player.
 #[derive(Debug)]
 pub(super) struct FrameTable {
-    rows: Writer,
+    rows: frames::Writer,
     /// The predicted bodies, if they are wanted.
     pub(super) own: Option<CellRows>,
     /// The usercmd fields that the game declares.
@@ -514,7 +474,7 @@ pub(super) struct FrameTable {
 impl FrameTable {
     pub(super) fn new<G: Game>() -> FrameTable {
         let (own, input) = (CellRows::new(G::Body::fields()), CellRows::new(G::Input::own_fields()));
-        FrameTable { rows: Writer::default(), own: Some(own), input }
+        FrameTable { rows: frames::Writer::default(), own: Some(own), input }
     }
 
     /// Adds a frame, with the cells of its predicted body.
@@ -525,12 +485,12 @@ impl FrameTable {
         commanded: &ClientFrameOutput<G>,
         predicted: Option<&[u32]>,
     ) {
-        self.rows.push(Row {
+        self.rows.push(frames::Row {
             ran: commanded.ran,
             first_effects: commanded.effects.len() as u32,
             has_body: predicted.is_some().into(),
             drawn: commanded.drawn_origin.unwrap_or(Vec3::ZERO),
-            ..Row::of_usercmd(player, at, &commanded.command)
+            ..frames::Row::of_usercmd(player, at, &commanded.command)
         });
         if let Some(own) = &mut self.own {
             own.push(predicted.unwrap_or_default());
@@ -544,7 +504,7 @@ impl FrameTable {
 
     /// Takes the rows so far.
     pub(super) fn take(&mut self) -> Table {
-        let take_own = |own: &mut CellRows| own.take(SCHEMA.fields.unwrap_or_default());
+        let take_own = |own: &mut CellRows| own.take(frames::SCHEMA.fields.unwrap_or_default());
         let own = self.own.as_mut().map(take_own).unwrap_or_default();
         self.rows.take([own, self.input.take("")].concat())
     }
