@@ -12,7 +12,7 @@ mod predict;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::game::{Body, Effect, Game, GameInput, PlacedBody, PlacementKind, ShotVerdict, Touch};
+use crate::game::{Body, Game, GameInput, PlacedBody, PlacementKind, ShotVerdict};
 use crate::history::{Frame, History, PlacementLimits};
 use crate::packet::{ClientPacket, NO_CLOCK, Snapshot};
 use crate::pipeline::{ClientFrameOutput, ClientPipeline, ReconcileOutcome, Setup};
@@ -22,7 +22,7 @@ use draw::{CategoryDrawer, DrawContext, Drawn, LagChase, OthersDrawer, Smoothing
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq};
 use hitreg_log::usercmd::{Input, Usercmd};
 use pacing::{InputTime, RepeatCheck, ServerClock};
-use predict::{PredictionContext, Window};
+use predict::{PredictedOutput, PredictionContext, Window};
 
 /// The client of one player.
 pub struct Client<G: Game> {
@@ -162,7 +162,7 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
         let input = G::Input::read(input).write();
         let command = Usercmd { seq: self.window.next_seq(), lerp_msec, server_time, input };
         self.window.push(now, command.clone());
-        let mut output = PredictedOutput { effects: Vec::new(), fires: Vec::new(), touches: Vec::new() };
+        let mut output = PredictedOutput { effects: Vec::new(), fires: Vec::new() };
         let nobody: &[(EntityId, G::Body)] = &[];
         let newest = self.history.newest().map(Arc::clone);
         let met = self.met(newest.as_ref().map_or(nobody, |f| &f.entities));
@@ -340,13 +340,6 @@ impl<G: Game> Client<G> {
     fn shown(&self, now: Micros) -> Option<G::Body> {
         self.window.latest().map(|body| body.moved_by(self.smoothing.offset(now)))
     }
-}
-
-/// The output of predicted usercmds.
-pub(crate) struct PredictedOutput<F> {
-    effects: Vec<Effect>,
-    fires: Vec<(CommandSeq, u8, F)>,
-    touches: Vec<Touch>,
 }
 
 /// A minimal body for the client's unit tests.

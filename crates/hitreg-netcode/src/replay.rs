@@ -400,12 +400,7 @@ pub struct ReplaySource<'a> {
 pub type LogPass<'a, E = ReplayError> =
     &'a mut dyn FnMut(&mut dyn FnMut(SessionStretch) -> Result<(), E>) -> Result<(), E>;
 
-impl<'a> ReplaySource<'a> {
-    /// Returns a whole log, from its beginning and without keyframes.
-    fn of(header: &'a SessionHeader, survey: &'a LogSurvey) -> ReplaySource<'a> {
-        ReplaySource { header, survey, start: None, keyframes: None }
-    }
-
+impl ReplaySource<'_> {
     /// Checks that its replay does not go through more than a session can hold. What begins in the middle was checked when its
     /// keyframes were made.
     fn check_work(&self) -> Result<(), ReplayError> {

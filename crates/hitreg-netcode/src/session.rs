@@ -147,19 +147,21 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
         self.network.transport()
     }
 
-    /// Restores the saved state of another machine that has the same transport. Links, input and ticks must continue from that time.
-    pub(crate) fn restore(&mut self, known: &KnownRecords<G::Body>, from: &mut StateReader) -> Result<(), StateError> {
+    /// Restores the saved state of another machine that has the same transport, and the numbers of corrections of its
+    /// clients. Links, input and ticks must continue from that time.
+    pub(crate) fn restore(
+        &mut self,
+        known: &KnownRecords<G::Body>,
+        corrections: &[u32],
+        from: &mut StateReader,
+    ) -> Result<(), StateError> {
         let idle = Vec::<PlayerId>::get(from)?;
         check(idle.iter().all(|player| usize::from(player.0) < self.clients.len()), "PlayerId")?;
         self.resumed = Some(idle);
+        self.corrections.copy_from_slice(corrections);
         self.server.restore(from)?;
         self.clients.iter_mut().try_for_each(|client| client.restore(from))?;
         self.network.restore(known, from)
-    }
-
-    /// Counts corrections on from these numbers, one for each client.
-    pub(crate) fn count_corrections_from(&mut self, corrections: &[u32]) {
-        self.corrections.copy_from_slice(corrections);
     }
 
     /// Returns the state after the tick at which the machine resumes; `None` before the first tick.

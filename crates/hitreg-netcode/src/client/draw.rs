@@ -238,7 +238,12 @@ impl<G: Game> CategoryDrawer<G> {
             out.push((*id, Self::place(moment, known, body, None)));
         }
         let updated = moment.newest.server_time;
-        self.easing.ease(moment.local, updated, out, |id| moment.body_before_newest_update(id));
+        // Where a Simulated entity would be drawn if the newest update had not arrived.
+        let before = |id| {
+            let before = moment.before.as_ref()?;
+            Some(G::simulate(&moment.rules, before.get(id)?, after(before.server_time, moment.own)))
+        };
+        self.easing.ease(moment.local, updated, out, before);
         out.extend(self.reactions.iter().map(|reaction| (reaction.entity, reaction.place(moment))));
     }
 
@@ -377,15 +382,6 @@ impl<B: Body> DrawnEntity<B> {
     }
 }
 
-impl<G: Game> DrawContext<G> {
-    /// Returns a Simulated entity as it would be drawn if the newest update had not arrived.
-    fn body_before_newest_update(&self, id: EntityId) -> Option<G::Body> {
-        let before = self.before.as_ref()?;
-        let body = before.get(id)?;
-        Some(G::simulate(&self.rules, body, after(before.server_time, self.own)))
-    }
-}
-
 impl<B: Body> Reaction<B> {
     fn place<G: Game<Body = B>>(&self, moment: &DrawContext<G>) -> PlacedBody<B> {
         let body = G::simulate(&moment.rules, &self.body, after(self.left, moment.local));
@@ -435,7 +431,7 @@ impl Smoothing {
 }
 
 /// The smoothing of Simulated entities towards their place in updates.
-pub(super) struct EasedEntities {
+struct EasedEntities {
     fade_ms: i64,
     max_units: i64,
     eased: SortedMap<EntityId, EasedEntity>,
@@ -477,7 +473,7 @@ impl EasedEntities {
 
     /// Moves Simulated entities to where they are drawn at local time `now`. `updated` is the server time of the
     /// update. `before` returns an entity as it would be by the update before.
-    pub(super) fn ease<B: Body>(
+    fn ease<B: Body>(
         &mut self,
         now: Micros,
         updated: Micros,

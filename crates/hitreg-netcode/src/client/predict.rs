@@ -11,7 +11,6 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::PredictedOutput;
 use super::cause::{CauseCounts, MissExplanation};
 use crate::push_bounded;
 use crate::game::{
@@ -205,11 +204,11 @@ impl<G: Game> Window<G> {
             };
             let entry = &self.entries[self.valid];
             let first = entry.command.seq > self.first_runs;
-            out.touches.clear();
             let seq = entry.command.seq;
-            let mut sink = PredictionSink { first, with_effects, seq, fires: 0, effects: Vec::new(), out };
+            let mut sink =
+                PredictionSink { first, with_effects, seq, fires: 0, effects: Vec::new(), touches: Vec::new(), out };
             let after = context.run(before, &entry.command, &mut sink);
-            let effects = sink.effects;
+            let PredictionSink { effects, touches, .. } = sink;
             self.first_runs = self.first_runs.max(seq);
             let entry = &mut self.entries[self.valid];
             entry.after = Some(after);
@@ -220,7 +219,7 @@ impl<G: Game> Window<G> {
                 let is_gone = |effect: &mut Effect| !effects.iter().any(|again| again.kind == effect.kind);
                 self.cut.extend(entry.effects.extract_if(.., is_gone).map(|effect| (seq, effect)));
             }
-            entry.touches.clone_from(&out.touches);
+            entry.touches = touches;
             self.valid += 1;
             ran += 1;
         }
@@ -361,7 +360,7 @@ impl<G: Game> Window<G> {
     /// sends no effects that a client predicts.
     fn play_late(&mut self, context: &PredictionContext<'_, G>, count: usize) {
         let valid = self.valid;
-        let mut out = PredictedOutput { effects: Vec::new(), fires: Vec::new(), touches: Vec::new() };
+        let mut out = PredictedOutput { effects: Vec::new(), fires: Vec::new() };
         self.run_window(context, count, Micros(i64::MAX), &mut out);
         self.late_effects.append(&mut out.effects);
         self.valid = valid;
@@ -380,7 +379,7 @@ impl<G: Game> Window<G> {
     /// Runs the first `count` usercmds again from the base and discards their output.
     fn run_from_base(&mut self, context: &PredictionContext<'_, G>, count: usize, push: Micros) -> u32 {
         self.valid = 0;
-        let mut unused = PredictedOutput { effects: Vec::new(), fires: Vec::new(), touches: Vec::new() };
+        let mut unused = PredictedOutput { effects: Vec::new(), fires: Vec::new() };
         self.run_window(context, count, push, &mut unused)
     }
 }
@@ -391,6 +390,12 @@ impl<B> PredictedUsercmd<B> {
     }
 }
 
+/// The output of predicted usercmds.
+pub(super) struct PredictedOutput<F> {
+    pub(super) effects: Vec<Effect>,
+    pub(super) fires: Vec<(CommandSeq, u8, F)>,
+}
+
 /// A sink that passes shots on only in a usercmd's first run, and collects effects.
 struct PredictionSink<'a, F> {
     first: bool,
@@ -398,6 +403,7 @@ struct PredictionSink<'a, F> {
     seq: CommandSeq,
     fires: u8,
     effects: Vec<Effect>,
+    touches: Vec<Touch>,
     out: &'a mut PredictedOutput<F>,
 }
 
@@ -414,7 +420,7 @@ impl<F> Sink<F> for PredictionSink<'_, F> {
         self.fires += 1;
     }
     fn touch(&mut self, touch: Touch) {
-        self.out.touches.push(touch);
+        self.touches.push(touch);
     }
 }
 
@@ -430,7 +436,7 @@ impl<G: Game> PredictionContext<'_, G> {
         G::step_body(&self.setup.rules, &self.scene(), body, &G::Input::read_usercmd(command), sink)
     }
 
-    pub(super) fn scene(&self) -> Scene<'_, G::Body> {
+    fn scene(&self) -> Scene<'_, G::Body> {
         let weapons = self.setup.settings.predicts_weapons();
         Scene { seed: self.setup.seed, player: self.player, entities: self.entities, weapons }
     }

@@ -46,9 +46,8 @@ pub(super) fn replay<G: Netcode>(
     options: &ReplayOptions,
     progress: &mut dyn FnMut(Micros),
 ) -> Result<ReplayOutput, ReplayError> {
-    let survey = LogSurvey::of_connections(session);
     let mut attempt = |encoded| {
-        in_one_chunk((session, &survey), setup, options, |run| {
+        in_one_chunk(session, setup, options, |run| {
             let Some(machine) = run.machine(encoded)? else { return Ok(None) };
             run.watched(machine, &mut Rc::clone(run.feed), None, progress)
         })
@@ -66,11 +65,11 @@ pub(super) fn replay_with_bots<G: Bots + Netcode>(
     setup: &Setup<G>,
     memory: MemoryLimit,
 ) -> Result<ReplayOutput, ReplayError> {
-    let (survey, options) = (LogSurvey::of_connections(session), ReplayOptions { memory, ..ReplayOptions::default() });
+    let options = ReplayOptions { memory, ..ReplayOptions::default() };
     let bots = G::bots(&setup.rules, setup.seed, session.players.len() as u16);
     let mut bots = BotInput::<G>::of(bots, setup.seed, Arc::clone(&setup.rules), &setup.settings);
-    let ran = in_one_chunk((session, &survey), setup, &options, |run| {
-        let machine = run.encoded_machine()?;
+    let ran = in_one_chunk(session, setup, &options, |run| {
+        let Some(machine) = run.machine(true)? else { return Ok(None) };
         run.watched(machine, &mut bots, None, &mut |_| {})
     })?;
     let (findings, tables) = ran.ok_or(ReplayError::NotAsRead)?;
@@ -85,22 +84,25 @@ pub(super) fn observe<G: Netcode>(
     memory: MemoryLimit,
     observer: &mut dyn Observer<G>,
 ) -> Result<(), ReplayError> {
-    let (survey, options) = (LogSurvey::of_connections(session), ReplayOptions { memory, ..ReplayOptions::default() });
-    in_one_chunk((session, &survey), setup, &options, |run| {
-        let mut machine = run.encoded_machine()?;
+    let options = ReplayOptions { memory, ..ReplayOptions::default() };
+    in_one_chunk(session, setup, &options, |run| {
+        let mut machine = run.machine(true)?.ok_or(ReplayError::NotAsRead)?;
         run.run(&mut machine, &mut Rc::clone(run.feed), observer)
     })
 }
 
 /// Makes a run on a feed of one chunk: a session in memory, beside its rows.
 fn in_one_chunk<G: Game, T>(
-    (session, survey): (&Session, &LogSurvey),
+    session: &Session,
     setup: &Setup<G>,
     options: &ReplayOptions,
     run: impl FnOnce(&ClosedRun<'_, '_, G>) -> T,
 ) -> T {
-    let mut chunk = std::iter::once(input_of(session));
-    let (feed, source) = (&Feed::new(&mut chunk, survey), &ReplaySource::of(&session.header, survey));
+    let (survey, mut chunk) = (&LogSurvey::of_connections(session), std::iter::once(input_of(session)));
+    let (feed, source) = (
+        &Feed::new(&mut chunk, survey),
+        &ReplaySource { header: &session.header, survey, start: None, keyframes: None },
+    );
     let budget = ReplayBudget::holding(session, options.tables, options.memory);
     run(&ClosedRun { feed, source, session: Some(session), setup, options, budget })
 }
@@ -148,33 +150,20 @@ fn input_of(session: &Session) -> SessionStretch {
 const SETTLED: Micros = Micros::from_s(1);
 
 impl<'f, G: Netcode> ClosedRun<'_, 'f, G> {
-    /// Returns a server and clients on the links of the feed, at the beginning of the log or at a keyframe. Returns
-    /// `None` if they must encode datagrams and are not asked to.
+    /// Returns a server and clients on the links of the feed, at the beginning of the log or at a keyframe. They encode
+    /// every datagram with `encoded`, unless their settings ask for nominal sizes. Returns `None` if they must encode
+    /// datagrams and are not asked to.
     fn machine(&self, encoded: bool) -> Result<Option<ReplayMachine<'f, G>>, ReplayError> {
-        // A replay goes on as the one that made its keyframe.
-        let encodes = match self.source.start {
-            Some(start) => start.transport != TransportKind::Unencoded,
-            None => encoded || self.options.sizes,
-        };
-        if encodes {
-            return self.encoded_machine().map(Some);
-        }
-        Machine::unencoded(self.setup, self.links()).map(|machine| self.prepared(machine)).transpose()
-    }
-
-    /// Returns a server and clients that encode every datagram, unless their settings ask for nominal sizes.
-    fn encoded_machine(&self) -> Result<ReplayMachine<'f, G>, ReplayError> {
-        self.prepared(Machine::new(self.setup, self.links()))
-    }
-
-    fn links(&self) -> Vec<Links<FeedLink<'f>>> {
-        let of = |player| Links::of(|direction| FeedLink::of(self.feed, player, direction));
-        (0..self.source.header.players.len()).map(of).collect()
-    }
-
-    /// Applies the options to a machine, and sets its initial world or the state of its keyframe.
-    fn prepared(&self, mut machine: ReplayMachine<'f, G>) -> Result<ReplayMachine<'f, G>, ReplayError> {
         let ClosedRun { feed, source, setup, options, .. } = self;
+        // A replay goes on as the one that made its keyframe.
+        let encodes = match source.start {
+            Some(start) => start.transport != TransportKind::Unencoded,
+            None => encoded || options.sizes,
+        };
+        let links = |player| Links::of(|direction| FeedLink::of(feed, player, direction));
+        let links = (0..source.header.players.len()).map(links).collect();
+        let machine = if encodes { Some(Machine::new(setup, links)) } else { Machine::unencoded(setup, links) };
+        let Some(mut machine) = machine else { return Ok(None) };
         if let Some(every) = options.rollback_every
             && !machine.server().check_rollback(every)
         {
@@ -197,7 +186,7 @@ impl<'f, G: Netcode> ClosedRun<'_, 'f, G> {
             let (_, near) = feed.borrow_mut().near(start.at, Micros(i64::MAX));
             start.put(&mut machine, source.header, &near)?;
         }
-        Ok(machine)
+        Ok(Some(machine))
     }
 
     /// Runs a machine, fills the tables, and compares the hashes of ticks. With `to`, it passes rows on as tables fill
@@ -436,7 +425,14 @@ impl HashChecker<'_, '_> {
                 self.findings.first_difference.get_or_insert(different);
             }
         }
-        self.pass_all_on(at);
+        // From time to time, all rows are passed on, so that no table lags far behind the others.
+        if let Some(to) = &mut self.to
+            && self.phase == ReplayPhase::Within
+            && at.0.saturating_sub(self.passed_on.0) > TOGETHER.0
+        {
+            self.passed_on = at;
+            self.tables.take(1, to);
+        }
     }
 
     fn pass_on(&mut self) {
@@ -444,17 +440,6 @@ impl HashChecker<'_, '_> {
             Some(_) if self.phase == ReplayPhase::Before => self.tables.take_full(&mut |_| {}),
             Some(to) => self.tables.take_full(to),
             None => {}
-        }
-    }
-
-    /// Passes all rows on from time to time, so that no table lags far behind the others.
-    fn pass_all_on(&mut self, at: Micros) {
-        if let Some(to) = &mut self.to
-            && self.phase == ReplayPhase::Within
-            && at.0.saturating_sub(self.passed_on.0) > TOGETHER.0
-        {
-            self.passed_on = at;
-            self.tables.take(1, to);
         }
     }
 }

@@ -182,7 +182,7 @@ impl<'a> Feed<'a> {
         self.players[index].frames.front().map(|frame| frame.at)
     }
 
-    pub(super) fn take_frame(&mut self, player: PlayerId) -> Option<FrameRecord> {
+    fn take_frame(&mut self, player: PlayerId) -> Option<FrameRecord> {
         let of = &mut self.players[usize::from(player.0)];
         of.frames_left = of.frames_left.saturating_sub(1);
         let frame = of.frames.pop_front();
@@ -191,7 +191,7 @@ impl<'a> Feed<'a> {
     }
 
     /// Returns the next heard packet of a player without frames; `None` if there is none within [`AHEAD`].
-    pub(super) fn take_heard(&mut self, player: PlayerId) -> Option<(Micros, HeardPacket)> {
+    fn take_heard(&mut self, player: PlayerId) -> Option<(Micros, HeardPacket)> {
         let index = usize::from(player.0);
         if !self.survey.is_heard_only(index) {
             return None;

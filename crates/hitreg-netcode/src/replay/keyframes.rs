@@ -209,18 +209,17 @@ impl ReplayStart {
         }
         let known = known::<G>(header, near, self.at)?;
         let restored = StateReader::new(&self.state, known.values()).and_then(|mut from| {
-            machine.restore(&known, &mut from)?;
+            machine.restore(&known, &self.corrections, &mut from)?;
             from.end()
         });
         restored.map_err(|error| fail(error.into()))?;
-        machine.count_corrections_from(&self.corrections);
         let digest = machine.resumed(self.at).and_then(|machine| digest(&machine));
         if digest == Some(self.digest) { Ok(()) } else { Err(fail(BadKeyframe::Other)) }
     }
 }
 
 /// Returns the digest of a machine's whole state; `None` if the state cannot be saved.
-pub(super) fn digest<G: Netcode, L: Link, C: ClientPipeline<G>>(machine: &AfterTick<'_, G, L, C>) -> Option<u64> {
+fn digest<G: Netcode, L: Link, C: ClientPipeline<G>>(machine: &AfterTick<'_, G, L, C>) -> Option<u64> {
     let mut to = StateWriter::new(SharedValues::default());
     machine.save(None, &mut to).then(|| to.digest())
 }

@@ -187,18 +187,18 @@ impl<R> PendingRows<R> {
         if first.arrived.is_some() {
             return Some(PacketFate::Known);
         }
-        let Some(gap_end) = end_of_next_gap(gaps, first.player, first.at) else { return Some(PacketFate::Known) };
+        let player = first.player;
+        let Some(gap_end) = end_of_next_gap(gaps, player, first.at) else { return Some(PacketFate::Known) };
         if now < gap_end {
-            let is_overtaken = self.newest.get(&first.player).is_some_and(|newest| *newest > self.settled);
+            let is_overtaken = self.newest.get(&player).is_some_and(|newest| *newest > self.settled);
             return is_overtaken.then_some(PacketFate::Known);
         }
-        Some(if self.is_in_gap(gap_end) { PacketFate::InGap } else { PacketFate::Known })
+        Some(if self.is_in_gap(player, gap_end) { PacketFate::InGap } else { PacketFate::Known })
     }
 
     /// Whether no packet that was sent after the first one arrived before the end of the gap.
-    fn is_in_gap(&mut self, end: Micros) -> bool {
-        let Some(PendingRow { player, .. }) = self.sent.front() else { return false };
-        let key = (*player, end);
+    fn is_in_gap(&mut self, player: PlayerId, end: Micros) -> bool {
+        let key = (player, end);
         let of_gap = || self.sent.iter().take_while(|later| later.at < end).filter(|later| later.player == key.0);
         let is_in_gap = self.in_gaps.contains(&key) || !of_gap().any(|later| later.arrived.is_some_and(|at| at < end));
         if is_in_gap {

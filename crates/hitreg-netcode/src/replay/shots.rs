@@ -10,7 +10,6 @@ use crate::game::{Body, Game, Reason, RecordedShot, ShotVerdict};
 use crate::geometry::angle_off;
 use crate::pipeline::{JudgedShot, Limit};
 use hitreg_log::sorted::SortedMap;
-use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::IMPACT;
 use hitreg_log::trace::schema::shots::{Row, Writer};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
@@ -24,13 +23,13 @@ pub(super) struct ShotTable {
     ran: Vec<CommandSeq>,
     /// Predicted shots that are not judged yet, by (player, usercmd, index).
     pending: SortedMap<ShotKey, (Micros, &'static str, ShotVerdict)>,
-    rows: Writer,
+    pub(super) rows: Writer,
     /// Rows whose cover columns wait for the target's frames at the time of the shot.
     waiting: Vec<(usize, ShotView)>,
 }
 
 /// Player, usercmd, and index of the shot within the usercmd.
-pub(super) type ShotKey = (PlayerId, CommandSeq, u8);
+type ShotKey = (PlayerId, CommandSeq, u8);
 
 pub(super) fn shot_key<G: Game>(judged: &JudgedShot<G>) -> ShotKey {
     (judged.shooter, judged.command, judged.index)
@@ -38,15 +37,15 @@ pub(super) fn shot_key<G: Game>(judged: &JudgedShot<G>) -> ShotKey {
 
 /// The line of sight of a judged shot: time, tick, muzzle and target.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ShotView {
+struct ShotView {
     pub(super) at: Micros,
     pub(super) tick: Tick,
-    pub(super) muzzle: Vec3,
-    pub(super) target: EntityId,
+    muzzle: Vec3,
+    target: EntityId,
 }
 
 /// The entities on the shooter's screen.
-pub(super) type ScreenEntities<'a> = &'a mut dyn Iterator<Item = ScreenEntity>;
+type ScreenEntities<'a> = &'a mut dyn Iterator<Item = ScreenEntity>;
 
 impl ShotTable {
     pub(super) fn new(players: usize) -> ShotTable {
@@ -193,11 +192,6 @@ impl ShotTable {
     /// Returns the number of rows if all are complete; 0 while any row waits for cover.
     pub(super) fn rows(&self) -> usize {
         if self.waiting.is_empty() { self.rows.rows() } else { 0 }
-    }
-
-    /// Takes the rows so far.
-    pub(super) fn take(&mut self) -> Table {
-        self.rows.take(Vec::new())
     }
 
     fn push<G: Game>(&mut self, shot: TraceShot<'_>) {
@@ -429,7 +423,7 @@ impl CoverTracker {
     }
 
     /// Returns whether the muzzle could see the target where it was after the previous tick.
-    pub(super) fn visible(&self, sight: &ShotView) -> Option<bool> {
+    fn visible(&self, sight: &ShotView) -> Option<bool> {
         if Some(self.tick.0) != sight.tick.0.checked_sub(1) {
             return None;
         }
@@ -439,7 +433,7 @@ impl CoverTracker {
 
     /// Returns for how long and how far the target had been hidden from the muzzle on its own screen at the time of
     /// the shot. Both are 0 if the target was visible; `None` if its own screen is unknown.
-    pub(super) fn hidden(&self, sight: &ShotView) -> Option<(Micros, f32)> {
+    fn hidden(&self, sight: &ShotView) -> Option<(Micros, f32)> {
         let OwnFrames { frames, cells } = self.own.get(usize::from(sight.target.0))?;
         let shown = frames.partition_point(|(at, _)| *at <= sight.at);
         let mut end = frames.range(..shown).filter(|(_, has_body)| *has_body).count() * self.width;
@@ -539,7 +533,7 @@ mod tests {
             let mut drawn = [drawn(2, 10.0), drawn(4, 56.0)].into_iter();
             shots.push_rejudged::<Rink>(&shot, &mut drawn);
         }
-        let table = shots.take();
+        let table = shots.rows.take(Vec::new());
         let rows = Columns::read(&table);
         let limits: Vec<&str> = (0..3).map(|row| rows.limit.get(row)).collect();
         assert_eq!(limits, ["off", "none", "max_unlag"]);
@@ -566,7 +560,7 @@ mod tests {
         ] {
             shots.push_rejudged::<Rink>(&shot, &mut [drawn(4, 56.0)].into_iter());
         }
-        let table = shots.take();
+        let table = shots.rows.take(Vec::new());
         assert!(Columns::read(&table).view_error_units.iter().all(|error| error.is_nan()));
     }
 

@@ -179,7 +179,7 @@ impl TraceTables {
             rows * columns * size_of::<u32>() >= bytes
         };
         // The trace packs views relative to the bodies before them, so bodies go first.
-        let views_go = full(&views::SCHEMA, self.views.rows() / VIEWS_TIMES);
+        let views_go = full(&views::SCHEMA, self.views.rows.rows() / VIEWS_TIMES);
         if views_go || full(&ticks::SCHEMA, self.ticks.rows()) {
             to(self.ticks.take(Vec::new()));
         }
@@ -190,7 +190,7 @@ impl TraceTables {
         if full(&executed::SCHEMA, self.executed.rows()) {
             to(self.executed.take(Vec::new()));
         }
-        if full(&frames::SCHEMA, self.frames.rows()) {
+        if full(&frames::SCHEMA, self.frames.rows.rows()) {
             to(self.frames.take());
         }
         let Corrections { rows, errors, .. } = &mut self.corrections;
@@ -201,10 +201,10 @@ impl TraceTables {
             to(errors.take(Vec::new()));
         }
         if views_go {
-            to(self.views.take());
+            to(self.views.rows.take(Vec::new()));
         }
         if full(&shots::SCHEMA, self.shots.rows()) {
-            let mut shots = self.shots.take();
+            let mut shots = self.shots.rows.take(Vec::new());
             if !self.has_server {
                 name_missing_server(&mut shots);
             }
@@ -213,13 +213,12 @@ impl TraceTables {
         for (place, also) in
             self.also_judged.iter_mut().enumerate().filter(|(_, also)| full(&shots::SCHEMA, also.rows()))
         {
-            let table = also.take();
-            to(Table { name: rejudged_table(place), ..table });
+            to(Table { name: rejudged_table(place), ..also.rows.take(Vec::new()) });
         }
         if full(&effects::SCHEMA, self.effects.rows()) {
             to(self.effects.take(Vec::new()));
         }
-        if full(&variables::SCHEMA, self.variables.rows()) {
+        if full(&variables::SCHEMA, self.variables.rows.rows()) {
             self.variables.take().into_iter().for_each(&mut to);
         }
         let Some(network) = &mut self.network else { return };
@@ -496,10 +495,6 @@ impl FrameTable {
             own.push(predicted.unwrap_or_default());
         }
         self.input.push(commanded.command.input.own.stored());
-    }
-
-    pub(super) fn rows(&self) -> usize {
-        self.rows.rows()
     }
 
     /// Takes the rows so far.

@@ -56,7 +56,7 @@ impl<'a, B> DrawnScreen<'a, B> {
 /// the own avatar.
 #[derive(Debug)]
 pub(super) struct ViewTable {
-    rows: views::Writer,
+    pub(super) rows: views::Writer,
     /// Per player: the screens of its usercmds that have not run.
     screens: Vec<Screens>,
 }
@@ -146,15 +146,6 @@ impl ViewTable {
         };
         drawn.range(range).copied()
     }
-
-    pub(super) fn rows(&self) -> usize {
-        self.rows.rows()
-    }
-
-    /// Takes the rows so far.
-    pub(super) fn take(&mut self) -> Table {
-        self.rows.take(Vec::new())
-    }
 }
 
 impl Screens {
@@ -172,7 +163,7 @@ impl Screens {
 /// not depend on earlier screens.
 #[derive(Debug, Default)]
 pub(super) struct Variables {
-    rows: variables::Writer,
+    pub(super) rows: variables::Writer,
     /// What each player's screen shows of each entity.
     shown: SortedMap<(PlayerId, EntityId), OwnCategoryFields>,
 }
@@ -231,10 +222,6 @@ impl Variables {
                 value: value(field.kind, number),
             });
         }
-    }
-
-    pub(super) fn rows(&self) -> usize {
-        self.rows.rows()
     }
 
     /// Takes the rows so far; `None` if nothing was drawn by category.

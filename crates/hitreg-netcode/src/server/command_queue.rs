@@ -65,7 +65,7 @@ impl<G: Game> Server<G> {
     }
 
     /// Handles a usercmd that is older than the last one. It either ran already, or it was missing and arrives late.
-    pub(super) fn note_late(&mut self, player: PlayerId, seq: CommandSeq) {
+    fn note_late(&mut self, player: PlayerId, seq: CommandSeq) {
         let missing = &mut self.connections[usize::from(player.0)].missing;
         if let Some(index) = missing.iter().position(|m| *m == seq) {
             missing.remove(index);
@@ -74,7 +74,7 @@ impl<G: Game> Server<G> {
     }
 
     /// Handles the usercmds between `last` and `next`, which will not arrive in time.
-    pub(super) fn replace_lost(&mut self, player: PlayerId, last: CommandSeq, next: CommandSeq) {
+    fn replace_lost(&mut self, player: PlayerId, last: CommandSeq, next: CommandSeq) {
         let lost = next.0 - last.0 - 1;
         let repeat =
             self.setup.settings.server.on_lost_command == OnLost::Repeat && last.0 > 0 && lost <= STAND_INS_MAX;
@@ -96,7 +96,7 @@ impl<G: Game> Server<G> {
         }
     }
 
-    pub(super) fn run_or_refuse(&mut self, player: PlayerId, arrived: PacketArrival, command: &Usercmd) {
+    fn run_or_refuse(&mut self, player: PlayerId, arrived: PacketArrival, command: &Usercmd) {
         let connection = &mut self.connections[usize::from(player.0)];
         connection.last_command = command.seq;
         let affordable = connection.spend(command.input.msec);
@@ -124,7 +124,7 @@ impl<G: Game> Server<G> {
     }
 
     /// Takes a packet that arrived since the tick at `before`.
-    pub(super) fn schedule(&mut self, player: PlayerId, arrived: PacketArrival, packet: &ClientPacket, before: Micros) {
+    fn schedule(&mut self, player: PlayerId, arrived: PacketArrival, packet: &ClientPacket, before: Micros) {
         let Some(newest) = packet.commands.last() else { return };
         let tick_hz = self.setup.settings.server.tick_hz;
         let ahead_max = ahead_max_ticks(tick_hz);
@@ -168,7 +168,7 @@ impl<G: Game> Server<G> {
     }
 
     /// Runs the usercmds of a player that are due in this tick.
-    pub(super) fn run_due(&mut self, player: PlayerId) {
+    fn run_due(&mut self, player: PlayerId) {
         let now = self.now;
         while let Some(entry) = self.connections[usize::from(player.0)].waiting.first_entry() {
             if entry.get().1.server_time > now {

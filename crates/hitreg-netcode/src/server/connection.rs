@@ -69,11 +69,11 @@ pub(super) struct PlayerConnection<G: Game> {
     /// The number of the last snapshot.
     pub(super) snapshot: SnapshotSeq,
     /// The time at which the next snapshot is due.
-    pub(super) due_at: Micros,
+    due_at: Micros,
     /// The time from which the rate allows the next snapshot.
     pub(super) rate_free_at: Micros,
     /// The number of updates that the rate has held back since the last snapshot.
-    pub(super) held_back: u8,
+    held_back: u8,
     /// Usercmds that wait for their tick.
     pub(super) waiting: SortedMap<CommandSeq, (PacketArrival, Usercmd)>,
     /// The measurement of how early input arrives.
@@ -81,11 +81,11 @@ pub(super) struct PlayerConnection<G: Game> {
     /// The newest packet, its arrival time, and the number of packet numbers skipped so far.
     newest_packet: Option<(u32, Micros, u32)>,
     /// Warnings for the next snapshot.
-    pub(super) warnings: Vec<OutOfSequence>,
+    warnings: Vec<OutOfSequence>,
     /// Effects for the next snapshot.
     pub(super) effects: Vec<Effect>,
     /// The filter for what the client receives.
-    pub(super) zone: ZoneOfKnowledge,
+    zone: ZoneOfKnowledge,
 }
 
 state!(PlayerConnection<G: Game> {
@@ -166,7 +166,7 @@ impl<G: Game> PlayerConnection<G> {
     }
 
     /// Returns the echo of the client's packets for a snapshot sent at `now`.
-    pub(super) fn echo(&self, now: Micros) -> Option<Echo> {
+    fn echo(&self, now: Micros) -> Option<Echo> {
         let (number, arrived, lost) = self.newest_packet?;
         let held_ms = ((now - arrived).0 / 1000).clamp(0, u16::MAX.into()) as u16;
         Some(Echo { packet: number as u16, held_ms, lost: lost as u16 })
@@ -279,7 +279,7 @@ const LINGERS: Micros = Micros::from_ms(250);
 /// Bernier's server packages the "visible objects" for each client. In NeREIDS an entity comes into range of a client's
 /// zone of knowledge, and goes out of scope.
 #[derive(Clone, Debug, Default)]
-pub(super) struct ZoneOfKnowledge {
+struct ZoneOfKnowledge {
     /// The time at which each known entity was last in the zone.
     seen: SortedMap<EntityId, Micros>,
 }
