@@ -128,6 +128,7 @@ pub fn foreign_trace_memory(session: &Session) -> usize {
 
 /// About as many cells as the bodies of the built-in games have.
 const SOME_CELLS: usize = 40;
+
 /// Replays a session through this build's pipelines. `progress` gets the session time reached, from time to time.
 ///
 /// # Errors

@@ -220,7 +220,7 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
         let mut idle = Vec::new();
         let all = || (0..self.clients.len()).map(|player| PlayerId(player as u16)).collect();
         for player in self.resumed.take().unwrap_or_else(all) {
-            self.queue_next(player, input, &mut idle);
+            self.queue_next(player, input, observer, &mut idle);
         }
         while let Some((at, player, event)) = self.network.queue.pop() {
             match event {
@@ -231,7 +231,7 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
                     sequence::tick::<G>(&mut self.server, &mut self.network, at, observer);
                     look(&AfterTick { machine: self, idle: &idle, at });
                     for player in std::mem::take(&mut idle) {
-                        self.queue_next(player, input, &mut idle);
+                        self.queue_next(player, input, observer, &mut idle);
                     }
                     let Some(next) = ticks.next() else { return };
                     self.network.queue.push(next, PlayerId(0), 0, QueuedEvent::Tick);
@@ -241,7 +241,7 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
                     let end = &mut NetworkEnd { network: &mut self.network, player };
                     let looks = input.looks();
                     sequence::frame(client, end, at, player, (looks, |screen| input.input(at, screen)), observer);
-                    self.queue_next(player, input, &mut idle);
+                    self.queue_next(player, input, observer, &mut idle);
                 }
                 arrived => {
                     let is_heard = matches!(arrived, QueuedEvent::Heard(_));
@@ -258,7 +258,7 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
                         None => {}
                     }
                     if is_heard {
-                        self.queue_next(player, input, &mut idle);
+                        self.queue_next(player, input, observer, &mut idle);
                     }
                 }
             }
@@ -269,7 +269,16 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
     }
 
     /// Queues the player's next frame, or the next packet of a player who has packets only.
-    fn queue_next(&mut self, player: PlayerId, input: &mut dyn InputSource<G>, idle: &mut Vec<PlayerId>) {
+    fn queue_next(
+        &mut self,
+        player: PlayerId,
+        input: &mut dyn InputSource<G>,
+        observer: &dyn Observer<G>,
+        idle: &mut Vec<PlayerId>,
+    ) {
+        if observer.is_over() {
+            return;
+        }
         if let Some(at) = input.next_frame(player) {
             self.network.queue.push(at, player, 0, QueuedEvent::Frame);
         } else if let Some((at, heard)) = input.next_heard(player) {

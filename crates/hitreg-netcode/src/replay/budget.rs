@@ -6,14 +6,12 @@ use std::cell::Cell;
 use super::ReplayError;
 use super::tables::TableSelection;
 use crate::game::{Body, Game};
-use crate::packet::HeardPacket;
 use crate::pipeline::Event;
-use crate::session::{InputSource, Observer, PlayerScreen, SessionEvent};
+use crate::session::{Observer, SessionEvent};
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::Session;
 use hitreg_log::trace::schema::TableSet;
 use hitreg_log::units::{ClockTime, Micros, PlayerId};
-use hitreg_log::usercmd::Input;
 
 /// The most usercmds of one player in one second. Games make up to 1,000.
 pub(super) const MAX_FRAMES_PER_SECOND: u32 = 20_000;
@@ -150,38 +148,6 @@ pub(super) fn check_work(players: usize, frames: u64, ticks: u64) -> Result<(), 
     Ok(())
 }
 
-/// An input that ends when its budget is exceeded.
-pub(super) struct BoundedInput<'a, I: ?Sized> {
-    pub(super) budget: &'a ReplayBudget,
-    pub(super) input: &'a mut I,
-}
-
-impl<G: Game, I: InputSource<G> + ?Sized> InputSource<G> for BoundedInput<'_, I> {
-    fn next_frame(&mut self, player: PlayerId) -> Option<Micros> {
-        if self.budget.is_exceeded() { None } else { self.input.next_frame(player) }
-    }
-
-    fn input(&mut self, at: Micros, screen: &PlayerScreen<'_, G>) -> Input {
-        self.input.input(at, screen)
-    }
-
-    fn looks(&self) -> bool {
-        self.input.looks()
-    }
-
-    fn has_more(&self, player: PlayerId) -> bool {
-        !self.budget.is_exceeded() && self.input.has_more(player)
-    }
-
-    fn next_left(&mut self, at: Micros) -> Option<PlayerId> {
-        self.input.next_left(at)
-    }
-
-    fn next_heard(&mut self, player: PlayerId) -> Option<(Micros, HeardPacket)> {
-        if self.budget.is_exceeded() { None } else { self.input.next_heard(player) }
-    }
-}
-
 /// An observer that counts events into a budget and passes them on.
 pub(super) struct BudgetObserver<'a, O: ?Sized> {
     pub(super) budget: &'a ReplayBudget,
@@ -241,6 +207,11 @@ impl<'a, O: ?Sized> BudgetObserver<'a, O> {
 impl<G: Game, O: Observer<G> + ?Sized> Observer<G> for BudgetObserver<'_, O> {
     fn looks(&mut self, at: Micros) -> bool {
         self.observer.looks(at)
+    }
+
+    /// A session over its budget gets no more input.
+    fn is_over(&self) -> bool {
+        self.budget.is_exceeded()
     }
 
     fn event(&mut self, at: Micros, event: SessionEvent<'_, G>) {

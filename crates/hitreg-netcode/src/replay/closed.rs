@@ -4,12 +4,12 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::budget::{BoundedInput, BudgetObserver, ReplayBudget};
+use super::budget::{BudgetObserver, ReplayBudget};
 use super::feed::{Feed, FeedLink, SharedFeed};
 use super::keyframes::reach;
 use super::network::NetworkTables;
 use super::shots::ShotTable;
-use super::tables::TOGETHER;
+use super::tables::{TOGETHER, TableSelection};
 use super::{
     HashDifference, KeyframeSchedule, LogSurvey, Part, ReplayError, ReplayFindings, ReplayOptions, ReplayOutput,
     ReplaySource, TraceTables, TrafficBytes, keyframes,
@@ -200,7 +200,8 @@ impl<'f, G: Netcode> ClosedRun<'_, 'f, G> {
     ) -> Result<Option<(ReplayFindings, TraceTables)>, ReplayError> {
         let ClosedRun { feed, source, setup, options, .. } = self;
         let players = source.header.players.len();
-        let mut tables = TraceTables::new::<G>(players, Arc::clone(&setup.rules)).only(options.tables);
+        let mut tables = TraceTables::new::<G>(players, Arc::clone(&setup.rules));
+        tables.wanted = TableSelection::of(options.tables);
         if options.without_predicted_bodies {
             tables.frames.own = None;
         }
@@ -265,13 +266,12 @@ impl<'f, G: Netcode> ClosedRun<'_, 'f, G> {
         let mut ticks = ticks.take_while(|at| end.is_none_or(|end| *at < end) && !budget.is_exceeded());
         let tick = source.start.map_or(Tick(0), |start| start.tick);
         let mut keyframes = Keyframes { source, feed, tick, next: None, failed: None };
-        let (mut input, mut counted) = (BoundedInput { budget, input }, BudgetObserver::new(budget, observer));
-        match source.keyframes {
-            Some(to) => {
-                machine.run_watched(&mut ticks, &mut input, &mut counted, &mut |machine| keyframes.after(machine, to));
+        let mut counted = BudgetObserver::new(budget, observer);
+        machine.run_watched(&mut ticks, input, &mut counted, &mut |machine| {
+            if let Some(to) = source.keyframes {
+                keyframes.after(machine, to);
             }
-            None => machine.run(ticks, &mut input, &mut counted),
-        }
+        });
         budget.check()?;
         keyframes.failed.map_or(Ok(()), Err)
     }

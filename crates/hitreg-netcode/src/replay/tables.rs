@@ -50,7 +50,8 @@ pub struct TraceTables {
     effects: effects::Writer,
     executed: executed::Writer,
     pub(super) network: Option<NetworkTables>,
-    wanted: TableSelection,
+    /// The rows to make.
+    pub(super) wanted: TableSelection,
 }
 
 /// The rows to make for the requested tables.
@@ -108,12 +109,6 @@ impl TraceTables {
             written: vec![0; G::Body::CELLS],
             fields,
         }
-    }
-
-    /// Restricts the output to these tables.
-    #[must_use]
-    pub fn only(self, tables: TableSet) -> TraceTables {
-        TraceTables { wanted: TableSelection::of(tables), ..self }
     }
 
     /// Adds a shot of a recording that was judged again. The shooter's screen at that usercmd must be known.

@@ -202,6 +202,11 @@ pub trait Observer<G: Game> {
         true
     }
 
+    /// Returns whether the session needs no more input.
+    fn is_over(&self) -> bool {
+        false
+    }
+
     /// Something happened at `at`.
     fn event(&mut self, at: Micros, event: SessionEvent<'_, G>);
 }
