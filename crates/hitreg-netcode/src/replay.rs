@@ -465,7 +465,7 @@ pub fn stream<G: Netcode>(
     closed::stream::<G>(&feed, source, &setup, (options, encoded), &mut |table| to(&header, table), progress)
 }
 
-/// Replays each client of a log alone, as [`replay`](super::replay()) does in open loop. `pass` reads the log once,
+/// Replays each client of a log alone, as [`replay`](replay()) does in open loop. `pass` reads the log once,
 /// and runs once for each player. `to` gets the same as in [`stream`].
 ///
 /// # Errors
