@@ -3,9 +3,9 @@
 
 use std::collections::VecDeque;
 
-use crate::push_bounded;
 use crate::pacing::{Redundancy, Steering, SteeringOptions};
 use crate::packet::{ClientPacket, Echo, Snapshot};
+use crate::push_bounded;
 use crate::settings::{ClockMode, Settings};
 use crate::state::{State, StateError, StateReader, StateValue, StateWriter, check, state};
 use hitreg_log::units::{CommandSeq, Micros};

@@ -12,7 +12,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::cause::{CauseCounts, MissExplanation};
-use crate::push_bounded;
 use crate::game::{
     AckedPrediction, Body, CellKind, Effect, Game, GameInput, LostInput, PredictionGrade, Scene, Scope, Sink, Touch,
     shown_by_either,
@@ -20,6 +19,7 @@ use crate::game::{
 use crate::history::Frame;
 use crate::packet::Snapshot;
 use crate::pipeline::{Comparison, Correction, FieldMisprediction, ReconcileOutcome, Setup};
+use crate::push_bounded;
 use crate::settings::{Among, OnLost, PredictionMode, Settings};
 use crate::state::{state, value};
 use hitreg_log::record::cells_of;

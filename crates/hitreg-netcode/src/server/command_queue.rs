@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 
 use super::connection::{PacketArrival, PlayerConnection};
 use super::{RollbackStep, Server};
-use crate::push_bounded;
 use crate::game::{Effect, Game, GameInput, PlayerCommand, ShotVerdict, Sink, Touch, WorldSink};
 use crate::history::FRAMES_KEPT;
 use crate::packet::{ClientPacket, NO_CLOCK};
 use crate::pipeline::Event;
+use crate::push_bounded;
 use crate::settings::{OnLost, Schedule};
 use hitreg_log::record::{Execution, OutOfSequence};
 use hitreg_log::units::{CommandSeq, Hz, Micros, PlayerId};

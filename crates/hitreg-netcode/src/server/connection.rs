@@ -5,11 +5,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::Server;
-use crate::push_bounded;
 use crate::game::{Body, Effect, Game};
 use crate::history::{FRAMES_KEPT, FRAMES_MAX, Frame, History};
 use crate::pacing::Calibration;
 use crate::packet::{Echo, Snapshot};
+use crate::push_bounded;
 use crate::settings;
 use crate::settings::{Settings, Zone};
 use crate::state::{state, value};
