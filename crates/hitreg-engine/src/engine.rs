@@ -2,7 +2,7 @@
 //! shrinking, merging and pages. The command line adds arguments, pages and exit codes.
 //!
 //! Nothing here prints or reads the clock or the environment. The caller can stop a running job through the [`StopSignal`] of
-//! its [`BuildRunner`]. Files are read and written through [`store`](hitreg_log::store), and other
+//! its [`BuildRunner`]. Files are read and written through [`store`], and other
 //! builds run through [`build`](crate::build).
 //!
 //! ```

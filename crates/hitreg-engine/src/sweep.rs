@@ -300,7 +300,7 @@ pub struct SweepError {
 }
 
 /// Runs every log of a game at every point of a plan, [`SweepPlan::repeats`] times each, in parallel;
-/// [`SweepBuilder`](crate::sweep::SweepBuilder) adds up their figures. `done` is called at the end of each run; each log
+/// [`SweepBuilder`] adds up their figures. `done` is called at the end of each run; each log
 /// has [`SweepPlan::runs`] of them. Logs are replayed while they are read; bots that play again need them in memory.
 ///
 /// # Errors

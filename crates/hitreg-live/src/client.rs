@@ -320,7 +320,7 @@ pub struct JoinOptions<'a> {
     /// The settings that the client requests for itself, such as `server.update_hz`. The server may limit them.
     pub own: &'a OwnSettings,
     /// The requests that the client makes when the session begins. It makes only the first
-    /// [`REQUESTS_MAX`](hitreg_netcode::wire::REQUESTS_MAX).
+    /// [`REQUESTS_MAX`].
     pub asks: &'a [RequestKind],
     /// Set to make the client leave.
     pub stop: &'a AtomicBool,

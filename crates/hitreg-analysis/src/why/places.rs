@@ -228,7 +228,7 @@ pub struct LineOffset {
 
 impl AimLine {
     /// The aim line of the usercmd in a row of the `frames` table. It begins at the predicted body, or at `eyes` of the
-    /// server's body if the trace has no predictions; see [`eyes`](super::places::eyes). `None` if the game has no view angles.
+    /// server's body if the trace has no predictions; see [`eyes`]. `None` if the game has no view angles.
     pub(super) fn of(reader: &TraceRows<'_>, row: usize, eyes: Option<(DVec3, bool)>) -> Option<AimLine> {
         let frames = reader.trace.table(frames::NAME)?;
         let (pitch, yaw) = reader.aim?.angles(frames, row)?;

@@ -30,7 +30,7 @@ pub struct ReplaySpec {
     pub set: Vec<String>,
     /// Replays open loop: only the clients, on the recorded snapshots.
     pub open: bool,
-    /// Preset and settings only rejudge the recorded shots, as in [`WhatIf::Rejudge`](hitreg_netcode::replay::WhatIf::Rejudge).
+    /// Preset and settings only rejudge the recorded shots, as in [`WhatIf::Rejudge`].
     pub rejudge: bool,
     /// The tables that a replay by this program produces. Other builds always write all their tables.
     pub tables: TableSet,

@@ -35,11 +35,11 @@ const SHORT: Micros = Micros::from_s(2);
 /// The shortest window that is tested, in ticks.
 const SHORTEST_WINDOW: usize = 32;
 
-/// Shrinks like [`shrink()`], with the caller's `record` in place of a game, for candidates made by `edit`. Tests
+/// Shrinks like [`shrink`](super::shrink), with the caller's `record` in place of a game, for candidates made by `edit`. Tests
 /// `at_once` candidates at a time; the result does not depend on that number.
 ///
 /// # Errors
-/// Under the conditions of [`shrink()`].
+/// Under the conditions of [`shrink`](super::shrink).
 pub(super) fn shrink_by<E: std::error::Error + Send + 'static>(
     session: &Session,
     (edit, record): (ShrinkEdit, &RecordCandidate<'_, E>),
