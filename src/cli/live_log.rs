@@ -58,13 +58,18 @@ impl LogSink {
     }
 
     /// Completes the log and returns its first and last time. Deletes the log if the session failed before it began.
+    ///
+    /// # Errors
+    /// When the log cannot be written, or when a signal ended the command before the session had a log.
     pub(super) fn finish(self, went_well: bool) -> Result<Option<(Micros, Micros)>, CommandError> {
         if let Some(error) = self.error {
             return Err(error.into());
         }
         // A client's log has no ticks.
         let span = self.ticks.or(self.frames);
-        let Some(recording) = self.recording else { return Ok(span) };
+        let Some(recording) = self.recording else {
+            return if went_well { Err(CommandError::Interrupted { resumes: false }) } else { Ok(span) };
+        };
         if span.is_none() && !went_well {
             recording.abandon()?;
         } else {

@@ -386,6 +386,20 @@ fn a_killed_client_loses_at_most_a_second() {
     assert!(place.verified("session.hitlog") > heard - MAX_LOST);
 }
 
+/// Before a server has answered, there is nothing to record.
+#[test]
+fn ctrl_c_before_the_server_answers_leaves_no_log() {
+    let Some(place) = SessionFolder::new() else { return };
+    let client = place.join(0, "");
+    std::thread::sleep(Duration::from_secs(1));
+    let killed = Command::new("kill").args(["-INT", &client.id().to_string()]).status().expect("there is kill");
+    assert!(killed.success());
+    let output = client.wait_with_output().expect("it was started");
+    assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
+    assert_eq!((text(&output.stdout), text(&output.stderr)), (String::new(), "error: interrupted\n".to_owned()));
+    assert!(!place.path("client0.hitlog").exists());
+}
+
 #[test]
 fn ctrl_c_ends_each_side_with_a_complete_log() {
     let Some(place) = SessionFolder::new() else { return };
