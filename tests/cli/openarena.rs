@@ -38,6 +38,19 @@ fn every_command_shows_the_shots_of_a_real_game() {
         let words: Vec<&str> = why.split_whitespace().collect();
         assert!(words.join(" ").contains("arrival time not known"), "no proxy recorded the arrival: {why}");
     }
+    // The player's `delta_angles` turn the view by half a turn. The server rewinds to the time that the usercmd carries,
+    // which is the time at which the client drew.
+    let frames = folder.done("export duel.hitlog --table frames");
+    let made = frames.lines().map(|row| serde_json::from_str::<serde_json::Value>(row).expect("JSON"));
+    let made = made.filter(|row| row["player"] == 0 && row["command"] == 290).collect::<Vec<_>>();
+    let shot = folder.json("why duel.hitlog p0#290")["shot"].clone();
+    let places = shot["places"].as_array().expect("places");
+    let drawn_us = places[0]["at_us"].as_i64().expect("a time");
+    assert_eq!((made.len(), made[0]["server_time_us"].as_i64()), (1, Some(drawn_us)));
+    let judged_us = places[1]["at_us"].as_i64().expect("a time");
+    assert!((judged_us - drawn_us).abs() < 1_000, "{shot:#}");
+    let [ahead, right] = ["ahead_units", "right_units"].map(|name| places[0]["off"][name].as_f64().expect(name));
+    assert!((277.0..279.0).contains(&ahead) && (-9.0..-8.0).contains(&right), "{shot:#}");
     // Rewind limits of 0 ms, 20 ms, and more than the server remembers.
     let limits = |most: u32| -> (usize, i64) {
         let rows = folder.done(&format!("export duel.hitlog --table shots --set lag_compensation.max_unlag_ms={most}"));

@@ -234,11 +234,8 @@ fn about_judged(page: &mut Page, shot: &ShotExplanation, judged: &JudgedOutcome,
     };
     let judged_at = when(judged.tick, judged.at_us);
     let ran = judged.ran.as_ref().filter(|(_, how)| how == "run");
-    let executed = match shot.is_impact {
-        true => known(ran.map(|(tick, _)| when(Some(*tick), judged.ran_at_us))),
-        false => judged_at.clone(),
-    };
-    page.pair("executed", &executed);
+    let executed = ran.map(|(tick, _)| when(Some(*tick), judged.ran_at_us));
+    page.pair("executed", &known(executed.or_else(|| (!shot.is_impact).then(|| judged_at.clone()))));
     let how = judged.ran.as_ref().filter(|(_, how)| how != "run");
     page.pair_if(
         "instead",

@@ -160,12 +160,10 @@ const OWN_YAW: &str = "own.viewangles.y";
 const OWN_ANGLE: &str = "own.viewangles";
 
 impl AimSource {
-    /// The source in a trace. Every usercmd has a pitch and a yaw, but a game with an aim of its own leaves them 0. Then
-    /// the predicted bodies have the direction. `None` if they have no view angles in degrees.
+    /// The source in a trace: the predicted body's view angles, because a game may turn those of a usercmd, as Quake III
+    /// does with `delta_angles`. Without such a field, the usercmds' angles. `None` if these are all 0, which shows that
+    /// the game has an aim of its own.
     pub(super) fn of(trace: &Trace) -> Option<AimSource> {
-        if first_with_angles(&frames::Columns::of(trace)).is_some() {
-            return Some(AimSource::Usercmd);
-        }
         let has =
             |name: &str| trace.table(frames::NAME).and_then(|table| table.column(name)).is_some_and(Column::is_angle);
         // A field with a fourth part is a rotation, not angles.
@@ -173,7 +171,7 @@ impl AimSource {
         match () {
             () if has(OWN_YAW) && !is_rotation => Some(AimSource::Body),
             () if has(OWN_ANGLE) => Some(AimSource::BodyYaw),
-            () => None,
+            () => first_with_angles(&frames::Columns::of(trace)).map(|_| AimSource::Usercmd),
         }
     }
 

@@ -138,7 +138,7 @@ pub struct RecordedShot {
     pub index: u8,
     /// Whether this is the impact of a projectile.
     pub is_impact: bool,
-    /// When the shooter received the result.
+    /// The server's time when it judged the shot. For a hit without a known shot, when the shooter received the result.
     pub at: Micros,
     /// The tick of the shot.
     pub tick: Tick,

@@ -246,11 +246,17 @@ impl<'a, G: Game, C: ClientPipeline<G>, S: StateSource> OpenLoopClient<'a, G, C,
         tables: &mut BudgetObserver<'_, TraceTables>,
     ) -> Result<(), ReplayError> {
         let client = &mut self.client;
-        if G::IMPORTED.is_some_and(|imported| imported.draws_at_command_time) {
+        let draws_at_command_time = G::IMPORTED.is_some_and(|imported| imported.draws_at_command_time);
+        if draws_at_command_time {
             client.set_clock(recorded.at, recorded.command.server_time + self.drawn_behind);
         }
         client.look(recorded.at);
-        let output = client.command(recorded.at, &recorded.command.input);
+        let mut output = client.command(recorded.at, &recorded.command.input);
+        if draws_at_command_time {
+            // The set clock is ahead of the recorded one by the drawing delay.
+            output.command.server_time = recorded.command.server_time;
+            output.command.lerp_msec = recorded.command.lerp_msec;
+        }
         self.made = output.command.seq;
         let screen = ScreenView { drawn: client.drawn(), drawn_at: client.drawn_at() };
         tables.event(recorded.at, SessionEvent::Frame { player: self.player, output: &output, screen });

@@ -48,7 +48,8 @@ pub(super) fn shots_again(
             let given: Vec<&ShotRecord> = records.judged.iter().filter(|hit| hit.at == pair[1].at).collect();
             let own = lookup.body(pair[1].tick, shooter, shooter.entity())?;
             let held = own.map_or(0, |own| own.player(player("weapon")));
-            let present = pair[1].server_time - Micros(1_000_000 / i64::from(rules.server_hz.max(1)));
+            let frame = Micros(1_000_000 / i64::from(rules.server_hz.max(1)));
+            let present = pair[1].server_time - frame;
             let shots = match Weapon::of(held) {
                 Some(weapon) if rules.map.is_some() => lookup.shots(shooter, weapon, [&pair[0], &pair[1]])?,
                 _ => Vec::new(),
@@ -82,7 +83,8 @@ pub(super) fn shots_again(
                     command: shot.command,
                     index: 0,
                     is_impact: false,
-                    at: pair[1].at,
+                    // The server's clock stands at the last frame until the next one has run all usercmds.
+                    at: pair[1].at - frame,
                     tick: pair[1].tick,
                     weapon: shot.weapon.name,
                     verdict,
