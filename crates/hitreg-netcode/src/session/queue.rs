@@ -119,17 +119,17 @@ impl<B> Queue<B> {
         let saved = |together: &[QueueEntry]| {
             let QueueEntry { at, rank, place, .. } = together[0];
             let (player, number) = (player_of(rank), rank as u32);
-            let transit = || servers[usize::from(player.0)].transit();
+            let server = || &servers[usize::from(player.0)];
             let event = match self.what[place].as_ref()? {
                 QueuedEvent::Frame => SavedEvent::Frame,
                 QueuedEvent::Heard(heard) => SavedEvent::Heard(heard.clone()),
                 QueuedEvent::Packet(packet) => SavedEvent::Packet(packet.clone()),
                 QueuedEvent::Snapshot(snapshot, base) => SavedEvent::Snapshot(snapshot.clone(), *base),
-                QueuedEvent::Up(datagram) => SavedEvent::Up(number, transit().save_up(number, datagram)),
+                QueuedEvent::Up(datagram) => SavedEvent::Up(number, server().save_up(number, datagram)),
                 QueuedEvent::Down(_) => {
                     let seq = SnapshotSeq(number);
                     let datagrams: Vec<&[u8]> = together.iter().filter_map(datagram).collect();
-                    SavedEvent::Down(seq, transit().save_down(known, seq, &datagrams))
+                    SavedEvent::Down(seq, server().save_down(known, seq, &datagrams))
                 }
                 // The next tick is queued only after the state of this one was looked at.
                 QueuedEvent::Tick => return None,
@@ -155,7 +155,7 @@ impl<B> Queue<B> {
             let mut datagrams = |number, saved| -> Result<Vec<Vec<u8>>, StateError> {
                 let server = servers.get(usize::from(player.0));
                 let server = server.ok_or(StateError::Unknown { what: "the connection of a datagram" })?;
-                let datagrams = server.transit().restored(known, number, saved)?;
+                let datagrams = server.restored(known, number, saved)?;
                 from.charge(datagrams.iter().map(Vec::len).sum())?;
                 Ok(datagrams)
             };

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::datagram::{FRAGMENT_HEADER_BYTES, SEAL_BYTES, message_type, seal, unseal};
 use super::request::decode_waiting;
-use super::transit::TransitContext;
 use super::{
     ClientMessage, ClientReference, ClientRequest, DecodeError, EncodeError, Key, LeaveReason, MESSAGE_BYTES_MAX,
     MessageType, Notice, NoticeError, OutOfSeqWarning, PerceivedAvatar, ReadyCount, ReceivedSet, Sender, SharedStates,
@@ -28,9 +27,9 @@ const PERCEIVED_REMEMBERED: usize = 128;
 /// datagrams from [`ServerConnection::poll_transmit`] in order.
 #[derive(Clone, Debug)]
 pub struct ServerConnection<B> {
-    key: Key,
-    sender: Sender<B>,
-    reference: ClientReference,
+    pub(super) key: Key,
+    pub(super) sender: Sender<B>,
+    pub(super) reference: ClientReference,
     arrivals: Arrivals,
     /// The number of the client's next request. A client sends one request at a time, so any other number is a repeat.
     next_request: Wrapping16,
@@ -233,12 +232,6 @@ impl<B: Body> ServerConnection<B> {
     /// Returns the next datagram to send.
     pub fn poll_transmit(&mut self) -> Option<Vec<u8>> {
         self.outgoing.pop_front()
-    }
-
-    /// Returns how to save the connection's datagrams.
-    pub(crate) fn transit(&self) -> TransitContext<'_, B> {
-        let player = PlayerId(self.sender.avatar.0);
-        TransitContext { key: self.key, sender: &self.sender, player, reference: self.reference }
     }
 
     fn is_valid(&self) -> bool {

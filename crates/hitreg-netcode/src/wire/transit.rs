@@ -8,21 +8,13 @@ use super::message::{AckedSnapshot, COUNT_AT_BYTE, FrameInfo, OpenedMessage, ope
 use super::notice::{Notice, OutOfSeqWarning, get_effect, get_entity, kind, put_effect};
 use super::sender::controller;
 use super::{
-    ClientMessage, ClientReference, Key, MessageType, Sender, WINDOW, Wrapping16, decode_commands, encode_commands,
-    fragments, message_type,
+    ClientMessage, ClientReference, MessageType, ServerConnection, WINDOW, Wrapping16, decode_commands,
+    encode_commands, fragments, message_type,
 };
 use crate::game::{Body, Effect};
 use crate::packet::Echo;
 use crate::state::{KnownRecords, StateError, value, variants};
 use hitreg_log::units::{CommandSeq, EntityId, PlayerId, SnapshotSeq};
-
-/// What both ends of a connection know of its datagrams.
-pub(crate) struct TransitContext<'c, B> {
-    pub(super) key: Key,
-    pub(super) sender: &'c Sender<B>,
-    pub(super) player: PlayerId,
-    pub(super) reference: ClientReference,
-}
 
 /// Datagrams of one packet or snapshot that are on their way, for a keyframe.
 pub(crate) enum SavedDatagrams {
@@ -72,7 +64,11 @@ variants!(Submessage {
     6 => Echo(echo),
 });
 
-impl<B: Body> TransitContext<'_, B> {
+impl<B: Body> ServerConnection<B> {
+    fn player(&self) -> PlayerId {
+        PlayerId(self.sender.avatar.0)
+    }
+
     /// Saves a datagram of packet `number` to the server.
     pub(crate) fn save_up(&self, number: u32, datagram: &[u8]) -> SavedDatagrams {
         let reference = ClientReference { number, ..self.reference };
@@ -140,12 +136,12 @@ impl<B: Body> TransitContext<'_, B> {
     /// Returns the parts of a message, if the log has all that it is made of.
     fn parts(&self, known: &KnownRecords<B>, seq: SnapshotSeq, message: &[u8]) -> Option<MessageParts> {
         let received = |seq| {
-            let frame = &known.snapshot(self.player, seq)?.frame;
+            let frame = &known.snapshot(self.player(), seq)?.frame;
             Some(AckedSnapshot { seq, tick: frame.tick, server_time: frame.server_time })
         };
         let opened = open_message(message, seq, self.reference.command, received).ok()?;
         let OpenedMessage { info, usual, submessages: count, mut from } = opened;
-        let snapshot = known.snapshot(self.player, seq)?;
+        let snapshot = known.snapshot(self.player(), seq)?;
         let mut submessages = Vec::new();
         let mut defined = None;
         for _ in 0..count {
@@ -193,17 +189,17 @@ impl<B: Body> TransitContext<'_, B> {
     ) -> Option<Vec<u32>> {
         let Some(distance) = distance else { return Some(self.sender.layout.zeros.clone()) };
         let base = SnapshotSeq(seq.0.checked_sub(distance)?);
-        Some(known.snapshot(self.player, base)?.frame.get(entity)?.to_cells())
+        Some(known.snapshot(self.player(), base)?.frame.get(entity)?.to_cells())
     }
 
     /// Encodes the datagrams of a message of these parts; `None` if the log does not have all that it is made of.
     fn encoded(&self, known: &KnownRecords<B>, seq: SnapshotSeq, parts: &MessageParts) -> Option<Vec<Vec<u8>>> {
         let MessageParts { ack, choked, helper_ms, usual, ref submessages } = *parts;
-        let frame = &known.snapshot(self.player, seq)?.frame;
+        let frame = &known.snapshot(self.player(), seq)?.frame;
         let usual_frame = match usual {
             Some(distance @ 1..WINDOW) => {
                 let base = SnapshotSeq(seq.0.checked_sub(distance)?);
-                Some((base, known.snapshot(self.player, base)?.frame.server_time))
+                Some((base, known.snapshot(self.player(), base)?.frame.server_time))
             }
             Some(_) => return None,
             None => None,
