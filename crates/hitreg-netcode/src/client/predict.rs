@@ -198,6 +198,8 @@ impl<G: Game> Window<G> {
             if spent > push {
                 break;
             }
+            let mut touches = std::mem::take(&mut self.entries[self.valid].touches);
+            touches.clear();
             let before = match self.valid.checked_sub(1) {
                 Some(last) => self.entries[last].after.as_ref().unwrap_or(base),
                 None => base,
@@ -205,8 +207,7 @@ impl<G: Game> Window<G> {
             let entry = &self.entries[self.valid];
             let first = entry.command.seq > self.first_runs;
             let seq = entry.command.seq;
-            let mut sink =
-                PredictionSink { first, with_effects, seq, fires: 0, effects: Vec::new(), touches: Vec::new(), out };
+            let mut sink = PredictionSink { first, with_effects, seq, fires: 0, effects: Vec::new(), touches, out };
             let after = context.run(before, &entry.command, &mut sink);
             let PredictionSink { effects, touches, .. } = sink;
             self.first_runs = self.first_runs.max(seq);
@@ -442,8 +443,6 @@ impl<G: Game> PredictionContext<'_, G> {
     }
 }
 
-/// The fields of a body that a client predicts.
-///
 /// The predicted fields of a body, and the comparison of their values with the server's.
 pub(super) struct PredictedFields {
     /// The index, kind and cells of each.
