@@ -40,12 +40,9 @@ pub enum LiveError {
     /// A live session measures real datagrams, so it cannot use nominal sizes.
     #[error("wire.sizes=nominal is not possible in a live session, which sends real datagrams: leave it out")]
     NominalSizes,
-    /// The link is invalid.
+    /// The proxy's link is invalid, or the session that it observed does not match the request.
     #[error("{0}")]
-    Link(String),
-    /// The session that a proxy observed does not match the request.
-    #[error("{0}")]
-    Session(String),
+    Proxy(String),
     /// Another program uses the port.
     #[error("UDP port {} is in use: choose another one, or stop the program that uses it", address.port())]
     PortTaken {

@@ -116,7 +116,7 @@ pub fn proxy(
     stop: &AtomicBool,
     sink: &mut dyn LiveSink,
 ) -> Result<ProxyReport, LiveError> {
-    options.link.check().map_err(|error| LiveError::Link(error.to_string()))?;
+    options.link.check().map_err(|error| LiveError::Proxy(error.to_string()))?;
     let front = Arc::new(open(options.listen)?);
     sink.listening(front.local_addr().map_err(LiveError::Socket)?);
     let clock = MonotonicClock::start();
@@ -203,7 +203,7 @@ impl ProxyRecorder<'_> {
         let mut made = Vec::new();
         self.listener.hear(&passing, &mut |record| made.push(record));
         if let Some(header) = self.listener.header() {
-            let header = header.map_err(LiveError::Session)?;
+            let header = header.map_err(LiveError::Proxy)?;
             self.began = Some(*at);
             if self.sink.begin(&header).is_break() {
                 return Ok(ControlFlow::Break(()));

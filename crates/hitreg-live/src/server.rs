@@ -417,13 +417,16 @@ impl<B: Body> ServerConnections<'_, B> {
 
     /// Sends the connection's queued datagrams that have no recorded time.
     fn transmit(&mut self, player: PlayerId) {
-        let Some(connection) = &mut self.slots[usize::from(player.0)].connection else { return };
-        let address = self.endpoint.address(player);
-        while let Some(datagram) = connection.poll_transmit() {
-            if let Some(to) = address {
-                self.outbound.send(to, &datagram);
-            }
+        while let Some((to, datagram)) = self.poll_transmit(player) {
+            self.outbound.send(to, &datagram);
         }
+    }
+
+    /// Returns the next datagram to a player with its address. Discards the datagrams to a player who has left.
+    fn poll_transmit(&mut self, player: PlayerId) -> Option<(SocketAddr, Vec<u8>)> {
+        let connection = self.slots[usize::from(player.0)].connection.as_mut()?;
+        let address = self.endpoint.address(player);
+        std::iter::from_fn(|| connection.poll_transmit()).find_map(|datagram| Some((address?, datagram)))
     }
 }
 
@@ -449,16 +452,12 @@ impl<B: Body> ServerEnds<B> for ServerConnections<'_, B> {
     }
 
     fn send(&mut self, at: Micros, player: PlayerId, _snapshot: Snapshot<B>) {
-        let Some(connection) = &mut self.slots[usize::from(player.0)].connection else { return };
-        let address = self.endpoint.address(player);
-        while let Some(datagram) = connection.poll_transmit() {
-            if let Some(to) = address {
-                self.counters.count_server(|report| {
-                    report.sent.datagrams += 1;
-                    report.sent.bytes += datagram.len() as u64;
-                });
-                self.outbound.send_on(usize::from(player.0), Direction::Down, at, to, datagram);
-            }
+        while let Some((to, datagram)) = self.poll_transmit(player) {
+            self.counters.count_server(|report| {
+                report.sent.datagrams += 1;
+                report.sent.bytes += datagram.len() as u64;
+            });
+            self.outbound.send_on(usize::from(player.0), Direction::Down, at, to, datagram);
         }
     }
 }
