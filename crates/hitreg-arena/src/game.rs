@@ -14,7 +14,7 @@ use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
 use hitreg_log::usercmd::{Input, Usercmd};
 use hitreg_netcode::game::{
     BadCells, Categorize, Category, Effect, FieldSchema, PlayerCommand, Reconcile, Scene, Simulate, Sink, Wall,
-    WorldSink,
+    WorldSink, blend_angles,
 };
 
 /// The built-in game.
@@ -127,18 +127,6 @@ impl Reconcile for Arena {
     fn was_hurt(before: &ArenaBody, after: &ArenaBody) -> bool {
         after.health < before.health
     }
-}
-
-/// Interpolates each angle the short way round.
-#[inline]
-fn blend_angles(from: Vec3, to: Vec3, fraction: f32) -> Vec3 {
-    let by = to - from;
-    // Differences below half a turn need no correction.
-    let turn = match by.abs().cmplt(Vec3::splat(180.0)).all() {
-        true => by,
-        false => by.map(|by| by - 360.0 * libm::roundf(by / 360.0)),
-    };
-    from + turn * fraction
 }
 
 impl hitreg_netcode::pipeline::Netcode for Arena {

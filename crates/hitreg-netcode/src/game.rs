@@ -29,6 +29,7 @@ pub use roster::{EntityNumbers, EntityWorld, Roster};
 
 pub use hitreg_log::record::{Cause, CellKind, Class, ClassId, Effect, FieldSchema, Meaning, Reason, Scope, Wall};
 
+use glam::Vec3;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -158,6 +159,18 @@ pub trait Simulate: Sized + Send + Sync + 'static {
     fn effect_name(_kind: u8) -> &'static str {
         "effect"
     }
+}
+
+/// Interpolates each angle, in degrees, the short way round. [`Simulate::blend`] calls it in games with view angles.
+#[inline]
+pub fn blend_angles(from: Vec3, to: Vec3, fraction: f32) -> Vec3 {
+    let by = to - from;
+    // Differences below half a turn need no correction.
+    let turn = match by.abs().cmplt(Vec3::splat(180.0)).all() {
+        true => by,
+        false => by.map(|by| by - 360.0 * libm::roundf(by / 360.0)),
+    };
+    from + turn * fraction
 }
 
 /// One usercmd of a player, as the server runs it.

@@ -32,7 +32,7 @@ use hitreg_log::units::{EntityId, Seed};
 use hitreg_log::usercmd::Usercmd;
 use hitreg_netcode::game::{
     AckedPrediction, BadCells, Body, Categorize, Cause, Class, ClassId, Evidence, ImportedSessions, Judge, Moment,
-    PlayerCommand, PredictionGrade, Reconcile, Scene, Simulate, Sink, SnapshotExtras, Touch,
+    PlayerCommand, PredictionGrade, Reconcile, Scene, Simulate, Sink, SnapshotExtras, Touch, blend_angles,
 };
 use hitreg_netcode::pipeline::Netcode;
 use hits::shots_again;
@@ -143,10 +143,9 @@ impl Simulate for Quake3 {
     }
 
     fn blend(from: &Quake3Body, to: &Quake3Body, fraction: f32) -> Quake3Body {
-        let turn = (to.viewangles() - from.viewangles()).map(|degrees| degrees - 360.0 * libm::roundf(degrees / 360.0));
         let mut body = to.moved_to(from.origin().lerp(to.origin(), fraction).as_dvec3());
         body.set_velocity(from.velocity().lerp(to.velocity(), fraction));
-        body.set_viewangles(from.viewangles() + turn * fraction);
+        body.set_viewangles(blend_angles(from.viewangles(), to.viewangles(), fraction));
         body
     }
 

@@ -34,6 +34,7 @@ use hitreg_log::usercmd::{Input, Usercmd};
 use hitreg_netcode::game::{
     AckedPrediction, BadCells, Body, Categorize, Cause, Class, ClassId, Evidence, FieldSchema, ImportedSessions, Judge,
     Moment, PlayerCommand, PredictionGrade, Reconcile, Scene, Scope, Simulate, Sink, SnapshotExtras, Touch, Wall,
+    blend_angles,
 };
 use hitreg_netcode::pipeline::Netcode;
 use movement::{MOST_SOLIDS, MoveContacts, MoveOutcome, MoveRunner, Surroundings, WorldSolid};
@@ -135,11 +136,10 @@ impl Simulate for QuakeWorld {
     }
 
     fn blend(from: &QuakeWorldBody, to: &QuakeWorldBody, fraction: f32) -> QuakeWorldBody {
-        let turn = (to.viewangles - from.viewangles).map(|degrees| degrees - 360.0 * libm::roundf(degrees / 360.0));
         QuakeWorldBody {
             origin: from.origin.lerp(to.origin, fraction),
             velocity: from.velocity.lerp(to.velocity, fraction),
-            viewangles: from.viewangles + turn * fraction,
+            viewangles: blend_angles(from.viewangles, to.viewangles, fraction),
             ..*to
         }
     }
