@@ -82,15 +82,10 @@ pub trait ServerPipeline<G: Game>: Sized + Send {
     /// Returns the world after the last tick.
     fn world(&self) -> &G::World;
 
-    /// Also judges every shot under these settings, from the first tick on. The results appear in the events; the world
-    /// advances under its own settings. Returns false when the server does not support this.
-    fn judge_under(&mut self, _settings: Arc<Settings>) -> bool {
-        false
-    }
-
-    /// Also judges every shot under each of these settings, and adds the verdicts to its event. Returns false when the
-    /// server does not support this.
-    fn also_judge(&mut self, _settings: Vec<Arc<Settings>>) -> bool {
+    /// Also judges every shot under other settings, from the first tick on. The results appear in the events: the ones
+    /// under `instead` take the place of the server's own, and the verdicts under `also` are added. The world advances
+    /// under its own settings. Returns false when the server does not support this.
+    fn judge_under(&mut self, _instead: Option<Arc<Settings>>, _also: Vec<Arc<Settings>>) -> bool {
         false
     }
 
@@ -219,7 +214,7 @@ pub struct JudgedShot<G: Game> {
     pub verdict: ShotVerdict,
     /// The targets that it was judged against.
     pub rewind: Rewind<G::Body>,
-    /// The verdicts under the settings of [`ServerPipeline::also_judge`], in order.
+    /// The verdicts under the further settings of [`ServerPipeline::judge_under`], in order.
     pub also: Vec<ShotVerdict>,
 }
 

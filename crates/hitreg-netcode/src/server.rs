@@ -78,13 +78,8 @@ impl<G: Game> ServerPipeline<G> for Server<G> {
         }
     }
 
-    fn judge_under(&mut self, settings: Arc<Settings>) -> bool {
-        self.judged_under = Some(settings);
-        true
-    }
-
-    fn also_judge(&mut self, settings: Vec<Arc<Settings>>) -> bool {
-        self.also_judged = settings;
+    fn judge_under(&mut self, instead: Option<Arc<Settings>>, also: Vec<Arc<Settings>>) -> bool {
+        (self.judged_under, self.also_judged) = (instead, also);
         true
     }
 

@@ -169,13 +169,10 @@ impl<'f, G: Netcode> ClosedRun<'_, 'f, G> {
         {
             return Err(ReplayError::NoRollback(G::NAME));
         }
-        if let Some(other) = &options.judged_under
-            && !machine.server().judge_under(Arc::new(other.clone()))
-        {
-            return Err(ReplayError::NoRejudging(G::NAME));
-        }
+        let instead = options.judged_under.clone().map(Arc::new);
         let also: Vec<Arc<Settings>> = options.also_judged.iter().cloned().map(Arc::new).collect();
-        if !also.is_empty() && !machine.server().also_judge(also) {
+        let is_rejudged = instead.is_some() || !also.is_empty();
+        if is_rejudged && !machine.server().judge_under(instead, also) {
             return Err(ReplayError::NoRejudging(G::NAME));
         }
         if let Some(world) = world::<G>(source, &setup.rules)? {
