@@ -117,13 +117,12 @@ pub fn trace_memory<G: Game>(session: &Session, options: &ReplayOptions) -> Resu
     let own = own_settings(&session.header)?;
     let settings = options.settings.as_ref().unwrap_or(&own);
     let ticks = TickCounts::of(&session.ticks).under(&session.header, settings)?;
-    let wanted = tables::TableSelection::of(options.tables);
-    Ok(budget::trace_bytes_of(session, ticks, <G::Body as Body>::CELLS, wanted))
+    Ok(budget::trace_bytes_of(session, ticks, <G::Body as Body>::CELLS, options.tables))
 }
 
 /// The same of a session of a game that this build does not play, and under its own settings.
 pub fn foreign_trace_memory(session: &Session) -> usize {
-    budget::trace_bytes_of(session, session.ticks.len(), SOME_CELLS, tables::TableSelection::of(TableSet::ALL))
+    budget::trace_bytes_of(session, session.ticks.len(), SOME_CELLS, TableSet::ALL)
 }
 
 /// About as many cells as the bodies of the built-in games have.

@@ -45,7 +45,7 @@ pub struct TableSchema {
     pub about: TableSubject,
     /// Order of causes: among differences at the same time, those of a lower rank can have caused those of a higher
     /// one. The server's state can cause anything at that time. Predictions cannot cause what the server does at the
-    /// same time.
+    /// same time. Each table has a rank of its own, from 0 on.
     pub rank: usize,
     /// Whether the table counts in the digest of a trace. Otherwise, `diff` does not mind if one side lacks it.
     pub in_digest: bool,
@@ -276,19 +276,24 @@ impl TableSet {
 
     /// Returns the set of the declared tables with these names; ignores custom tables.
     pub fn named<'a>(names: impl IntoIterator<Item = &'a str>) -> TableSet {
-        let bits = names.into_iter().filter_map(|name| TABLES.iter().position(|table| table.name == name));
-        TableSet(bits.fold(0, |set, bit| set | 1 << bit))
+        let tables = names.into_iter().filter_map(|name| TABLES.iter().find(|table| table.name == name));
+        tables.fold(TableSet::NONE, |set, table| set.with(table))
     }
 
     /// Returns the set with a table added; ignores custom tables.
     #[must_use]
     pub fn with(self, table: &TableSchema) -> TableSet {
-        TableSet(self.0 | TableSet::named([table.name]).0)
+        TableSet(self.0 | TableSet::bit(table))
     }
 
     /// Returns whether the set contains a table.
     pub fn has(self, table: &TableSchema) -> bool {
-        TABLES.iter().position(|known| known.name == table.name).is_some_and(|bit| self.0 & 1 << bit != 0)
+        self.0 & TableSet::bit(table) != 0
+    }
+
+    /// Returns the bit of a table; 0 for a custom one.
+    fn bit(table: &TableSchema) -> u16 {
+        u32::try_from(table.rank).ok().and_then(|rank| 1_u16.checked_shl(rank)).unwrap_or(0)
     }
 }
 

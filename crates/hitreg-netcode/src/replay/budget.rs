@@ -4,13 +4,13 @@
 use std::cell::Cell;
 
 use super::ReplayError;
-use super::tables::TableSelection;
+use super::tables::has_corrections;
 use crate::game::{Body, Game};
 use crate::pipeline::Event;
 use crate::session::{Observer, SessionEvent};
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::Session;
-use hitreg_log::trace::schema::TableSet;
+use hitreg_log::trace::schema::{TableSchema, TableSet, bodies, executed, frames, ticks, views};
 use hitreg_log::units::{ClockTime, Micros, PlayerId};
 
 /// The most usercmds of one player in one second. Games make up to 1,000.
@@ -55,20 +55,19 @@ pub(super) struct ReplayBudget {
     /// The most bytes; `None` for a streamed replay.
     most: Option<MemoryLimit>,
     /// The tables whose rows are kept.
-    wanted: TableSelection,
+    wanted: TableSet,
 }
 
 impl ReplayBudget {
     /// Returns the budget of a streamed replay.
     pub(super) fn streaming() -> ReplayBudget {
         let (bytes, unacked, crowded) = (Cell::new(0), Cell::new(0), Cell::new(None));
-        ReplayBudget { bytes, unacked, crowded, most: None, wanted: TableSelection::of(TableSet::ALL) }
+        ReplayBudget { bytes, unacked, crowded, most: None, wanted: TableSet::ALL }
     }
 
     /// Of a replay of a session in memory, whose rows of these tables stay in memory beside it.
-    pub(super) fn holding(session: &Session, tables: TableSet, limit: MemoryLimit) -> ReplayBudget {
-        let (bytes, wanted) = (Cell::new(session.bytes()), TableSelection::of(tables));
-        ReplayBudget { bytes, most: Some(limit), wanted, ..ReplayBudget::streaming() }
+    pub(super) fn holding(session: &Session, wanted: TableSet, limit: MemoryLimit) -> ReplayBudget {
+        ReplayBudget { bytes: Cell::new(session.bytes()), most: Some(limit), wanted, ..ReplayBudget::streaming() }
     }
 
     /// Checks an estimate before the replay begins. `ticks` is the number of ticks to run.
@@ -86,8 +85,8 @@ impl ReplayBudget {
     }
 
     /// Adds what rows of a table take where they are kept.
-    fn add_if(&self, is_wanted: bool, bytes: usize) {
-        if is_wanted {
+    fn add_rows(&self, table: &TableSchema, bytes: usize) {
+        if self.wanted.has(table) {
             self.add(bytes);
         }
     }
@@ -115,20 +114,20 @@ impl ReplayBudget {
 }
 
 /// An estimate by counts of the memory of a session's trace with this number of ticks, in bytes.
-pub(super) fn trace_bytes_of(session: &Session, ticks: usize, cells: usize, wanted: TableSelection) -> usize {
+pub(super) fn trace_bytes_of(session: &Session, ticks: usize, cells: usize, wanted: TableSet) -> usize {
     let frames = session.players.iter().map(|player| player.frames.len().max(player.heard.len())).sum();
     trace_bytes(session.players.len(), frames, ticks, cells, wanted)
 }
 
 /// An estimate by counts of what a trace takes in memory: `frames` of all players, `cells` of each body.
-pub(super) fn trace_bytes(players: usize, frames: usize, ticks: usize, cells: usize, wanted: TableSelection) -> usize {
-    let of = |is_wanted: bool, bytes: usize| if is_wanted { bytes } else { 0 };
+pub(super) fn trace_bytes(players: usize, frames: usize, ticks: usize, cells: usize, wanted: TableSet) -> usize {
+    let of = |table: &TableSchema, bytes: usize| if wanted.has(table) { bytes } else { 0 };
     // Each frame draws all others, and is acked by a snapshot or carried by a packet about once.
-    let of_frame = of(wanted.frames, FRAME + CELL * cells)
-        + of(wanted.executed, EXECUTED)
-        + of(wanted.views, players.saturating_sub(1) * VIEW)
-        + of(wanted.corrections, SNAPSHOT);
-    let of_tick = of(wanted.ticks, TICK) + of(wanted.bodies, players * (BODY + CELL * cells));
+    let of_frame = of(&frames::SCHEMA, FRAME + CELL * cells)
+        + of(&executed::SCHEMA, EXECUTED)
+        + of(&views::SCHEMA, players.saturating_sub(1) * VIEW)
+        + if has_corrections(wanted) { SNAPSHOT } else { 0 };
+    let of_tick = of(&ticks::SCHEMA, TICK) + of(&bodies::SCHEMA, players * (BODY + CELL * cells));
     let of_rows = frames.saturating_mul(of_frame).saturating_add(ticks.saturating_mul(of_tick));
     of_rows.saturating_add(players * players * REMEMBERED)
 }
@@ -215,28 +214,29 @@ impl<G: Game, O: Observer<G> + ?Sized> Observer<G> for BudgetObserver<'_, O> {
     }
 
     fn event(&mut self, at: Micros, event: SessionEvent<'_, G>) {
-        let TableSelection { frames, views, executed, ticks, bodies, corrections, .. } = self.budget.wanted;
         let budget = self.budget;
         match &event {
             SessionEvent::Frame { player, output, screen } => {
                 self.count_frame(*player, at);
                 budget.add(output.shots.len() * SHOT + output.effects.len() * EFFECT);
-                budget.add_if(frames, FRAME + CELL * G::Body::CELLS);
-                budget.add_if(views, screen.drawn.len() * VIEW);
+                budget.add_rows(&frames::SCHEMA, FRAME + CELL * G::Body::CELLS);
+                budget.add_rows(&views::SCHEMA, screen.drawn.len() * VIEW);
             }
             SessionEvent::PacketSent { .. } | SessionEvent::SnapshotSent { .. } => budget.add(SENT_ROW),
             SessionEvent::PacketReached { .. } => {}
             SessionEvent::Server { event: Event::Presence { .. }, .. } => {}
-            SessionEvent::Server { event: Event::Executed { .. }, .. } => budget.add_if(executed, EXECUTED),
+            SessionEvent::Server { event: Event::Executed { .. }, .. } => budget.add_rows(&executed::SCHEMA, EXECUTED),
             SessionEvent::Server { event: Event::Judged(_) | Event::Impact { .. }, .. } => budget.add(SHOT),
             SessionEvent::Ticked { world, .. } => {
-                budget.add_if(ticks, TICK);
-                budget.add_if(bodies, G::entities(world).len() * (BODY + CELL * G::Body::CELLS));
+                budget.add_rows(&ticks::SCHEMA, TICK);
+                budget.add_rows(&bodies::SCHEMA, G::entities(world).len() * (BODY + CELL * G::Body::CELLS));
             }
             SessionEvent::SnapshotReceived { player, snapshot, .. } => {
                 self.count_ack(*player);
                 budget.add(snapshot.effects.len() * EFFECT);
-                budget.add_if(corrections, SNAPSHOT);
+                if has_corrections(budget.wanted) {
+                    budget.add(SNAPSHOT);
+                }
             }
         }
         self.observer.event(at, event);

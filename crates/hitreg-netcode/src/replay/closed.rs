@@ -9,7 +9,7 @@ use super::feed::{Feed, FeedLink, SharedFeed};
 use super::keyframes::reach;
 use super::network::NetworkTables;
 use super::shots::ShotTable;
-use super::tables::{TOGETHER, TableSelection};
+use super::tables::TOGETHER;
 use super::{
     HashDifference, KeyframeSchedule, LogSurvey, Part, ReplayError, ReplayFindings, ReplayOptions, ReplayOutput,
     ReplaySource, TraceTables, TrafficBytes, keyframes,
@@ -198,7 +198,7 @@ impl<'f, G: Netcode> ClosedRun<'_, 'f, G> {
         let ClosedRun { feed, source, setup, options, .. } = self;
         let players = source.header.players.len();
         let mut tables = TraceTables::new::<G>(players, Arc::clone(&setup.rules));
-        tables.wanted = TableSelection::of(options.tables);
+        tables.wanted = options.tables;
         if options.without_predicted_bodies {
             tables.frames.own = None;
         }

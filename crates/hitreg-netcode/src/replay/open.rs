@@ -8,7 +8,7 @@ use glam::Vec3;
 
 use super::budget::{BudgetObserver, ReplayBudget};
 use super::survey::ReorderWindow;
-use super::tables::{TOGETHER, TableSelection};
+use super::tables::TOGETHER;
 use super::{
     Jump, LogPass, Part, PlayerJumps, ReplayError, ReplayFindings, ReplayOptions, ReplayOutput, ReplaySource,
     TraceTables, own_settings,
@@ -77,7 +77,7 @@ pub(super) fn stream<G: Game, C: ClientPipeline<G>>(
     let drawn_behind = Micros::from_ms(own_settings(source.header)?.drawn_behind_ms());
     let players = source.header.players.len();
     let mut tables = TraceTables::new::<G>(players, Arc::clone(&setup.rules));
-    tables.wanted = TableSelection::of(options.tables);
+    tables.wanted = options.tables;
     tables.has_server = false;
     // Empty tables first, so that the order of tables does not depend on which one is full first.
     tables.take(0, to);

@@ -251,10 +251,9 @@ impl LogSurvey {
 
     /// An estimate by counts of what the trace of a replay with these tables takes in memory.
     pub fn trace_bytes(&self, tables: TableSet) -> usize {
-        let wanted = super::tables::TableSelection::of(tables);
         let counts = [self.frames(), self.ticks.count];
         let [frames, ticks] = counts.map(|number| usize::try_from(number).unwrap_or(usize::MAX));
-        super::budget::trace_bytes(self.players.len(), frames, ticks, super::SOME_CELLS, wanted)
+        super::budget::trace_bytes(self.players.len(), frames, ticks, super::SOME_CELLS, tables)
     }
 
     /// Returns the time from which a replay must record events for a part that begins at `at`. A shot in it may be at

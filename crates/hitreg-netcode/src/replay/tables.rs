@@ -50,41 +50,13 @@ pub struct TraceTables {
     effects: effects::Writer,
     executed: executed::Writer,
     pub(super) network: Option<NetworkTables>,
-    /// The rows to make.
-    pub(super) wanted: TableSelection,
+    /// The tables whose rows are made.
+    pub(super) wanted: TableSet,
 }
 
-/// The rows to make for the requested tables.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct TableSelection {
-    tables: TableSet,
-    pub(super) ticks: bool,
-    pub(super) bodies: bool,
-    pub(super) executed: bool,
-    pub(super) frames: bool,
-    pub(super) corrections: bool,
-    pub(super) views: bool,
-    variables: bool,
-    shots: bool,
-    effects: bool,
-}
-
-impl TableSelection {
-    pub(super) fn of(tables: TableSet) -> TableSelection {
-        let shots = tables.has(&shots::SCHEMA);
-        TableSelection {
-            tables,
-            ticks: tables.has(&ticks::SCHEMA),
-            bodies: tables.has(&bodies::SCHEMA),
-            frames: tables.has(&frames::SCHEMA),
-            executed: tables.has(&executed::SCHEMA),
-            corrections: tables.has(&corrections::SCHEMA) || tables.has(&errors::SCHEMA),
-            views: tables.has(&views::SCHEMA),
-            variables: tables.has(&variables::SCHEMA),
-            shots,
-            effects: tables.has(&effects::SCHEMA),
-        }
-    }
+/// Returns whether corrections are looked at, for either of the tables that come from them.
+pub(super) fn has_corrections(wanted: TableSet) -> bool {
+    wanted.has(&corrections::SCHEMA) || wanted.has(&errors::SCHEMA)
 }
 
 impl TraceTables {
@@ -105,7 +77,7 @@ impl TraceTables {
             effects: effects::Writer::default(),
             executed: executed::Writer::default(),
             network: None,
-            wanted: TableSelection::of(TableSet::ALL),
+            wanted: TableSet::ALL,
             written: vec![0; G::Body::CELLS],
             fields,
         }
@@ -162,7 +134,7 @@ impl TraceTables {
 
     /// Passes on the rows of each table with at least this many bytes, in table order.
     pub(super) fn take(&mut self, bytes: usize, to: &mut dyn FnMut(Table)) {
-        let (cells, wanted) = (self.written.len(), self.wanted.tables);
+        let (cells, wanted) = (self.written.len(), self.wanted);
         let is_wanted = |table: &Table| TableSchema::of(&table.name).is_none_or(|table| wanted.has(table));
         let mut to = |table| {
             if is_wanted(&table) {
@@ -244,41 +216,41 @@ impl TraceTables {
         shown: &ScreenView<'_, G::Body>,
     ) {
         let wanted = self.wanted;
-        if wanted.shots {
+        if wanted.has(&shots::SCHEMA) {
             self.shots.settle(at, &self.covers);
         }
         let predicted = match &output.predicted {
-            Some(body) if (wanted.frames || wanted.shots) && !body.is_absent() => {
+            Some(body) if (wanted.has(&frames::SCHEMA) || wanted.has(&shots::SCHEMA)) && !body.is_absent() => {
                 body.write(&mut self.written);
                 Some(&self.written[..])
             }
             _ => None,
         };
-        if wanted.frames {
+        if wanted.has(&frames::SCHEMA) {
             self.frames.push(player, at, output, predicted);
         }
-        if wanted.shots {
+        if wanted.has(&shots::SCHEMA) {
             let oldest = self.shots.oldest_waiting().unwrap_or(at);
             self.covers.frame(player, at, oldest, predicted);
         }
         let command = output.command.seq;
         let own = output.own.as_ref().map(|own| (player.entity(), own));
         let screen = DrawnScreen::new(own, shown.drawn);
-        if wanted.views {
+        if wanted.has(&views::SCHEMA) {
             self.views.push(player, command, shown.drawn_at, &screen);
         }
-        if wanted.variables {
+        if wanted.has(&variables::SCHEMA) {
             // Entities drawn without a category have no variables with a category of their own.
             for (entity, placed) in screen.iter().filter(|(_, placed)| placed.by.is_some()) {
                 self.variables.push::<G>((player, at), command, entity, &self.fields, placed);
             }
         }
-        if wanted.effects {
+        if wanted.has(&effects::SCHEMA) {
             for effect in &output.effects {
                 self.effect::<G>(player, at, effect, true);
             }
         }
-        if wanted.shots {
+        if wanted.has(&shots::SCHEMA) {
             self.views.remember(player, command, &screen);
             for (command, index, fire, verdict) in &output.shots {
                 self.shots.predicted((player, *command, *index), at, G::weapon_name(fire), verdict.clone());
@@ -288,20 +260,20 @@ impl TraceTables {
 
     fn ticked<G: Game>(&mut self, at: Micros, outcome: TickOutcome, world: &G::World) {
         let wanted = self.wanted;
-        if wanted.ticks {
+        if wanted.has(&ticks::SCHEMA) {
             self.ticks.push(ticks::Row { tick: outcome.tick.0, at_us: at.0, hash: outcome.hash });
         }
-        if wanted.shots {
+        if wanted.has(&shots::SCHEMA) {
             self.covers.ticked(outcome.tick);
         }
         let present = G::entities(world).iter().filter(|(_, body)| !body.is_absent());
-        for (entity, body) in present.filter(|_| wanted.bodies || wanted.shots) {
+        for (entity, body) in present.filter(|_| wanted.has(&bodies::SCHEMA) || wanted.has(&shots::SCHEMA)) {
             body.write(&mut self.written);
-            if wanted.bodies {
+            if wanted.has(&bodies::SCHEMA) {
                 self.bodies.0.push(bodies::Row { tick: outcome.tick.0, entity: entity.0.into() });
                 self.bodies.1.push(&self.written);
             }
-            if wanted.shots {
+            if wanted.has(&shots::SCHEMA) {
                 self.covers.body(*entity, &self.written);
             }
         }
@@ -310,8 +282,7 @@ impl TraceTables {
 
 impl<G: Game> Observer<G> for TraceTables {
     fn looks(&mut self, _at: Micros) -> bool {
-        let TableSelection { views, variables, shots, .. } = self.wanted;
-        views || variables || shots
+        [&views::SCHEMA, &variables::SCHEMA, &shots::SCHEMA].into_iter().any(|table| self.wanted.has(table))
     }
 
     fn event(&mut self, at: Micros, event: SessionEvent<'_, G>) {
@@ -335,26 +306,26 @@ impl<G: Game> Observer<G> for TraceTables {
             }
             SessionEvent::Server { tick, event } => match event {
                 Event::Executed { player, command, how } => {
-                    if wanted.executed {
+                    if wanted.has(&executed::SCHEMA) {
                         let (player, command) = (player.0.into(), command.0);
                         self.executed.push(executed::Row { player, command, tick: tick.0, how: *how as u8 });
                     }
-                    if wanted.corrections {
+                    if has_corrections(wanted) {
                         self.corrections.executed(*player, *command, *how);
                     }
-                    if *how == Execution::Run && wanted.shots {
+                    if *how == Execution::Run && wanted.has(&shots::SCHEMA) {
                         self.views.ran(*player, *command);
                         self.shots.ran(*player, *command);
                     }
                 }
-                Event::Judged(shot) if wanted.shots => {
+                Event::Judged(shot) if wanted.has(&shots::SCHEMA) => {
                     let on_screen = &mut self.views.of(shot.shooter, shot.command);
                     self.shots.judged(at, tick, shot, on_screen, &self.covers);
                     for (also, verdict) in self.also_judged.iter_mut().zip(&shot.also) {
                         also.push_verdict::<G>(shot_key(shot), at, tick, G::weapon_name(&shot.fire), verdict);
                     }
                 }
-                Event::Impact { shooter, command, weapon, verdict } if wanted.shots => {
+                Event::Impact { shooter, command, weapon, verdict } if wanted.has(&shots::SCHEMA) => {
                     // An impact has a row of its own, after the row of the shot's launch.
                     let key = (*shooter, *command, IMPACT);
                     self.shots.push_verdict::<G>(key, at, tick, weapon, verdict);
@@ -364,11 +335,11 @@ impl<G: Game> Observer<G> for TraceTables {
             SessionEvent::Ticked { outcome, world } => self.ticked::<G>(at, outcome, world),
             SessionEvent::SnapshotReceived { player, snapshot, reconciled } => {
                 self.snapshot_reached(player, snapshot.seq, at);
-                for effect in snapshot.effects.iter().filter(|_| wanted.effects) {
+                for effect in snapshot.effects.iter().filter(|_| wanted.has(&effects::SCHEMA)) {
                     self.effect::<G>(player, at, effect, false);
                 }
                 if let Some(ReconcileOutcome { comparison: Some(comparison), correction, .. }) = reconciled
-                    && wanted.corrections
+                    && has_corrections(wanted)
                 {
                     self.corrections.push(&self.fields, player, at, comparison, correction.as_ref());
                 }
