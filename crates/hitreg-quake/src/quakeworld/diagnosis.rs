@@ -10,41 +10,32 @@ use glam::Vec3;
 use super::body::{FIRST_MODEL, QuakeWorldBody, command_of};
 use super::demo::{DemoEvent, EffectKind, cut_cell};
 use super::events::events_of;
+use super::import::AckedUsercmds;
 use super::movement::{
-    Dialect, MoveOutcome, MoveRunner, QuakeWorldMoveVars, QuakeWorldPlayerState, QuakeWorldUsercmd, Surroundings,
-    WorldSolid, length,
+    Dialect, MoveOutcome, MoveRunner, QuakeWorldPlayerState, QuakeWorldUsercmd, Surroundings, WorldSolid, length,
 };
 use super::rounding::{difference, grade};
 use super::{QuakeWorldRules, surroundings};
 use crate::bsp::quake::{Trigger, TriggerEffect, WATER};
+use hitreg_log::units::EntityId;
 use hitreg_netcode::game::{AckedPrediction, Cause, Evidence, LostInput, PredictionGrade, Touch};
 
-/// The inputs of a prediction, and the data to judge it.
+/// A wrong prediction, with the data to judge it.
 pub(crate) struct MissedPrediction<'a> {
-    rules: &'a QuakeWorldRules,
-    vars: &'a QuakeWorldMoveVars,
-    /// The bodies among which the server ran the commands, and how far they had moved.
-    pub(super) solids: Vec<WorldSolid>,
-    /// The start state of the prediction.
-    pub(super) from: QuakeWorldPlayerState,
+    /// The usercmds of the prediction, from its start state.
+    acked: AckedUsercmds<'a>,
     /// The recorded state that the start was reconciled with.
-    pub(super) base: QuakeWorldBody,
+    base: QuakeWorldBody,
     /// The command before the first, if any. A server repeats it when too many packets are lost.
-    pub(super) before: Option<QuakeWorldUsercmd>,
-    /// The commands, oldest first.
-    pub(super) commands: Vec<QuakeWorldUsercmd>,
+    last_command: Option<QuakeWorldUsercmd>,
     /// How the server handles lost commands.
-    pub(super) lost_input: LostInput,
+    lost_input: LostInput,
     /// Other players in the previous snapshot: slot and origin.
     players_before: Vec<(u8, [f32; 3])>,
-    /// Events in the acking packet.
-    pub(super) events: Vec<DemoEvent>,
-    /// The recorded state after the last command.
-    pub(super) recorded: QuakeWorldBody,
     /// Contacts of the body in the wrong prediction.
-    pub(super) touches: &'a [Touch],
+    touches: &'a [Touch],
     /// Result of the commands among these bodies.
-    pub(super) run: MoveOutcome,
+    run: MoveOutcome,
 }
 
 impl<'a> MissedPrediction<'a> {
@@ -52,69 +43,41 @@ impl<'a> MissedPrediction<'a> {
     /// position.
     pub(crate) fn new(
         rules: &'a QuakeWorldRules,
-        acked: &AckedPrediction<'a, QuakeWorldBody>,
+        miss: &AckedPrediction<'a, QuakeWorldBody>,
     ) -> Option<MissedPrediction<'a>> {
-        let from = acked.from.filter(|from| from.is_finite())?;
-        let own = acked.scene.player.entity();
+        let from = miss.from.filter(|from| from.is_finite())?;
+        let own = miss.scene.player.entity();
+        let acked = AckedUsercmds {
+            from: from.player_state(),
+            commands: miss.commands.iter().map(|command| command_of(&command.input)).collect(),
+            solids: surroundings::solids(&rules.map, &miss.surroundings(), miss.before, own, from),
+            vars: rules.move_vars.get(usize::from(from.move_vars))?,
+            rules,
+            recorded: *miss.authoritative,
+            before: miss.before,
+            events: events_of(&miss.extras).ok()?,
+        };
+        let last_command = miss.last_command.as_ref().map(|command| command_of(&command.input));
+        MissedPrediction::of_acked(acked, own, last_command, miss.lost_input, miss.touches)
+    }
+
+    /// Returns `None` if `own`, the player's body, is missing in the previous packet.
+    fn of_acked(
+        acked: AckedUsercmds<'a>,
+        own: EntityId,
+        last_command: Option<QuakeWorldUsercmd>,
+        lost_input: LostInput,
+        touches: &'a [Touch],
+    ) -> Option<MissedPrediction<'a>> {
         let base = acked.before.iter().find(|(entity, _)| *entity == own).map(|(_, body)| *body)?;
         let players = acked.before.iter().filter(|(entity, _)| *entity < FIRST_MODEL && *entity != own);
-        let state = from.player_state();
-        let mut missed = MissedPrediction {
-            rules,
-            vars: rules.move_vars.get(usize::from(from.move_vars))?,
-            solids: surroundings::solids(&rules.map, &acked.surroundings(), acked.before, own, from),
-            from: state,
-            base,
-            before: acked.last_command.as_ref().map(|command| command_of(&command.input)),
-            commands: acked.commands.iter().map(|command| command_of(&command.input)).collect(),
-            lost_input: acked.lost_input,
-            players_before: players.map(|(entity, body)| (entity.0 as u8, body.origin.to_array())).collect(),
-            events: events_of(&acked.extras).ok()?,
-            recorded: *acked.authoritative,
-            touches: acked.touches,
-            run: MoveOutcome::at(state),
-        };
-        missed.run = missed.runner().run(&state, &missed.commands);
-        Some(missed)
-    }
-
-    /// Builds a test case from a stretch of usercmds, with the recorded or another outcome.
-    #[cfg(test)]
-    fn of_stretch(
-        rules: &'a QuakeWorldRules,
-        stretch: &crate::quakeworld::import::AckedUsercmds<'a>,
-        recorded: QuakeWorldBody,
-        lost_input: LostInput,
-    ) -> MissedPrediction<'a> {
-        let own = rules.player.entity();
-        let base = stretch.before.iter().find(|(entity, _)| *entity == own).expect("a state").1;
-        let players = stretch.before.iter().filter(|(entity, _)| *entity < FIRST_MODEL && *entity != own);
-        let mut missed = MissedPrediction {
-            rules,
-            vars: stretch.vars,
-            solids: stretch.solids.clone(),
-            from: stretch.from,
-            base,
-            before: None,
-            commands: stretch.commands.clone(),
-            lost_input,
-            players_before: players.map(|(entity, body)| (entity.0 as u8, body.origin.to_array())).collect(),
-            events: stretch.events.to_vec(),
-            recorded,
-            touches: &[],
-            run: MoveOutcome::at(stretch.from),
-        };
-        missed.run = missed.runner().run(&missed.from, &missed.commands);
-        missed
-    }
-
-    pub(super) fn runner(&self) -> MoveRunner<'_> {
-        self.runner_among(&self.solids)
+        let players_before = players.map(|(entity, body)| (entity.0 as u8, body.origin.to_array())).collect();
+        let run = acked.run(acked.rules.server.dialect);
+        Some(MissedPrediction { acked, base, last_command, lost_input, players_before, touches, run })
     }
 
     fn runner_among<'b>(&'b self, solids: &'b [WorldSolid]) -> MoveRunner<'b> {
-        let world = Surroundings { map: &self.rules.map, solids };
-        MoveRunner { dialect: self.rules.server.dialect, vars: self.vars, world }
+        self.acked.runner_among(self.acked.rules.server.dialect, solids)
     }
 }
 
@@ -166,7 +129,7 @@ pub(super) fn reproduced(cause: Cause, evidence: Evidence, grade: PredictionGrad
 }
 
 fn death(miss: &MissedPrediction<'_>) -> Diagnosis {
-    (miss.from.dead == miss.recorded.alive).then_some((Cause::SpawnOrDeath, "death mark"))
+    (miss.acked.from.dead == miss.acked.recorded.alive).then_some((Cause::SpawnOrDeath, "death mark"))
 }
 
 /// Tests whether the client had other bodies at wrong positions: with those of the acking packet, the prediction is
@@ -176,34 +139,34 @@ fn others_elsewhere(miss: &MissedPrediction<'_>) -> Diagnosis {
     let by_player = miss.touches.iter().any(was_met) || touched_player(miss).is_some();
     let by_mover = miss.touches.iter().any(|touch| matches!(touch, Touch::Mover(_))) || touched_mover(miss).is_some();
     let cause = if by_player && !by_mover { Cause::OtherPlayer } else { Cause::Mover };
-    reproduced(cause, "reproduced: bodies of the acking packet", grade(&miss.run.state, &miss.recorded))
+    reproduced(cause, "reproduced: bodies of the acking packet", grade(&miss.run.state, &miss.acked.recorded))
 }
 
 fn halt(miss: &MissedPrediction<'_>) -> Diagnosis {
-    let halted = miss.events.iter().any(|event| matches!(event, DemoEvent::Intermission | DemoEvent::Pause(_)));
+    let halted = miss.acked.events.iter().any(|event| matches!(event, DemoEvent::Intermission | DemoEvent::Pause(_)));
     halted.then_some((Cause::InputLate, "paused or over"))
 }
 
 /// Tests for a jump that no speed explains, to a teleporter's destination or a spawn point.
 fn jump(miss: &MissedPrediction<'_>) -> Diagnosis {
-    let to = miss.recorded.origin;
-    let units = length(to - Vec3::from_array(miss.from.origin));
-    let ms: u32 = miss.commands.iter().map(|cmd| u32::from(cmd.msec)).sum();
-    let before = length(Vec3::from_array(miss.from.velocity));
-    let after = length(miss.recorded.velocity);
+    let to = miss.acked.recorded.origin;
+    let units = length(to - Vec3::from_array(miss.acked.from.origin));
+    let ms: u32 = miss.acked.commands.iter().map(|cmd| u32::from(cmd.msec)).sum();
+    let before = length(Vec3::from_array(miss.acked.from.velocity));
+    let after = length(miss.acked.recorded.velocity);
     let reachable = before.max(after) * ms as f32 * 0.001;
     if units <= reachable + JUMP_SLACK {
         return None;
     }
     let leads_here = |place: [f32; 3]| length(to - Vec3::from_array(place)) <= reachable + JUMP_SLACK;
     let is_end = |trigger: &Trigger| matches!(trigger.effect, TriggerEffect::Teleport { to, .. } if leads_here(to));
-    if miss.rules.map.triggers.iter().any(is_end) {
+    if miss.acked.rules.map.triggers.iter().any(is_end) {
         return Some((Cause::Teleport, "at a teleporter's end"));
     }
-    if miss.rules.map.spawns.iter().any(|place| leads_here(*place)) {
+    if miss.acked.rules.map.spawns.iter().any(|place| leads_here(*place)) {
         return Some((Cause::SpawnOrDeath, "at a place of spawning"));
     }
-    let turned = miss.events.iter().any(|event| matches!(event, DemoEvent::SetAngle { .. }));
+    let turned = miss.acked.events.iter().any(|event| matches!(event, DemoEvent::SetAngle { .. }));
     if turned {
         return Some((Cause::Teleport, "jump beyond speed, view turned"));
     }
@@ -211,15 +174,15 @@ fn jump(miss: &MissedPrediction<'_>) -> Diagnosis {
 }
 
 fn damage(miss: &MissedPrediction<'_>) -> Diagnosis {
-    let hurt = miss.events.iter().any(|event| matches!(event, DemoEvent::Damage { .. }));
+    let hurt = miss.acked.events.iter().any(|event| matches!(event, DemoEvent::Damage { .. }));
     hurt.then_some((Cause::Knockback, "damage message"))
 }
 
 /// Tests for damage without a damage message. Servers do not report all damage; a change of health or armour along with
 /// a change of speed counts too.
 fn health(miss: &MissedPrediction<'_>) -> Diagnosis {
-    let speed = length(Vec3::from_array(difference(&miss.run.state, &miss.recorded).velocity));
-    let evidence = miss.events.iter().find_map(|event| match event {
+    let speed = length(Vec3::from_array(difference(&miss.run.state, &miss.acked.recorded).velocity));
+    let evidence = miss.acked.events.iter().find_map(|event| match event {
         DemoEvent::Health(_) => Some("health changed, and speed"),
         DemoEvent::ArmorLost(_) => Some("armour lost, and speed changed"),
         _ => None,
@@ -229,10 +192,10 @@ fn health(miss: &MissedPrediction<'_>) -> Diagnosis {
 
 /// Tests for a push without damage, as from team mates' shots, own shots, or any shot at an invulnerable player.
 fn pushed(miss: &MissedPrediction<'_>) -> Diagnosis {
-    let change = -Vec3::from_array(difference(&miss.run.state, &miss.recorded).velocity);
+    let change = -Vec3::from_array(difference(&miss.run.state, &miss.acked.recorded).velocity);
     let speed = length(change);
-    let at = miss.recorded.origin;
-    miss.events.iter().find_map(|event| {
+    let at = miss.acked.recorded.origin;
+    miss.acked.events.iter().find_map(|event| {
         let DemoEvent::Effect { kind, origin } = *event else { return None };
         let away = at - Vec3::from_array(origin);
         let distance = length(away);
@@ -249,7 +212,7 @@ fn pushed(miss: &MissedPrediction<'_>) -> Diagnosis {
 
 fn hits<'a>(miss: &'a MissedPrediction<'_>) -> impl Iterator<Item = &'a WorldSolid> {
     let touched = miss.run.touched.solids;
-    let solids = miss.solids.iter().enumerate();
+    let solids = miss.acked.solids.iter().enumerate();
     solids.filter(move |(index, _)| touched & (1 << (*index).min(31)) != 0).map(|(_, solid)| solid)
 }
 
@@ -263,11 +226,11 @@ fn touched_player(miss: &MissedPrediction<'_>) -> Diagnosis {
 }
 
 fn water(miss: &MissedPrediction<'_>) -> Diagnosis {
-    let world = Surroundings { map: &miss.rules.map, solids: &[] };
-    let at = miss.recorded.origin;
+    let world = Surroundings { map: &miss.acked.rules.map, solids: &[] };
+    let at = miss.acked.recorded.origin;
     let wet = |up: &&f32| world.contents(at + Vec3::new(0.0, 0.0, **up)) <= WATER;
     let recorded = [-23.0, 4.0, 22.0].iter().take_while(wet).count() as u8;
-    let (from, predicted) = (miss.from.water_level, miss.run.state.water_level);
+    let (from, predicted) = (miss.acked.from.water_level, miss.run.state.water_level);
     let crossed = miss.run.touched.water_edge || predicted != from || recorded != predicted;
     crossed.then_some((Cause::WaterEdge, "water plane crossed"))
 }
@@ -291,36 +254,36 @@ struct LossBurst {
 
 /// Grades the commands run from another state, among other bodies.
 fn grade_from(miss: &MissedPrediction<'_>, solids: &[WorldSolid], from: &QuakeWorldPlayerState) -> PredictionGrade {
-    grade(&miss.runner_among(solids).run(from, &miss.commands).state, &miss.recorded)
+    grade(&miss.runner_among(solids).run(from, &miss.acked.commands).state, &miss.acked.recorded)
 }
 
 /// Tests whether the game slowed the corpse, which it does once the fall is over.
 pub(crate) fn corpse(miss: &MissedPrediction<'_>) -> Diagnosis {
-    if !miss.from.dead || miss.recorded.alive {
+    if !miss.acked.from.dead || miss.acked.recorded.alive {
         return None;
     }
-    let (cause, other) = (Cause::SpawnOrDeath, !miss.from.corpse);
+    let (cause, other) = (Cause::SpawnOrDeath, !miss.acked.from.corpse);
     let evidence = if other { "reproduced: corpse lay still" } else { "reproduced: corpse still fell" };
     // There is only one alternative, so an approximate match suffices.
-    let from = QuakeWorldPlayerState { corpse: other, ..miss.from };
-    (grade_from(miss, &miss.solids, &from) != PredictionGrade::Miss).then_some((cause, evidence))
+    let from = QuakeWorldPlayerState { corpse: other, ..miss.acked.from };
+    (grade_from(miss, &miss.acked.solids, &from) != PredictionGrade::Miss).then_some((cause, evidence))
 }
 
 /// Returns whether the dead player moved as a corpse, if that differs from the prediction.
 pub(crate) fn lies_still(miss: &MissedPrediction<'_>) -> Option<bool> {
-    corpse(miss).map(|_| !miss.from.corpse)
+    corpse(miss).map(|_| !miss.acked.from.corpse)
 }
 
 /// Tests every burst of lost packets, and pairs of bursts for few commands. It returns the best fit; of equal fits, the
 /// first.
 pub(crate) fn lost_input(miss: &MissedPrediction<'_>) -> Diagnosis {
-    let count = miss.commands.len();
+    let count = miss.acked.commands.len();
     if !(2..=MOST_COMMANDS).contains(&count) {
         return None;
     }
     let try_bursts = |bursts: &[LossBurst]| {
         let evidence = if bursts.len() > 1 { "reproduced: packets lost twice" } else { "reproduced: packets lost" };
-        reproduced(Cause::InputLost, evidence, grade(&run_with_losses(miss, bursts).state, &miss.recorded))
+        reproduced(Cause::InputLost, evidence, grade(&run_with_losses(miss, bursts).state, &miss.acked.recorded))
     };
     let single = bursts_from(0, count).find_map(|burst| try_bursts(&[burst]));
     if single.is_some() || count > MOST_COMMANDS_FOR_TWO {
@@ -333,19 +296,19 @@ pub(crate) fn lost_input(miss: &MissedPrediction<'_>) -> Diagnosis {
 
 /// Tests other start states within the rounding of the previous packet.
 fn start_off(miss: &MissedPrediction<'_>) -> Diagnosis {
-    let off = difference(&miss.run.state, &miss.recorded).origin;
+    let off = difference(&miss.run.state, &miss.acked.recorded).origin;
     if off.iter().any(|units| units.abs() > MOST_FROM_ROUNDING) {
         return None;
     }
     let origins = miss.base.origin.to_array().map(|w| miss.base.origin_wire().cell(w));
     let velocities = miss.base.velocity.to_array().map(|w| cut_cell(w, 1.0));
     start_shares().find_map(|shares| {
-        let mut from = miss.from;
+        let mut from = miss.acked.from;
         for axis in 0..3 {
             from.origin[axis] = within(origins[axis], shares[axis], from.origin[axis]);
             from.velocity[axis] = within(velocities[axis], shares[axis + 3], from.velocity[axis]);
         }
-        let found = grade_from(miss, &miss.solids, &from);
+        let found = grade_from(miss, &miss.acked.solids, &from);
         reproduced(Cause::Quantisation, "reproduced: start within rounding", found)
     })
 }
@@ -355,15 +318,15 @@ fn mover_off(miss: &MissedPrediction<'_>) -> Diagnosis {
     const SHIFTS: [f32; 4] = [0.0625, -0.0625, 0.125, -0.125];
     let met = |index: usize| miss.run.touched.solids & (1 << index.min(31)) != 0;
     let shifts = || (0..3).flat_map(|axis| SHIFTS.map(|shift| (axis, shift)));
-    (0..miss.solids.len()).filter(|index| met(*index)).find_map(|index| {
-        let WorldSolid::Mover { model, origin, moved } = miss.solids[index] else { return None };
+    (0..miss.acked.solids.len()).filter(|index| met(*index)).find_map(|index| {
+        let WorldSolid::Mover { model, origin, moved } = miss.acked.solids[index] else { return None };
         shifts().find_map(|(axis, shift): (usize, f32)| {
             let (mut origin, mut moved) = (origin, moved);
             origin[axis] += shift;
             moved[axis] += shift;
-            let mut solids = miss.solids.clone();
+            let mut solids = miss.acked.solids.clone();
             solids[index] = WorldSolid::Mover { model, origin, moved };
-            let found = grade_from(miss, &solids, &miss.from);
+            let found = grade_from(miss, &solids, &miss.acked.from);
             reproduced(Cause::Quantisation, "reproduced: mover within rounding", found)
         })
     })
@@ -372,17 +335,17 @@ fn mover_off(miss: &MissedPrediction<'_>) -> Diagnosis {
 /// Tests other players at other points of their way since the previous packet, and without them.
 pub(crate) fn bodies(miss: &MissedPrediction<'_>) -> Diagnosis {
     const SHARES: [f32; 13] = [0.0, 1.0, 0.75, 0.5, 0.25, 1.25, 1.5, 2.0, 2.5, 3.0, -0.5, -1.0, -2.0];
-    let met = &miss.solids;
+    let met = &miss.acked.solids;
     let found = SHARES.iter().find_map(|&share| {
         let solids: Vec<WorldSolid> =
             met.iter().map(|solid| packets_in_flight(solid, &miss.players_before, share)).collect();
-        let found = grade_from(miss, &solids, &miss.from);
+        let found = grade_from(miss, &solids, &miss.acked.from);
         reproduced(Cause::OtherPlayer, "reproduced: players on their way", found)
     });
     found.or_else(|| {
         let solids: Vec<WorldSolid> =
             met.iter().filter(|solid| !matches!(solid, WorldSolid::Player { .. })).copied().collect();
-        reproduced(Cause::OtherPlayer, "reproduced: no players in the way", grade_from(miss, &solids, &miss.from))
+        reproduced(Cause::OtherPlayer, "reproduced: no players in the way", grade_from(miss, &solids, &miss.acked.from))
     })
 }
 
@@ -421,13 +384,13 @@ fn bursts_from(from: usize, count: usize) -> impl Iterator<Item = LossBurst> {
 
 /// Runs the commands like a server that misses the bursts, which are in order.
 fn run_with_losses(miss: &MissedPrediction<'_>, bursts: &[LossBurst]) -> MoveOutcome {
-    let (runner, commands) = (miss.runner(), &miss.commands);
-    let mut run = runner.start(&miss.from);
+    let (runner, commands) = (miss.runner_among(&miss.acked.solids), &miss.acked.commands);
+    let mut run = runner.start(&miss.acked.from);
     let mut next = 0;
     for LossBurst { lost, arrived } in bursts.iter().copied() {
         let first_lost = arrived - lost;
         runner.packets(&mut run, &commands[next..first_lost]);
-        let last_run = first_lost.checked_sub(1).map(|index| commands[index]).or(miss.before);
+        let last_run = first_lost.checked_sub(1).map(|index| commands[index]).or(miss.last_command);
         run_recovered(miss, &mut run, last_run, &commands[first_lost..arrived]);
         runner.packets(&mut run, &commands[arrived..=arrived]);
         next = arrived + 1;
@@ -445,7 +408,7 @@ fn run_recovered(
     last_run: Option<QuakeWorldUsercmd>,
     lost: &[QuakeWorldUsercmd],
 ) {
-    let runner = miss.runner();
+    let runner = miss.runner_among(&miss.acked.solids);
     let few = lost.len() < TOO_MANY_LOST;
     let last = last_run.filter(|_| few && miss.lost_input.repeats);
     if let Some(last) = last {

@@ -23,8 +23,9 @@ use hitreg_log::units::PlayerId;
 use hitreg_netcode::settings::SettingError;
 use sessions::session_of;
 
+pub(crate) use findings::AckedUsercmds;
 #[cfg(test)]
-pub(crate) use findings::{AckedUsercmds, follow};
+pub(crate) use findings::follow;
 pub use findings::{ServerTrait, TraitFinding};
 
 /// Largest share of a living player's recorded positions, in percent, that may be inside the map's walls.

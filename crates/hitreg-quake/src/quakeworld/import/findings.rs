@@ -29,19 +29,22 @@ use hitreg_netcode::game::{PredictionGrade, shown_by_either};
 const EFFECT_REACH: f32 = 300.0;
 
 /// The usercmds that one packet acked, with the data to compare them with.
+#[derive(Clone)]
 pub(crate) struct AckedUsercmds<'a> {
+    /// The state before the first of them.
     pub(crate) from: QuakeWorldPlayerState,
+    /// The usercmds, oldest first.
     pub(crate) commands: Vec<QuakeWorldUsercmd>,
+    /// The bodies among which the server ran them, and how far they had moved.
     pub(crate) solids: Vec<WorldSolid>,
     pub(crate) vars: &'a QuakeWorldMoveVars,
-    rules: &'a QuakeWorldRules,
+    pub(crate) rules: &'a QuakeWorldRules,
     /// The server's state after the last of them.
     pub(crate) recorded: QuakeWorldBody,
     /// The bodies in the previous packet.
-    #[cfg(test)]
     pub(crate) before: &'a [(EntityId, QuakeWorldBody)],
     /// Events in the packet.
-    pub(crate) events: &'a [DemoEvent],
+    pub(crate) events: Vec<DemoEvent>,
 }
 
 impl AckedUsercmds<'_> {
@@ -57,26 +60,27 @@ impl AckedUsercmds<'_> {
 
     /// Runs the usercmds with this movement code.
     pub(crate) fn run(&self, dialect: Dialect) -> MoveOutcome {
-        self.run_among(dialect, &self.solids)
+        self.runner_among(dialect, &self.solids).run(&self.from, &self.commands)
     }
 
     /// Runs the usercmds with one more solid. A start that rounding put inside the solid is moved out.
     fn run_with(&self, dialect: Dialect, solid: WorldSolid) -> MoveOutcome {
         let solids = [&self.solids[..], &[solid]].concat();
-        let world = Surroundings { map: &self.rules.map, solids: &solids };
-        let from = out_of_solids(&world, self.from, self.from.origin.into(), self.recorded.origin_wire());
-        MoveRunner { dialect, vars: self.vars, world }.run(&from, &self.commands)
+        let runner = self.runner_among(dialect, &solids);
+        let from = out_of_solids(&runner.world, self.from, self.from.origin.into(), self.recorded.origin_wire());
+        runner.run(&from, &self.commands)
     }
 
     /// Runs the usercmds without the walls that were added to the map.
     fn run_without_walls(&self, dialect: Dialect) -> MoveOutcome {
         let others = self.solids.iter().filter(|solid| !matches!(solid, WorldSolid::Wall(_)));
-        self.run_among(dialect, &others.copied().collect::<Vec<_>>())
+        let others: Vec<WorldSolid> = others.copied().collect();
+        self.runner_among(dialect, &others).run(&self.from, &self.commands)
     }
 
-    fn run_among(&self, dialect: Dialect, solids: &[WorldSolid]) -> MoveOutcome {
-        let world = Surroundings { map: &self.rules.map, solids };
-        MoveRunner { dialect, vars: self.vars, world }.run(&self.from, &self.commands)
+    /// Returns the runner of the usercmds among these bodies.
+    pub(crate) fn runner_among<'b>(&'b self, dialect: Dialect, solids: &'b [WorldSolid]) -> MoveRunner<'b> {
+        MoveRunner { dialect, vars: self.vars, world: Surroundings { map: &self.rules.map, solids } }
     }
 }
 
@@ -126,9 +130,8 @@ pub(crate) fn follow(
             vars: &rules.move_vars[usize::from(start.move_vars)],
             rules,
             recorded,
-            #[cfg(test)]
             before: &before,
-            events: &events,
+            events: std::mem::take(&mut events),
         };
         let run = stretch.run(rules.server.dialect);
         if !stretch.commands.is_empty() && !visit(&stretch, &run) {
@@ -137,7 +140,6 @@ pub(crate) fn follow(
         let world = Surroundings { map: &rules.map, solids: &stretch.solids };
         let state = resume(&world, &run.state, &recorded);
         last = Some(LastPacket { ack: packet.ack, sequence: packet.sequence, bodies, state });
-        events.clear();
     }
 }
 

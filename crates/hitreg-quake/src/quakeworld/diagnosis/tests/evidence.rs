@@ -29,13 +29,10 @@ struct EvidenceTally {
     placebos: u32,
 }
 
-fn missed<'a>(
-    rules: &'a QuakeWorldRules,
-    stretch: &AckedUsercmds<'a>,
-    recorded: QuakeWorldBody,
-) -> MissedPrediction<'a> {
+fn missed<'a>(rules: &QuakeWorldRules, stretch: &AckedUsercmds<'a>, recorded: QuakeWorldBody) -> MissedPrediction<'a> {
     let lost_input = LostInput { backups: 2, repeats: true };
-    MissedPrediction::of_stretch(rules, stretch, recorded, lost_input)
+    let acked = AckedUsercmds { recorded, ..stretch.clone() };
+    MissedPrediction::of_acked(acked, rules.player.entity(), None, lost_input, &[]).expect("a state")
 }
 
 /// Pushes a record by 20 to 300 units/s in a random direction, for the stretch's whole time.
@@ -60,7 +57,7 @@ fn confirms(cause: Cause, evidence: &str, stretch: &AckedUsercmds<'_>, run: &Mov
     let at = stretch.recorded.origin;
     let change = stretch.recorded.velocity - Vec3::from_array(run.state.velocity);
     let near = |origin: [f32; 3], units: f32| at.distance(Vec3::from_array(origin)) < units;
-    let events = stretch.events;
+    let events = &stretch.events;
     let flash = |event: &DemoEvent| match *event {
         DemoEvent::Effect { kind: EffectKind::Teleport, origin } => near(origin, 96.0),
         _ => false,
