@@ -287,11 +287,13 @@ impl TableSet {
     }
 
     /// Returns whether the set contains a table.
+    #[inline]
     pub fn has(self, table: &TableSchema) -> bool {
         self.0 & TableSet::bit(table) != 0
     }
 
     /// Returns the bit of a table; 0 for a custom one.
+    #[inline]
     fn bit(table: &TableSchema) -> u16 {
         u32::try_from(table.rank).ok().and_then(|rank| 1_u16.checked_shl(rank)).unwrap_or(0)
     }
