@@ -329,7 +329,8 @@ fn run_qwd(args: &QwdArgs, output: &mut Output) -> CommandResult {
     output.show(&several, |page| {
         several.logs.iter().for_each(|report| report.print(page));
         for refused in &several.refused {
-            page.styled(UNSURE, &format!("not imported: {}", refused.why));
+            let why = refused.why.strip_prefix(&format!("{}: ", refused.path)).unwrap_or(&refused.why);
+            page.styled(UNSURE, &format!("not imported: {}: {why}", refused.path));
         }
     })?;
     Ok(if several.refused.is_empty() { CommandOutcome::Done } else { CommandOutcome::Trouble })
@@ -418,8 +419,8 @@ impl QwdImportReport {
             page.pair(if index == 0 { "server" } else { "" }, &found(finding));
         }
         if self.walls_missing > 0 {
-            let walls = count(self.walls_missing as u64);
-            page.pair("map", &format!("differs from the played map: it lacks {walls} walls"));
+            let walls = counted(self.walls_missing as u64, "wall");
+            page.pair("map", &format!("differs from the played map: it lacks {walls}"));
         }
         page.pair("duration", &duration(Micros(info.duration_us)));
         if self.recorded_by != "player" {

@@ -247,6 +247,9 @@ pub(super) fn row(trace: &Trace, others: &OtherCorrections, player: u32, number:
         let players = players(&corrected, others).into_iter().filter(|(_, count)| *count > 0);
         let players: Vec<String> = players.map(|(player, count)| format!("p{player} ({count})")).collect();
         let players = if players.is_empty() { "none".to_owned() } else { players.join(", ") };
+        if number == 0 {
+            return WhyError(format!("corrections are numbered from 1; players with corrections: {players}"));
+        }
         WhyError(format!("p{player} has only {count}, not {number}; players with corrections: {players}"))
     })
 }

@@ -305,11 +305,18 @@ impl FiredShot {
             damage: self.weapon.damage * i32::from(pellets),
             pellets,
         };
-        let wounds: Vec<DamageShare> = pellets.into_iter().map(wound).collect();
-        let reason = match (wounds.is_empty(), is_hidden) {
-            (false, _) => Reason::Hit,
-            (true, true) => Reason::HitWorld,
-            (true, false) => Reason::Missed,
+        let was_hit = !pellets.is_empty();
+        // A hit on a player who has died since the time of the rewind counts nothing.
+        let is_dead = |target: &EntityId| {
+            let now = scene.ways.get(target).and_then(|way| way.range(..=scene.present).next_back());
+            now.is_some_and(|(_, stood)| !stood.is_alive)
+        };
+        let wounds: Vec<DamageShare> = pellets.into_iter().filter(|(id, _)| !is_dead(id)).map(wound).collect();
+        let reason = match (wounds.is_empty(), was_hit, is_hidden) {
+            (false, ..) => Reason::Hit,
+            (true, true, _) => Reason::AlreadyDead,
+            (true, false, true) => Reason::HitWorld,
+            (true, false, false) => Reason::Missed,
         };
         (standing, ShotVerdict { reason, wounds })
     }
