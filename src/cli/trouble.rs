@@ -10,7 +10,7 @@ use crate::info::passed_over;
 use crate::record::{GapRecord, SessionHeader};
 use crate::report::page::{printable, printable_lines};
 use crate::store::shown::naming_file;
-use crate::store::{StoreError, is_standard_stream, reason};
+use crate::store::{StoreError, StoreErrorKind, is_standard_stream, reason};
 use crate::units::ClockTime;
 
 /// Why a command failed. The exit code is 128, or 130 for an interruption.
@@ -106,7 +106,7 @@ impl CommandError {
     fn is_about_replacing(&self) -> bool {
         match self {
             CommandError::Store(error) | CommandError::Engine(EngineError::Store(error)) => {
-                matches!(error, StoreError::WouldReplace { .. })
+                matches!(error.kind, StoreErrorKind::WouldReplace(_))
             }
             _ => false,
         }
@@ -123,7 +123,9 @@ impl CommandError {
     fn print_as(&self, what: &str, style: anstyle::Style) {
         match self {
             CommandError::ClosedPipe => return,
-            CommandError::Store(StoreError::ClosedPipe { path }) if is_standard_stream(path) => return,
+            CommandError::Store(StoreError { path, kind: StoreErrorKind::ClosedPipe }) if is_standard_stream(path) => {
+                return;
+            }
             _ => {}
         }
         use std::io::Write;
@@ -149,9 +151,9 @@ impl CommandError {
     fn files_nearby(&self) -> String {
         const MOST: usize = 4;
         let path = match self {
-            CommandError::Store(StoreError::NotFound { path })
-            | CommandError::Engine(EngineError::Store(StoreError::NotFound { path }))
-            | CommandError::Import(ImportFileError::Store(StoreError::NotFound { path })) => path,
+            CommandError::Store(StoreError { path, kind: StoreErrorKind::NotFound })
+            | CommandError::Engine(EngineError::Store(StoreError { path, kind: StoreErrorKind::NotFound }))
+            | CommandError::Import(ImportFileError::Store(StoreError { path, kind: StoreErrorKind::NotFound })) => path,
             _ => return String::new(),
         };
         let is_pattern = path.to_string_lossy().contains(['*', '?', '[']);

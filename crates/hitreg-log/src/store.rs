@@ -18,7 +18,7 @@ use std::io::{BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub use error::{DISK_FULL, StoreError, reason};
+pub use error::{DISK_FULL, StoreError, StoreErrorKind, reason};
 pub use folder::{FolderError, LockedFolder, OwnFolder, create_folder, files_below, temporary_folder};
 pub use folder::{TemporaryFolder, remove_unnamed};
 pub use input::{FileIdentity, InputFile, WatchedInputs, is_standard_stream};
@@ -55,7 +55,7 @@ pub fn open(path: &Path) -> Result<BufReader<InputFile>, StoreError> {
 pub fn open_file(path: &Path) -> Result<InputFile, StoreError> {
     let file = InputFile::open(path).map_err(|source| StoreError::open(path, source))?;
     if file.is_directory() {
-        return Err(StoreError::IsDirectory { path: path.into() });
+        return Err(StoreError::new(path, StoreErrorKind::IsDirectory));
     }
     Ok(file)
 }
@@ -67,7 +67,10 @@ pub fn open_file(path: &Path) -> Result<InputFile, StoreError> {
 /// When the file cannot be opened or read, or is larger.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, StoreError> {
     let bytes = read_start(path, LARGEST_OTHER + 1)?;
-    if bytes.len() as u64 > LARGEST_OTHER { Err(StoreError::TooLarge { path: path.into() }) } else { Ok(bytes) }
+    match bytes.len() as u64 > LARGEST_OTHER {
+        true => Err(StoreError::new(path, StoreErrorKind::TooLarge)),
+        false => Ok(bytes),
+    }
 }
 
 /// Reads the first bytes of a file.
@@ -92,10 +95,10 @@ pub fn read_regular(path: &Path) -> Result<Vec<u8>, StoreError> {
 /// When the path is `-`, a pipe or a device.
 pub fn check_regular(path: &Path) -> Result<(), StoreError> {
     if is_standard_stream(path) {
-        return Err(StoreError::NotRegular { path: path.into() });
+        return Err(StoreError::new(path, StoreErrorKind::NotRegular));
     }
     match path.metadata() {
-        Ok(meta) if !meta.is_file() && !meta.is_dir() => Err(StoreError::NotRegular { path: path.into() }),
+        Ok(meta) if !meta.is_file() && !meta.is_dir() => Err(StoreError::new(path, StoreErrorKind::NotRegular)),
         Ok(_) | Err(_) => Ok(()),
     }
 }

@@ -13,7 +13,7 @@ use hitreg_analysis::corpus::{LogRow, ResultRow, compared_rows, name_of};
 use hitreg_analysis::diff::{DiffError, DiffOptions, Divergence, diff};
 use hitreg_analysis::summary::Coverage;
 use hitreg_log::sorted::SortedMap;
-use hitreg_log::store::{self, FileIdentity, StoreError, Targets};
+use hitreg_log::store::{self, FileIdentity, StoreError, StoreErrorKind, Targets};
 use hitreg_log::trace::Digest;
 use hitreg_log::units::Tick;
 
@@ -220,7 +220,7 @@ fn judge_log<J: CorpusJudge>(
     let change = match FileIdentity::of(log) {
         now if now == identity || judge.writes_logs() => None,
         None => Some("the file disappeared during the run: restore it, and run the command again".to_owned()),
-        Some(_) => Some(what(&StoreError::Changed { path: log.to_owned() }.into(), log)),
+        Some(_) => Some(what(&StoreError::new(log, StoreErrorKind::Changed).into(), log)),
     };
     match (judged, change) {
         (Ok((mut rows, report)), None) => {
@@ -247,7 +247,7 @@ fn digest(log: &Path, identity: FileIdentity, keeper: &ResultKeeper) -> Result<S
     }
     let mut reader = HashingReader::new(store::open(log)?);
     let read = std::io::copy(&mut reader, &mut std::io::sink());
-    read.map_err(|source| StoreError::Unreadable { path: log.to_owned(), source })?;
+    read.map_err(|source| StoreError::new(log, StoreErrorKind::Unreadable(source)))?;
     let digest = reader.digest().to_string();
     if let Some(place) = place {
         keeper.keep(|results| results.note_digest(&place, &identity, &digest));
@@ -344,7 +344,7 @@ impl CorpusJudge for VerifiedCorpus<'_> {
 
     fn judge(&self, log: &Path, about: LogRow) -> Result<(Vec<ResultRow>, LogReport), EngineError> {
         let Some(goldens) = self.goldens.get(log) else {
-            return Err(StoreError::NotFound { path: log.to_owned() }.into());
+            return Err(StoreError::new(log, StoreErrorKind::NotFound).into());
         };
         let started = (self.options.clock)();
         // With threads to spare, the replays of one log run in parallel.

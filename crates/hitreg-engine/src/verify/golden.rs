@@ -8,7 +8,7 @@ use super::verdict::{LogReport, LogVerdict, VerdictReason};
 use crate::engine::EngineError;
 use hitreg_analysis::golden::{self, GoldenChange};
 use hitreg_analysis::text_diff::TextDiff;
-use hitreg_log::store::{self, FileType, StoreError, Target, Targets, TemporaryFolder};
+use hitreg_log::store::{self, FileType, StoreError, StoreErrorKind, Target, Targets, TemporaryFolder};
 
 /// What to do if the outcome differs from the golden.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -215,7 +215,7 @@ pub fn proposals_below(paths: &[PathBuf]) -> Result<Vec<Proposal>, EngineError> 
             false => match new(&path.with_extension("golden")) {
                 proposal if proposal.exists() => waiting.push(proposal),
                 _ if path.exists() => {}
-                _ => return Err(StoreError::NotFound { path: path.clone() }.into()),
+                _ => return Err(StoreError::new(path, StoreErrorKind::NotFound).into()),
             },
         }
     }

@@ -1,208 +1,137 @@
 //! The errors of file access. Each names its file.
 
-use super::shown::shell_path;
+use std::error::Error;
+use std::fmt::{Display, Formatter};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::Recording;
+use super::shown::shell_path;
 use crate::log::{LogError, WriteError};
 use crate::memory::NeedsMemory;
 
+/// The error of a file that could not be read or written.
+#[derive(Debug)]
+pub struct StoreError {
+    /// The file or folder; for [`StoreErrorKind::NoTemporaryFolder`], the system's folder for temporary files.
+    pub path: PathBuf,
+    /// The reason.
+    pub kind: StoreErrorKind,
+}
+
+impl Display for StoreError {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match &self.kind {
+            kind @ StoreErrorKind::NoTemporaryFolder(_) => write!(f, "{kind}"),
+            kind => write!(f, "{}: {kind}", self.path.display()),
+        }
+    }
+}
+
+impl Error for StoreError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.kind.source()
+    }
+}
+
 /// The reason why a file could not be read or written.
 #[derive(Debug, thiserror::Error)]
-pub enum StoreError {
+pub enum StoreErrorKind {
     /// The system has no place for a temporary folder.
     #[error("cannot create a temporary folder ({0}): set TMPDIR to a folder that can be written")]
     NoTemporaryFolder(#[source] std::io::Error),
     /// The file does not exist.
-    #[error("{}: there is no such file", path.display())]
-    NotFound {
-        /// The file.
-        path: PathBuf,
-    },
-    /// Only an unfinished recording exists.
-    #[error("{}: there is only an unfinished recording. Run: hitreg recover {}", path.display(), shell_path(unfinished))]
-    OnlyUnfinished {
-        /// The recording's final path.
-        path: PathBuf,
-        /// The unfinished file.
-        unfinished: PathBuf,
-    },
+    #[error("there is no such file")]
+    NotFound,
+    /// Only an unfinished recording, which is given, exists.
+    #[error("there is only an unfinished recording. Run: hitreg recover {}", shell_path(.0))]
+    OnlyUnfinished(PathBuf),
     /// The file cannot be opened or read.
-    #[error("{}: cannot be read: {source}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        source: std::io::Error,
-    },
+    #[error("cannot be read: {0}")]
+    Unreadable(#[source] std::io::Error),
     /// The file is too large.
-    #[error("{}: larger than the limit for such a file ({} MiB)", path.display(), super::LARGEST_OTHER >> 20)]
-    TooLarge {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("larger than the limit for such a file ({} MiB)", super::LARGEST_OTHER >> 20)]
+    TooLarge,
     /// The path is a pipe or a device, but must be a file.
-    #[error("{}: not a regular file: copy it to a file first", path.display())]
-    NotRegular {
-        /// The path.
-        path: PathBuf,
-    },
+    #[error("not a regular file: copy it to a file first")]
+    NotRegular,
     /// The contents are invalid.
-    #[error("{}: {source}", path.display())]
-    Content {
-        /// The file.
-        path: PathBuf,
-        /// The error in the contents.
-        source: LogError,
-    },
+    #[error("{0}")]
+    Content(#[source] LogError),
     /// A trace is damaged. Unlike a log, it can be made again.
-    #[error("{}: {}. To make the trace again, run: hitreg replay LOG -o TRACE", path.display(), source.damage())]
-    DamagedTrace {
-        /// The file.
-        path: PathBuf,
-        /// The damage.
-        source: LogError,
-    },
+    #[error("{}. To make the trace again, run: hitreg replay LOG -o TRACE", .0.damage())]
+    DamagedTrace(#[source] LogError),
     /// The path is a directory, but must be a file.
-    #[error("{}: this is a directory: name a file in it", path.display())]
-    IsDirectory {
-        /// The path.
-        path: PathBuf,
-    },
+    #[error("this is a directory: name a file in it")]
+    IsDirectory,
     /// The path is not a directory, but must be one.
-    #[error("{}: this is not a directory: name a directory, or a path where one can be created", path.display())]
-    NotDirectory {
-        /// The path.
-        path: PathBuf,
-    },
+    #[error("this is not a directory: name a directory, or a path where one can be created")]
+    NotDirectory,
     /// The directory cannot be created.
-    #[error("{}: this directory cannot be created: {}", path.display(), reason(source))]
-    Uncreatable {
-        /// The directory.
-        path: PathBuf,
-        /// The system's error.
-        source: std::io::Error,
-    },
-    /// The folder of the output does not exist.
-    #[error("{}: there is no directory {}. Run: mkdir -p {}", path.display(), parent.display(), shell_path(parent))]
-    NoParent {
-        /// The file.
-        path: PathBuf,
-        /// The folder.
-        parent: PathBuf,
-    },
+    #[error("this directory cannot be created: {}", reason(.0))]
+    Uncreatable(#[source] std::io::Error),
+    /// The folder of the output, which is given, does not exist.
+    #[error("there is no directory {}. Run: mkdir -p {}", .0.display(), shell_path(.0))]
+    NoParent(PathBuf),
     /// The disk is full.
-    #[error("{}: the disk is full: free some space and run the command again. No partial file was left", path.display())]
-    DiskFull {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("the disk is full: free some space and run the command again. No partial file was left")]
+    DiskFull,
     /// The disk became full during a recording.
     #[error(
-        "{}: the disk is full. This file has all but the last second. Free some space, then run: hitreg recover {} -o {}",
-        unfinished.display(),
+        "the disk is full. This file has all but the last second. Free some space, then run: hitreg recover {} -o {}",
         shell_path(unfinished),
-        shell_path(path)
+        shell_path(log)
     )]
     RecordingFull {
         /// The unfinished recording.
         unfinished: PathBuf,
         /// The recording's final path.
-        path: PathBuf,
+        log: PathBuf,
     },
     /// The reader of the pipe closed it.
-    #[error("{}: the reader of this pipe closed it before the end", path.display())]
-    ClosedPipe {
-        /// The pipe.
-        path: PathBuf,
-    },
+    #[error("the reader of this pipe closed it before the end")]
+    ClosedPipe,
     /// The links form a cycle.
-    #[error("{}: symbolic links form a cycle: name a file", path.display())]
-    Circle {
-        /// The first link.
-        path: PathBuf,
-    },
+    #[error("symbolic links form a cycle: name a file")]
+    Circle,
     /// The path is a pipe or a device, but the output needs a file that can be renamed when it is complete.
-    #[error("{}: this is a pipe or device, and a live recording needs a file: use the path of a file", path.display())]
-    NoFile {
-        /// The path.
-        path: PathBuf,
-    },
-    /// The output is an input of the same command.
-    #[error("{}: this is an input of the command{}: give the output another name", path.display(), by_name(path, input))]
-    IsInput {
-        /// The output.
-        path: PathBuf,
-        /// The input that is the same file.
-        input: PathBuf,
-    },
+    #[error("this is a pipe or device, and a live recording needs a file: use the path of a file")]
+    NoFile,
+    /// The output is an input of the same command, with the input's name if it differs from the output's.
+    #[error("this is an input of the command{}: give the output another name", by_name(.0.as_deref()))]
+    IsInput(Option<PathBuf>),
     /// Two outputs of the command have the same path.
-    #[error("{}: two outputs have this path: give each output its own name", path.display())]
-    WrittenTwice {
-        /// The path.
-        path: PathBuf,
-    },
-    /// The existing file is of another kind.
-    #[error("{}: exists and is not a hitreg {wanted}; not overwritten: name another file, or move this one", path.display())]
-    Foreign {
-        /// The file.
-        path: PathBuf,
-        /// The kind of the output.
-        wanted: &'static str,
-    },
-    /// The path holds a recording.
-    #[error("{}: this {what} exists already: name another file", path.display())]
-    WouldReplace {
-        /// The file.
-        path: PathBuf,
-        /// The kind of the existing file.
-        what: &'static str,
-    },
-    /// The path holds an unfinished recording.
-    #[error("{}: an unfinished recording has this name. Run: hitreg recover {}; if it was recovered already, delete it", path.display(), shell_path(path))]
-    Unfinished {
-        /// The unfinished file.
-        path: PathBuf,
-    },
+    #[error("two outputs have this path: give each output its own name")]
+    WrittenTwice,
+    /// The existing file is of another kind than the output, which is given.
+    #[error("exists and is not a hitreg {0}; not overwritten: name another file, or move this one")]
+    Foreign(&'static str),
+    /// The path holds a recording of the given kind.
+    #[error("this {0} exists already: name another file")]
+    WouldReplace(&'static str),
+    /// The path holds an unfinished recording, which is given.
+    #[error("an unfinished recording has this name. Run: hitreg recover {}; if it was recovered already, delete it", shell_path(.0))]
+    Unfinished(PathBuf),
     /// The recording is still written, by this or another process.
-    #[error("{}: a recording to this file is running: finish it, or use another name", path.display())]
-    BeingRecorded {
-        /// The path.
-        path: PathBuf,
-    },
+    #[error("a recording to this file is running: finish it, or use another name")]
+    BeingRecorded,
     /// The file changed, or another file replaced it, while a command read it.
-    #[error("{}: the file changed while it was read: run the command again when it is complete", path.display())]
-    Changed {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("the file changed while it was read: run the command again when it is complete")]
+    Changed,
     /// Another process appends to the file.
-    #[error("{}: another process writes to this file: wait for it, or use another folder", path.display())]
-    InUse {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("another process writes to this file: wait for it, or use another folder")]
+    InUse,
     /// The recording is still in progress.
-    #[error("{}: this recording is still running: end it first, or save its part so far under another name", path.display())]
-    StillRecorded {
-        /// The unfinished file.
-        path: PathBuf,
-    },
+    #[error("this recording is still running: end it first, or save its part so far under another name")]
+    StillRecorded,
     /// The file of a recording is gone, or another file has its name.
-    #[error("{}: this file was deleted, renamed or replaced during the recording: if it was renamed, run `hitreg recover` on it", path.display())]
-    Gone {
-        /// The unfinished file.
-        path: PathBuf,
-    },
+    #[error(
+        "this file was deleted, renamed or replaced during the recording: if it was renamed, run `hitreg recover` on it"
+    )]
+    Gone,
     /// The file cannot be written.
-    #[error("{}: {source}{}", path.display(), other_place(source))]
-    Unwritable {
-        /// The file.
-        path: PathBuf,
-        /// The reason.
-        source: WriteError,
-    },
+    #[error("{}{}", .0, other_place(.0))]
+    Unwritable(#[source] WriteError),
 }
 
 /// The words of each error about a full disk.
@@ -228,36 +157,42 @@ fn other_place(source: &WriteError) -> &'static str {
 }
 
 /// Returns a suffix with the input's name, if it differs from the output's.
-fn by_name(path: &Path, input: &Path) -> String {
-    if path == input { String::new() } else { format!(", as {}", input.display()) }
+fn by_name(input: Option<&Path>) -> String {
+    input.map(|input| format!(", as {}", input.display())).unwrap_or_default()
 }
 
 impl StoreError {
+    /// Creates the error of a file or folder.
+    pub fn new(path: impl Into<PathBuf>, kind: StoreErrorKind) -> StoreError {
+        StoreError { path: path.into(), kind }
+    }
+
     pub(super) fn open(path: &Path, source: std::io::Error) -> StoreError {
-        match source.kind() {
+        let kind = match source.kind() {
             ErrorKind::NotFound => {
                 let unfinished = Recording::unfinished_path(path);
                 match std::fs::metadata(&unfinished).is_ok_and(|meta| meta.len() > 0) {
-                    true => StoreError::OnlyUnfinished { path: path.into(), unfinished },
-                    false => StoreError::NotFound { path: path.into() },
+                    true => StoreErrorKind::OnlyUnfinished(unfinished),
+                    false => StoreErrorKind::NotFound,
                 }
             }
-            ErrorKind::IsADirectory => StoreError::IsDirectory { path: path.into() },
-            _ => StoreError::Unreadable { path: path.into(), source },
-        }
+            ErrorKind::IsADirectory => StoreErrorKind::IsDirectory,
+            _ => StoreErrorKind::Unreadable(source),
+        };
+        StoreError::new(path, kind)
     }
 
     pub(super) fn content(path: &Path, source: LogError) -> StoreError {
         match source {
             LogError::Io(source) => StoreError::open(path, source),
-            source => StoreError::Content { path: path.into(), source },
+            source => StoreError::new(path, StoreErrorKind::Content(source)),
         }
     }
 
     /// The error of a trace's content.
     pub fn trace_content(path: &Path, source: LogError) -> StoreError {
         match source {
-            LogError::Torn(_) | LogError::Corrupt { .. } => StoreError::DamagedTrace { path: path.into(), source },
+            LogError::Torn(_) | LogError::Corrupt { .. } => StoreError::new(path, StoreErrorKind::DamagedTrace(source)),
             source => StoreError::content(path, source),
         }
     }
@@ -265,30 +200,30 @@ impl StoreError {
     /// Whether the error is about a file to write.
     pub fn is_about_output(&self) -> bool {
         matches!(
-            self,
-            StoreError::Uncreatable { .. }
-                | StoreError::NoParent { .. }
-                | StoreError::DiskFull { .. }
-                | StoreError::RecordingFull { .. }
-                | StoreError::ClosedPipe { .. }
-                | StoreError::NoFile { .. }
-                | StoreError::WrittenTwice { .. }
-                | StoreError::Unwritable { .. }
+            self.kind,
+            StoreErrorKind::Uncreatable(_)
+                | StoreErrorKind::NoParent(_)
+                | StoreErrorKind::DiskFull
+                | StoreErrorKind::RecordingFull { .. }
+                | StoreErrorKind::ClosedPipe
+                | StoreErrorKind::NoFile
+                | StoreErrorKind::WrittenTwice
+                | StoreErrorKind::Unwritable(_)
         )
     }
 
     /// Returns what is wrong with the file, without advice on its recovery.
     pub fn damage(&self) -> String {
-        match self {
-            StoreError::Content { source, .. } | StoreError::DamagedTrace { source, .. } => source.damage(),
-            other => other.to_string(),
+        match &self.kind {
+            StoreErrorKind::Content(source) | StoreErrorKind::DamagedTrace(source) => source.damage(),
+            _ => self.to_string(),
         }
     }
 
     /// Returns the memory need, if the file exceeds the memory limit.
     pub fn needs_memory(&self) -> Option<NeedsMemory> {
-        match self {
-            StoreError::Content { source: LogError::NeedsMemory(needs), .. } => Some(*needs),
+        match &self.kind {
+            StoreErrorKind::Content(LogError::NeedsMemory(needs)) => Some(*needs),
             _ => None,
         }
     }
@@ -296,10 +231,11 @@ impl StoreError {
     /// Returns the error of a file that could not be written. A full disk and a closed pipe have errors of their own.
     pub fn write(path: &Path, source: WriteError) -> StoreError {
         let kind = if let WriteError::Io(error) = &source { Some(error.kind()) } else { None };
-        match kind {
-            Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => StoreError::DiskFull { path: path.into() },
-            Some(ErrorKind::BrokenPipe) => StoreError::ClosedPipe { path: path.into() },
-            _ => StoreError::Unwritable { path: path.into(), source },
-        }
+        let kind = match kind {
+            Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => StoreErrorKind::DiskFull,
+            Some(ErrorKind::BrokenPipe) => StoreErrorKind::ClosedPipe,
+            _ => StoreErrorKind::Unwritable(source),
+        };
+        StoreError::new(path, kind)
     }
 }

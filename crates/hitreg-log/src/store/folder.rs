@@ -7,8 +7,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::StoreError;
 use super::output::Target;
+use super::{StoreError, StoreErrorKind};
 use crate::sorted::SortedSet;
 
 /// Creates a folder and those above it, unless it exists.
@@ -19,9 +19,9 @@ pub fn create_folder(folder: &Path) -> Result<(), StoreError> {
     std::fs::create_dir_all(folder).map_err(|source| match source.kind() {
         ErrorKind::AlreadyExists | ErrorKind::NotADirectory => {
             let file = folder.ancestors().find(|path| path.exists()).unwrap_or(folder);
-            StoreError::NotDirectory { path: file.into() }
+            StoreError::new(file, StoreErrorKind::NotDirectory)
         }
-        _ => StoreError::Uncreatable { path: folder.into(), source },
+        _ => StoreError::new(folder, StoreErrorKind::Uncreatable(source)),
     })
 }
 
@@ -131,7 +131,8 @@ impl LockedFolder {
 /// When the system has no place for a temporary folder.
 pub fn temporary_folder() -> Result<TemporaryFolder, StoreError> {
     let mut paths = known_paths();
-    let path = create_temporary_folder().map_err(StoreError::NoTemporaryFolder)?;
+    let path = create_temporary_folder()
+        .map_err(|source| StoreError::new(std::env::temp_dir(), StoreErrorKind::NoTemporaryFolder(source)))?;
     Ok(TemporaryFolder(TemporaryPath::among(&mut paths, path, PathKind::Folder)))
 }
 

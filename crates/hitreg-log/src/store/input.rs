@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
 
 use super::folder::anonymous_file;
-use super::{READ_AHEAD, StoreError, read_start};
+use super::{READ_AHEAD, StoreError, StoreErrorKind, read_start};
 use crate::log::{self, FileKind};
 use crate::sorted::SortedMap;
 
@@ -202,7 +202,7 @@ impl WatchedInputs {
         let changed =
             |(path, before): &&(PathBuf, FileIdentity)| FileIdentity::of(path).is_some_and(|now| now != *before);
         match self.0.iter().find(changed) {
-            Some((path, _)) => Err(StoreError::Changed { path: path.clone() }),
+            Some((path, _)) => Err(StoreError::new(path, StoreErrorKind::Changed)),
             None => Ok(()),
         }
     }

@@ -5,7 +5,7 @@ use std::fs::{File, TryLockError};
 use std::io::{BufRead, BufReader, ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::StoreError;
+use super::{StoreError, StoreErrorKind};
 
 /// A group of lines in a [`LineFile`]: its first byte and its length in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,11 +39,11 @@ impl LineFile {
         let file = File::options().read(true).append(true).create(true).open(path).map_err(cannot_append)?;
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(StoreError::InUse { path: path.into() }),
+            Err(TryLockError::WouldBlock) => return Err(StoreError::new(path, StoreErrorKind::InUse)),
             Err(TryLockError::Error(source)) => return Err(fail(source)),
         }
         if !file.metadata().map_err(fail)?.is_file() {
-            return Err(StoreError::NotRegular { path: path.into() });
+            return Err(StoreError::new(path, StoreErrorKind::NotRegular));
         }
         let length = groups(&file, ends).map_err(fail)?;
         file.set_len(length).map_err(fail)?;
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn a_device_is_refused() {
         let error = LineFile::open(Path::new("/dev/null"), &mut |_, _| true).expect_err("no file");
-        assert!(matches!(error, StoreError::NotRegular { .. }), "{error}");
+        assert!(matches!(error.kind, StoreErrorKind::NotRegular), "{error}");
     }
 
     #[cfg(target_os = "linux")]

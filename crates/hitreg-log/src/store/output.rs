@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::folder::{UnnamedFile, anonymous_file};
 use super::input::standard_output;
-use super::{READ_AHEAD, StoreError, WatchedInputs, is_standard_stream};
+use super::{READ_AHEAD, StoreError, StoreErrorKind, WatchedInputs, is_standard_stream};
 use crate::log::{self, FileKind, WriteError, WriterOptions};
 use crate::record::Session;
 use crate::sorted::SortedSet;
@@ -130,7 +130,7 @@ impl Targets {
             let whole = whole.join(file.path.file_name().unwrap_or_default());
             let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
             if !given.insert(whole) {
-                return Err(StoreError::WrittenTwice { path: path.into() });
+                return Err(StoreError::new(path, StoreErrorKind::WrittenTwice));
             }
         }
         let target = Target { path: path.to_owned(), guard: Some(guard), is_lasting: true };
@@ -186,7 +186,8 @@ impl Guard {
             // Opening a pipe to inspect it would wait for its writer.
             let is_file = std::fs::metadata(input).is_ok_and(|meta| meta.is_file());
             if is_file && same_file::is_same_file(input, end).unwrap_or(false) {
-                return Err(StoreError::IsInput { path: asked.into(), input: input.clone() });
+                let name = (asked != input).then(|| input.clone());
+                return Err(StoreError::new(asked, StoreErrorKind::IsInput(name)));
             }
         }
         let head = super::read_start(end, READ_AHEAD as u64)?;
@@ -194,10 +195,10 @@ impl Guard {
             return Ok(());
         }
         if !self.kind.is_of(&head) {
-            return Err(StoreError::Foreign { path: asked.into(), wanted: self.kind.name() });
+            return Err(StoreError::new(asked, StoreErrorKind::Foreign(self.kind.name())));
         }
         if matches!(self.kind, FileType::Log | FileType::Trace) && !self.may_replace_recordings {
-            return Err(StoreError::WouldReplace { path: asked.into(), what: self.kind.name() });
+            return Err(StoreError::new(asked, StoreErrorKind::WouldReplace(self.kind.name())));
         }
         Ok(())
     }
@@ -282,18 +283,18 @@ impl OutputDestination {
         }
         let Some(path) = follow(path)? else { return Ok(OutputDestination::Stream) };
         let permissions = match std::fs::metadata(&path) {
-            Ok(meta) if meta.is_dir() => return Err(StoreError::IsDirectory { path }),
+            Ok(meta) if meta.is_dir() => return Err(StoreError::new(path, StoreErrorKind::IsDirectory)),
             Ok(meta) if !meta.is_file() => return Ok(OutputDestination::Stream),
             Ok(meta) => Some(meta.permissions()),
             Err(_) => None,
         };
         let file = FileDestination { path, permissions };
         if file.path.file_name().is_none() {
-            return Err(StoreError::IsDirectory { path: file.path });
+            return Err(StoreError::new(file.path, StoreErrorKind::IsDirectory));
         }
         if !file.folder().is_dir() {
             let parent = file.folder().to_owned();
-            return Err(StoreError::NoParent { path: file.path, parent });
+            return Err(StoreError::new(file.path, StoreErrorKind::NoParent(parent)));
         }
         Ok(OutputDestination::File(file))
     }
@@ -320,7 +321,7 @@ fn follow(path: &Path) -> Result<Option<PathBuf>, StoreError> {
         let Ok(link) = std::fs::read_link(&end) else { return Ok(Some(end)) };
         end = end.parent().unwrap_or(Path::new("")).join(link);
     }
-    Err(StoreError::Circle { path: path.to_owned() })
+    Err(StoreError::new(path, StoreErrorKind::Circle))
 }
 
 // Writing of whole files. A file has a temporary name until it is complete, so that the final name never holds half a

@@ -3,10 +3,10 @@
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
-use super::StoreError;
 use super::input::is_at;
 use super::output::OutputDestination;
 use super::output::Target;
+use super::{StoreError, StoreErrorKind};
 use crate::log::{BackgroundLogWriter, QueuePolicy, WriteError, WriterOptions};
 use crate::record::{Record, SessionHeader, Texts};
 
@@ -137,7 +137,7 @@ impl Recording {
         let file = self.writer.finish().map_err(fail)?;
         file.sync_data().map_err(|source| fail(source.into()))?;
         if !is_at(&file, &self.unfinished) {
-            return Err(StoreError::Gone { path: self.unfinished });
+            return Err(StoreError::new(self.unfinished, StoreErrorKind::Gone));
         }
         // If a log appeared at the final path in the meantime, both files stay where they are.
         self.target.check()?;
@@ -161,7 +161,7 @@ impl RecordingClaim {
     /// As [`Recording::begin`].
     pub fn new(target: &Target) -> Result<RecordingClaim, StoreError> {
         let OutputDestination::File(file) = target.check()? else {
-            return Err(StoreError::NoFile { path: target.path().into() });
+            return Err(StoreError::new(target.path(), StoreErrorKind::NoFile));
         };
         let unfinished = Recording::unfinished_path(&file.path);
         let out = claim(&unfinished)?;
@@ -183,7 +183,7 @@ impl RecordingClaim {
         when_full: QueuePolicy,
     ) -> Result<Recording, StoreError> {
         let (unfinished, path) = (self.unfinished.clone(), self.path.clone());
-        let out = self.file.take().ok_or_else(|| StoreError::NoFile { path: path.clone() })?;
+        let out = self.file.take().ok_or_else(|| StoreError::new(&path, StoreErrorKind::NoFile))?;
         let writer = BackgroundLogWriter::new(out, header, options);
         let writer = writer.map_err(|source| discard(&unfinished, StoreError::write(&path, source)))?;
         let writer = writer.when_full(when_full);
@@ -221,7 +221,7 @@ impl UnfinishedRecording {
     pub fn take(path: &Path) -> Result<UnfinishedRecording, StoreError> {
         let file = File::open(path).map_err(|source| StoreError::open(path, source))?;
         if let Err(TryLockError::WouldBlock) = file.try_lock() {
-            return Err(StoreError::StillRecorded { path: path.into() });
+            return Err(StoreError::new(path, StoreErrorKind::StillRecorded));
         }
         Ok(UnfinishedRecording { path: path.to_owned(), _lock: file })
     }
@@ -239,6 +239,7 @@ impl UnfinishedRecording {
 /// killed before it wrote the header.
 fn claim(unfinished: &Path) -> Result<File, StoreError> {
     let fail = |source: std::io::Error| StoreError::write(unfinished, source.into());
+    let unfinished_exists = || StoreError::new(unfinished, StoreErrorKind::Unfinished(unfinished.into()));
     let (file, is_new) = match File::options().write(true).create_new(true).open(unfinished) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
             (File::options().write(true).open(unfinished).map_err(fail)?, false)
@@ -247,13 +248,13 @@ fn claim(unfinished: &Path) -> Result<File, StoreError> {
     };
     match file.try_lock() {
         Ok(()) => {}
-        Err(TryLockError::WouldBlock) => return Err(StoreError::BeingRecorded { path: unfinished.into() }),
+        Err(TryLockError::WouldBlock) => return Err(StoreError::new(unfinished, StoreErrorKind::BeingRecorded)),
         // Some file systems have no locks. Without a lock, only a newly created file is safe.
         Err(TryLockError::Error(_)) if is_new => {}
-        Err(TryLockError::Error(_)) => return Err(StoreError::Unfinished { path: unfinished.into() }),
+        Err(TryLockError::Error(_)) => return Err(unfinished_exists()),
     }
     if !is_new && file.metadata().map_err(fail)?.len() > 0 {
-        return Err(StoreError::Unfinished { path: unfinished.into() });
+        return Err(unfinished_exists());
     }
     Ok(file)
 }
@@ -261,17 +262,19 @@ fn claim(unfinished: &Path) -> Result<File, StoreError> {
 /// Removes the file of a recording that failed. Its error says more than one about the removal.
 fn discard(unfinished: &Path, error: StoreError) -> StoreError {
     let _ = std::fs::remove_file(unfinished);
-    match error {
-        StoreError::RecordingFull { path, .. } => StoreError::DiskFull { path },
-        error => error,
+    match error.kind {
+        StoreErrorKind::RecordingFull { log, .. } => StoreError::new(log, StoreErrorKind::DiskFull),
+        kind => StoreError { kind, ..error },
     }
 }
 
 /// Returns the error of a recording that cannot continue. When the disk is full, the error says that the data so far is
 /// safe.
 fn stopped(unfinished: &Path, path: &Path, source: WriteError) -> StoreError {
-    match StoreError::write(unfinished, source) {
-        StoreError::DiskFull { path: unfinished } => StoreError::RecordingFull { unfinished, path: path.into() },
-        error => error,
-    }
+    let error = StoreError::write(unfinished, source);
+    let kind = match error.kind {
+        StoreErrorKind::DiskFull => StoreErrorKind::RecordingFull { unfinished: unfinished.into(), log: path.into() },
+        kind => kind,
+    };
+    StoreError { kind, ..error }
 }

@@ -53,7 +53,7 @@ fn a_saved_log_is_complete_and_replaces_the_old_one() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.hitlog");
     put(&path, b"before").unwrap();
-    assert!(matches!(read_log(&path), Err(StoreError::Content { .. })));
+    assert!(matches!(read_log(&path), Err(StoreError { kind: StoreErrorKind::Content(_), .. })));
     save_log(&again(&path), &session(), WriterOptions::live()).unwrap();
     assert_eq!(read_log(&path).unwrap(), session());
     assert_eq!(kind_of(&path).unwrap(), FileKind::Log);
@@ -88,12 +88,12 @@ fn a_directory_that_cannot_be_created_names_the_reason() {
     std::fs::write(&file, "").unwrap();
     for path in [file.clone(), file.join("below")] {
         let error = create_folder(&path).unwrap_err();
-        assert!(matches!(&error, StoreError::NotDirectory { path } if *path == file), "{error}");
+        assert!(matches!(error.kind, StoreErrorKind::NotDirectory) && error.path == file, "{error}");
     }
     let new = folder.path().join("new/below");
     create_folder(&new).unwrap();
     create_folder(&new).unwrap();
-    let refused = StoreError::Uncreatable { path: "out".into(), source: ErrorKind::PermissionDenied.into() };
+    let refused = StoreError::new("out", StoreErrorKind::Uncreatable(ErrorKind::PermissionDenied.into()));
     assert_eq!(refused.to_string(), "out: this directory cannot be created: permission is denied");
 }
 
@@ -101,11 +101,14 @@ fn a_directory_that_cannot_be_created_names_the_reason() {
 fn errors_name_the_file_and_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
     let error = |path: PathBuf| Targets::default().file(&path, FileType::Log).unwrap_err();
-    assert!(matches!(error(folder.path().into()), StoreError::IsDirectory { .. }));
-    assert!(matches!(error(folder.path().join("no/such/a.hitlog")), StoreError::NoParent { .. }));
-    assert!(matches!(error("/".into()), StoreError::IsDirectory { .. }));
-    assert!(matches!(read_log(&folder.path().join("none")), Err(StoreError::NotFound { .. })));
-    assert!(matches!(read_log(folder.path()), Err(StoreError::IsDirectory { .. })));
+    assert!(matches!(error(folder.path().into()), StoreError { kind: StoreErrorKind::IsDirectory, .. }));
+    assert!(matches!(
+        error(folder.path().join("no/such/a.hitlog")),
+        StoreError { kind: StoreErrorKind::NoParent(_), .. }
+    ));
+    assert!(matches!(error("/".into()), StoreError { kind: StoreErrorKind::IsDirectory, .. }));
+    assert!(matches!(read_log(&folder.path().join("none")), Err(StoreError { kind: StoreErrorKind::NotFound, .. })));
+    assert!(matches!(read_log(folder.path()), Err(StoreError { kind: StoreErrorKind::IsDirectory, .. })));
     assert!(names(folder.path()).is_empty());
 }
 
@@ -117,7 +120,7 @@ fn a_full_device_is_reported_as_a_full_disk() {
         return;
     }
     let error = save_log(&again(full), &session(), WriterOptions::live()).unwrap_err();
-    assert!(matches!(error, StoreError::DiskFull { .. }), "{error}");
+    assert!(matches!(error, StoreError { kind: StoreErrorKind::DiskFull, .. }), "{error}");
 }
 
 #[test]
@@ -129,7 +132,10 @@ fn a_killed_recording_can_be_recovered() {
     for frame in &session.players[0].frames {
         recording.push(&Record::Frame(PlayerId(0), frame.clone())).unwrap();
     }
-    assert!(matches!(Recording::begin(&again(&path), &session.header), Err(StoreError::BeingRecorded { .. })));
+    assert!(matches!(
+        Recording::begin(&again(&path), &session.header),
+        Err(StoreError { kind: StoreErrorKind::BeingRecorded, .. })
+    ));
     // A killed process never finishes the writer.
     recording.flush().unwrap();
     drop(recording);
@@ -144,13 +150,13 @@ fn a_killed_recording_can_be_recovered() {
     assert!(damage.torn.is_some() && damage.holes.is_empty());
     // The writer's thread may keep the file open for a moment.
     let refused = (0..500).find_map(|_| match Recording::begin(&again(&path), &session.header) {
-        Err(StoreError::BeingRecorded { .. }) => {
+        Err(StoreError { kind: StoreErrorKind::BeingRecorded, .. }) => {
             std::thread::sleep(std::time::Duration::from_millis(10));
             None
         }
         other => Some(other.map(drop)),
     });
-    assert!(matches!(refused, Some(Err(StoreError::Unfinished { .. }))));
+    assert!(matches!(refused, Some(Err(StoreError { kind: StoreErrorKind::Unfinished(_), .. }))));
     std::fs::write(&unfinished, b"").unwrap();
     Recording::begin(&again(&path), &session.header).expect("an empty one is in nobody's way").finish().unwrap();
     assert_eq!(names(folder.path()), ["a.hitlog"]);
@@ -180,7 +186,7 @@ fn links_are_followed_and_permissions_kept() {
     assert!(at("dangling").is_symlink() && read_bytes(&at("new")).unwrap() == b"new");
     symlink("y", at("x")).unwrap();
     symlink("x", at("y")).unwrap();
-    assert!(matches!(put(&at("x"), b""), Err(StoreError::Circle { .. })));
+    assert!(matches!(put(&at("x"), b""), Err(StoreError { kind: StoreErrorKind::Circle, .. })));
 }
 
 #[test]
@@ -231,7 +237,7 @@ fn nothing_is_written_after_an_input_changed() {
     std::fs::copy(&input, &other).unwrap();
     std::fs::rename(&other, &input).unwrap();
     let refused = save_bytes(&of_log, b"hitreg golden ").unwrap_err();
-    assert!(matches!(refused, StoreError::Changed { .. }), "{refused}");
+    assert!(matches!(refused, StoreError { kind: StoreErrorKind::Changed, .. }), "{refused}");
     assert!(!output.exists());
     // An unfinished recording grows.
     std::fs::File::options().append(true).open(&part).unwrap().write_all(b"more").unwrap();
