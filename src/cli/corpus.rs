@@ -9,8 +9,8 @@ use super::progress::{Progress, now_ms};
 use super::{CommandError, CommandOutcome, CommandResult, Output, OutputPath};
 use crate::build::Build;
 use crate::corpus::{
-    Corpus, CorpusError, CorpusShare, CorpusSummary, CorpusSummaryBuilder, JudgedCorpus, LogRow, MeasuredFigures,
-    ResultFolder, THIS_BUILD, Threshold, ThresholdFigure, ThresholdResult, for_each_log, is_corpus,
+    Corpus, CorpusShare, CorpusSummary, CorpusSummaryBuilder, JudgedCorpus, LogRow, MeasuredFigures, ResultFolder,
+    THIS_BUILD, Threshold, ThresholdFigure, ThresholdResult, for_each_log, is_corpus,
 };
 use crate::engine::EngineError;
 use crate::page::corpus_html;
@@ -97,8 +97,8 @@ impl WorkerArgs {
 /// The logs that paths name.
 pub(super) fn corpus(paths: &[PathBuf]) -> Result<Corpus, CommandError> {
     Corpus::of(paths).map_err(|error| match error {
-        CorpusError::Store(error) => CommandError::Store(error),
-        error => CommandError::request(error),
+        EngineError::Request(what) => CommandError::Request(what),
+        error => error.into(),
     })
 }
 

@@ -10,9 +10,10 @@ pub use results::{ResultFolder, ResultSet, is_parquet};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use crate::engine::EngineError;
 use hitreg_log::rng::Rng;
 use hitreg_log::sorted::{SortedMap, SortedSet};
-use hitreg_log::store::{self, StoreError};
+use hitreg_log::store;
 use hitreg_log::units::Seed;
 
 /// The logs of a corpus, each once, in a fixed order.
@@ -22,17 +23,6 @@ pub struct Corpus {
     pub logs: Vec<PathBuf>,
     /// What a manifest names that is no log, one sentence each. The rest of the corpus is judged.
     pub problems: Vec<String>,
-}
-
-/// Why a path on the command line names no logs.
-#[derive(Debug, thiserror::Error)]
-pub enum CorpusError {
-    /// A file or folder cannot be read.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// A path names no log, or is no pattern; says what to do.
-    #[error("{0}")]
-    Request(String),
 }
 
 /// Whether a path names several logs: a folder, a pattern or a manifest (`@FILE`).
@@ -59,8 +49,8 @@ impl Corpus {
     /// lines that begin with `#` are comments.
     ///
     /// # Errors
-    /// When a path names nothing.
-    pub fn of(paths: &[PathBuf]) -> Result<Corpus, CorpusError> {
+    /// When a file or folder cannot be read. [`EngineError::Request`] when a path names no log, or is no pattern.
+    pub fn of(paths: &[PathBuf]) -> Result<Corpus, EngineError> {
         let mut corpus = Corpus::default();
         for path in paths {
             if let Some(file) = manifest(path) {
@@ -77,12 +67,12 @@ impl Corpus {
         Ok(corpus)
     }
 
-    fn add_path(&mut self, path: &Path) -> Result<(), CorpusError> {
+    fn add_path(&mut self, path: &Path) -> Result<(), EngineError> {
         if path.is_dir() {
             let below = store::files_below(path, "hitlog")?;
             if below.is_empty() {
                 let path = path.display();
-                return Err(CorpusError::Request(format!(
+                return Err(EngineError::Request(format!(
                     "{path}: there is no *.hitlog in this directory or below it: name a log, or another directory"
                 )));
             }
@@ -96,8 +86,8 @@ impl Corpus {
         Ok(())
     }
 
-    fn add_pattern(&mut self, pattern: &str) -> Result<(), CorpusError> {
-        let no_pattern = |error| CorpusError::Request(format!("{pattern}: this is no pattern: {error}"));
+    fn add_pattern(&mut self, pattern: &str) -> Result<(), EngineError> {
+        let no_pattern = |error| EngineError::Request(format!("{pattern}: this is no pattern: {error}"));
         let matches = glob::glob(pattern).map_err(no_pattern)?;
         let before = self.logs.len();
         for path in matches {
@@ -117,7 +107,7 @@ impl Corpus {
         Ok(())
     }
 
-    fn add_manifest(&mut self, file: &Path) -> Result<(), CorpusError> {
+    fn add_manifest(&mut self, file: &Path) -> Result<(), EngineError> {
         let bytes = store::read_bytes(file)?;
         let folder = if store::is_standard_stream(file) { None } else { file.parent() };
         let before = self.logs.len();
@@ -139,7 +129,7 @@ impl Corpus {
             }
         }
         match self.logs.len() == before {
-            true if self.problems.is_empty() => Err(CorpusError::Request(format!(
+            true if self.problems.is_empty() => Err(EngineError::Request(format!(
                 "{}: this manifest names no log: write one path on each line",
                 file.display()
             ))),
