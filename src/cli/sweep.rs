@@ -15,7 +15,7 @@ use crate::page::{SweepPage, sweep_html};
 use crate::replay::WhatIf;
 use crate::report::{self, print_thresholds, sweep_page, what_if_line};
 use crate::store::{self, FileType};
-use crate::sweep::{Axis, PRESET, Sweep, SweepBuilder, SweepPlan, figure_names};
+use crate::sweep::{Axis, PRESET, SEEDS, Sweep, SweepBuilder, SweepPlan, figure_names};
 
 /// Run logs under many values of a setting, and compare hits, view error and corrections
 ///
@@ -121,18 +121,13 @@ const QUESTIONS: &[WhatIf] = &[WhatIf::Replay, WhatIf::Rejudge, WhatIf::Rerecord
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let presets = (!args.presets.is_empty()).then(|| format!("{PRESET}={}", args.presets.join(",")));
-    let read = if args.build.is_some() { Axis::of_build } else { Axis::parse };
-    let axes = args.set.iter().chain(&presets).map(|text| read(text));
+    let axes = args.set.iter().chain(&presets).map(|text| Axis::parse(text, args.build.is_some()));
     let axes = axes.collect::<Result<Vec<Axis>, _>>().map_err(CommandError::request)?;
-    let mut plan = SweepPlan::new(axes).map_err(CommandError::request)?.asking(args.what_if);
-    if let Some(seeds) = args.seeds {
-        if args.what_if == WhatIf::Rerecord {
-            plan = plan.with_seeds(seeds).map_err(CommandError::request)?;
-        } else if output.is_typed("seeds") {
-            return Err(CommandError::request(
-                "--seeds applies only to --what-if rerecord: add it, or leave out --seeds",
-            ));
-        }
+    let is_rerecorded = args.what_if == WhatIf::Rerecord;
+    let seeds = args.seeds.filter(|_| is_rerecorded).unwrap_or(SEEDS);
+    let plan = SweepPlan::new(axes, args.what_if, seeds).map_err(CommandError::request)?;
+    if args.seeds.is_some() && !is_rerecorded && output.is_typed("seeds") {
+        return Err(CommandError::request("--seeds applies only to --what-if rerecord: add it, or leave out --seeds"));
     }
     let csv = output.files.target_if(&args.csv, FileType::Table(figure_names()))?;
     let report = output.files.target_if(&args.report, FileType::Page)?;
@@ -141,7 +136,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     let runner = args.running.runner(games, args.build.is_some(), output)?;
     let (swept, SweptLogs { logs, problems }) = match &args.build {
         None => sweep(games, corpus.logs, &plan)?,
-        Some(_) if args.what_if == WhatIf::Rerecord => {
+        Some(_) if is_rerecorded => {
             return Err(CommandError::request("a build has no bots: leave out --what-if rerecord, or --build"));
         }
         Some(build) => {

@@ -35,11 +35,13 @@ pub struct SweepPlan {
 }
 
 impl SweepPlan {
-    /// Creates a plan with these axes. Presets become the first axis.
+    /// Creates a plan with these axes. Presets become the first axis. `seeds` counts only if bots play again, under
+    /// [`WhatIf::Rerecord`].
     ///
     /// # Errors
-    /// When there is no axis, more than two settings, two axes of one setting, or too many combinations.
-    pub fn new(mut axes: Vec<Axis>) -> Result<SweepPlan, String> {
+    /// When there is no axis, more than two settings, two axes of one setting, or too many combinations. Also when there
+    /// are fewer than two seeds, because they give no confidence interval.
+    pub fn new(mut axes: Vec<Axis>, what_if: WhatIf, seeds: u16) -> Result<SweepPlan, String> {
         axes.sort_by_key(|axis| axis.key() != PRESET);
         if axes.is_empty() {
             return Err(
@@ -59,24 +61,10 @@ impl SweepPlan {
         if points > POINTS_MAX {
             return Err(format!("that makes {points} combinations; the most is {POINTS_MAX}"));
         }
-        Ok(SweepPlan { axes, what_if: WhatIf::Replay, seeds: SEEDS })
-    }
-
-    /// Sets how the runs are made, in place of [`WhatIf::Replay`].
-    #[must_use]
-    pub fn asking(self, what_if: WhatIf) -> SweepPlan {
-        SweepPlan { what_if, ..self }
-    }
-
-    /// Sets the number of seeds for sweeps in which bots play again, in place of [`SEEDS`].
-    ///
-    /// # Errors
-    /// When there are fewer than two seeds, because they give no confidence interval.
-    pub fn with_seeds(self, seeds: u16) -> Result<SweepPlan, String> {
-        match seeds {
-            0..2 => Err(format!("a confidence interval needs at least 2 seeds, not {seeds}")),
-            2.. => Ok(SweepPlan { seeds, ..self }),
+        if seeds < 2 {
+            return Err(format!("a confidence interval needs at least 2 seeds, not {seeds}"));
         }
+        Ok(SweepPlan { axes, what_if, seeds })
     }
 
     /// The preset and the settings of one point.
@@ -205,23 +193,12 @@ pub struct Axis {
 
 impl Axis {
     /// Reads `key=lo..hi:step`, `key=a,b,c`, or `preset=a,b`. Ranges are whole numbers, and the default step is 1. `hi`
-    /// is included if a step reaches it. Every value is checked.
+    /// is included if a step reaches it. Every value is checked, except those of settings that only another build has.
+    /// `is_of_build` allows such settings.
     ///
     /// # Errors
     /// When the text is not a valid axis; the error describes the correct form.
-    pub fn parse(text: &str) -> Result<Axis, String> {
-        Axis::read(text, false)
-    }
-
-    /// Reads an axis for a build, which may have settings of its own. Their values are not checked.
-    ///
-    /// # Errors
-    /// When the text is not a valid axis.
-    pub fn of_build(text: &str) -> Result<Axis, String> {
-        Axis::read(text, true)
-    }
-
-    fn read(text: &str, is_of_build: bool) -> Result<Axis, String> {
+    pub fn parse(text: &str, is_of_build: bool) -> Result<Axis, String> {
         let (key, given) = Settings::pair(text).map_err(|error| error.to_string())?;
         let key = key.to_owned();
         if given.is_empty() {
@@ -570,12 +547,12 @@ mod tests {
     use super::*;
 
     fn values(text: &str) -> Vec<String> {
-        Axis::parse(text).expect(text).values
+        Axis::parse(text, false).expect(text).values
     }
 
     #[test]
     fn a_build_has_settings_of_its_own() {
-        let values = |text: &str| Axis::of_build(text).map(|axis| axis.values);
+        let values = |text: &str| Axis::parse(text, true).map(|axis| axis.values);
         assert_eq!(values("sv_gravity=600..800:100").as_deref(), Ok(&["600", "700", "800"].map(str::to_owned)[..]));
         assert_eq!(values("weapon=rifle,knife").as_deref(), Ok(&["rifle", "knife"].map(str::to_owned)[..]));
         for (text, said) in [
@@ -589,7 +566,7 @@ mod tests {
     }
 
     fn error(text: &str) -> String {
-        Axis::parse(text).expect_err(text)
+        Axis::parse(text, false).expect_err(text)
     }
 
     #[test]

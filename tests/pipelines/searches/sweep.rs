@@ -18,7 +18,7 @@ use hitreg::session::scenario::Scenario;
 use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::settings::Settings;
 use hitreg::summary::Summary;
-use hitreg::sweep::{Axis, Sweep, SweepBuilder, SweepCell, SweepPlan};
+use hitreg::sweep::{Axis, SEEDS, Sweep, SweepBuilder, SweepCell, SweepPlan};
 use hitreg::trace::{ColumnData, Trace};
 
 fn record_discs(scenario: &Scenario, rules: DiscRules) -> Session {
@@ -41,8 +41,12 @@ fn arena() -> Session {
     built_in::record(&scenario, ArenaRules::default())
 }
 
-fn plan(axes: &[&str]) -> SweepPlan {
-    SweepPlan::new(axes.iter().map(|text| Axis::parse(text).expect(text)).collect()).expect("a good plan")
+fn axes(texts: &[&str]) -> Vec<Axis> {
+    texts.iter().map(|text| Axis::parse(text, false).expect(text)).collect()
+}
+
+fn plan(texts: &[&str]) -> SweepPlan {
+    SweepPlan::new(axes(texts), WhatIf::Replay, SEEDS).expect("a good plan")
 }
 
 fn sweep_axes(sessions: &[Session], axes: &[&str]) -> Sweep {
@@ -91,7 +95,7 @@ fn replay_arena(session: &Session, change: &str) -> ReplayOutput {
 /// The interval is over the seeds: the same log twice tells no more than once.
 #[test]
 fn a_confidence_interval_is_over_the_seeds_and_not_over_the_logs() {
-    let plan = plan(&["interpolation.lerp_ms=0"]).asking(WhatIf::Rerecord).with_seeds(4).expect("enough seeds");
+    let plan = SweepPlan::new(axes(&["interpolation.lerp_ms=0"]), WhatIf::Rerecord, 4).expect("enough seeds");
     let intervals = |logs: &[Session]| -> Vec<Option<f64>> {
         run_sweep(logs, &plan, &|| {}).rows.iter().map(|row| row.figures.hit_share_ci95).collect()
     };
@@ -190,7 +194,7 @@ fn a_sweep_is_written_as_text_csv_and_json() {
 
 #[test]
 fn invalid_plans_are_refused() {
-    let plan = |axes: &[&str]| SweepPlan::new(axes.iter().map(|text| Axis::parse(text).expect(text)).collect());
+    let plan = |texts: &[&str]| SweepPlan::new(axes(texts), WhatIf::Replay, SEEDS);
     let refused = |axes: &[&str], said: &str| assert!(plan(axes).is_err_and(|error| error.contains(said)), "{axes:?}");
     refused(&[], "nothing to sweep");
     refused(&["client.cmd_hz=1", "client.cmd_hz=2"], "`client.cmd_hz` is given twice");

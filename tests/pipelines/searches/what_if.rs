@@ -39,8 +39,8 @@ fn rejudge(session: &Session, change: &str) -> Result<ReplayOutput, ReplayError>
 }
 
 fn sweep_values(session: &Session, what_if: WhatIf) -> Sweep {
-    let axes = vec![Axis::parse("interpolation.lerp_ms=0,50,100").expect("an axis")];
-    let plan = SweepPlan::new(axes).expect("a plan").asking(what_if).with_seeds(3).expect("enough seeds");
+    let axes = vec![Axis::parse("interpolation.lerp_ms=0,50,100", false).expect("an axis")];
+    let plan = SweepPlan::new(axes, what_if, 3).expect("a plan");
     run_sweep(std::slice::from_ref(session), &plan, &|| {})
 }
 
@@ -134,6 +134,7 @@ fn replays_favour_the_setting_that_was_recorded() {
 
 #[test]
 fn one_seed_has_no_confidence() {
-    let plan = SweepPlan::new(vec![Axis::parse("interpolation.lerp_ms=0").expect("an axis")]).expect("a plan");
-    assert!(plan.with_seeds(1).is_err_and(|error| error.contains("at least 2 seeds, not 1")));
+    let axes = vec![Axis::parse("interpolation.lerp_ms=0", false).expect("an axis")];
+    let plan = SweepPlan::new(axes, WhatIf::Rerecord, 1);
+    assert!(plan.is_err_and(|error| error.contains("at least 2 seeds, not 1")));
 }
