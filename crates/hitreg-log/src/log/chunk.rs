@@ -65,14 +65,14 @@ macro_rules! code {
             header: &SessionHeader,
             (index, before): (u32, Chain),
         ) -> Result<Vec<u8>, WriteError> {
-            let (own_fields, texts) = (header.own_usercmd_fields(), ChunkTexts::new(&part.session.texts));
+            let (own_fields, texts) = (header.own_usercmd_fields(), ChunkTexts::new(&part.texts));
             let context = ChunkContext::new(part.state_keys(), &own_fields, &texts);
             let mut encoder = ChunkEncoder { part, header, context: &context, tables: Vec::new() };
             $( encoder.encode_kind(stringify!($field), part.of_players(stringify!($field), |records| &records.$field)); )*
             let mut lists = part.own().iter();
             $( {
                 let range = lists.next().map_or(0..0, |(_, range)| range.clone());
-                let records: RecordSeries<'_, $own_type> = vec![(0, &part.session.$own_field[range])];
+                let records: RecordSeries<'_, $own_type> = vec![(0, &part.$own_field[range])];
                 encoder.encode_kind(stringify!($own_field), records);
             } )*
             encoder.encode_states();
@@ -214,9 +214,9 @@ fn named_times(part: &SessionSlice<'_>, kind: &str, keys: &[i64], row_counts: &[
 /// A range of records of one kind.
 type RecordRange<'a> = (&'a dyn RecordStream, Range<usize>);
 
-/// The records of a session, with or without a header. Code that encodes them is compiled once.
-#[derive(Clone, Copy)]
-struct SessionRecords<'a> {
+/// The records of a session, with or without a header, and their ranges in a chunk. Code that encodes them is compiled
+/// once.
+pub(crate) struct SessionSlice<'a> {
     players: &'a [PlayerRecords],
     states: &'a States,
     ticks: &'a [TickRecord],
@@ -224,11 +224,6 @@ struct SessionRecords<'a> {
     gaps: &'a [GapRecord],
     unknown: &'a [UnknownRecords],
     texts: &'a Texts,
-}
-
-/// The ranges of a session's records in a chunk.
-pub(crate) struct SessionSlice<'a> {
-    session: SessionRecords<'a>,
     /// Each list of the session with its range, in the order of [`Session::lists`].
     lists: Vec<RecordRange<'a>>,
 }
@@ -243,18 +238,18 @@ impl<'a> SessionSlice<'a> {
     pub(crate) fn new<H>(session: &'a Session<H>, ranges: impl Iterator<Item = Range<usize>>) -> SessionSlice<'a> {
         let lists = session.lists().zip(ranges).collect();
         let Session { header: _, players, states, ticks, damage, gaps, unknown, texts } = session;
-        SessionSlice { session: SessionRecords { players, states, ticks, damage, gaps, unknown, texts }, lists }
+        SessionSlice { players, states, ticks, damage, gaps, unknown, texts, lists }
     }
 
     /// Returns the lists of one kind, by player.
     fn of_kind(&self, kind: usize) -> impl Iterator<Item = RecordRange<'a>> {
-        let of_players = &self.lists[..self.session.players.len() * OF_PLAYERS.len()];
+        let of_players = &self.lists[..self.players.len() * OF_PLAYERS.len()];
         of_players.iter().skip(kind).step_by(OF_PLAYERS.len()).cloned()
     }
 
     /// Returns the session's own lists, in the order of [`OF_SESSION`], then the states, then unknown kinds.
     fn of_session(&self) -> &[RecordRange<'a>] {
-        &self.lists[self.session.players.len() * OF_PLAYERS.len()..]
+        &self.lists[self.players.len() * OF_PLAYERS.len()..]
     }
 
     /// Returns the session's own lists, in the order of [`OF_SESSION`].
@@ -267,25 +262,25 @@ impl<'a> SessionSlice<'a> {
     }
 
     fn state_keys(&self) -> &'a [StateKey] {
-        &self.session.states.keys()[self.states()]
+        &self.states.keys()[self.states()]
     }
 
     /// Returns the records of unknown kinds, each with its range.
     fn unknown(&self) -> impl Iterator<Item = (&'a UnknownRecords, Range<usize>)> {
         let ranges = self.of_session()[OF_SESSION.len() + 1..].iter().map(|(_, range)| range.clone());
-        self.session.unknown.iter().zip(ranges)
+        self.unknown.iter().zip(ranges)
     }
 
     /// Returns the records of one player and kind.
     fn of_player<T>(&self, player: usize, kind: &str, of: fn(&PlayerRecords) -> &Vec<T>) -> &'a [T] {
         let list = place_of(kind).and_then(|kind| self.of_kind(kind).nth(player));
-        self.session.players.get(player).zip(list).map_or(&[], |(records, (_, range))| &of(records)[range])
+        self.players.get(player).zip(list).map_or(&[], |(records, (_, range))| &of(records)[range])
     }
 
     /// Returns the records of all players who have some of a kind.
     fn of_players<T>(&self, kind: &str, of: fn(&PlayerRecords) -> &Vec<T>) -> RecordSeries<'a, T> {
         let lists = place_of(kind).into_iter().flat_map(|kind| self.of_kind(kind));
-        let series = (0..).zip(self.session.players.iter().zip(lists));
+        let series = (0..).zip(self.players.iter().zip(lists));
         series.map(|(player, (records, (_, range)))| (player, &of(records)[range])).collect()
     }
 }

@@ -64,7 +64,7 @@ impl ChunkEncoder<'_> {
     }
 
     fn encode_class(&self, class: &Class, by_series: &SortedMap<u32, Vec<usize>>) -> PackedTable<ByteBuf> {
-        let states = &self.part.session.states;
+        let states = &self.part.states;
         let order: Vec<usize> = by_series.values().flatten().copied().collect();
         let rows: Vec<&[u32]> = order.iter().map(|&row| states.cells_of(row)).collect();
         let ticks: Vec<i64> = order.iter().map(|&row| i64::from(states.keys()[row].tick.0)).collect();
@@ -170,7 +170,7 @@ pub(super) fn unknown_rows(part: &SessionSlice<'_>, header: &SessionHeader) -> C
 impl ChunkEncoder<'_> {
     /// Encodes the unknown columns of a known kind, for the records that still exist. `keys` has each row's series and key.
     pub(super) fn encode_unknown_columns(&self, kind: &UnknownKind, keys: &[(u32, i64)], rows: &mut ColumnWriter) {
-        let records = self.part.session.unknown.iter().find(|records| records.kind == kind.name);
+        let records = self.part.unknown.iter().find(|records| records.kind == kind.name);
         let by_key: SortedMap<(u32, i64), usize> =
             records.iter().flat_map(|r| (0..r.len()).map(|i| ((r.series[i], r.keys[i]), i))).collect();
         let places: Vec<Option<usize>> = keys.iter().map(|key| by_key.get(key).copied()).collect();
