@@ -10,7 +10,7 @@ use super::page::{Page, UNSURE};
 use super::trouble::engine_with_notes;
 use super::{CommandError, CommandResult, Output, OutputPath};
 use crate::engine::{EngineError, Games, MergedLog};
-use crate::merge::AlignedClient;
+use crate::merge::{AlignedClient, SessionCut};
 use crate::store::FileType;
 use crate::units::Micros;
 
@@ -49,7 +49,7 @@ struct MergeReport {
     /// The logs that are cut off.
     cut_off: Vec<String>,
     /// The last tick, if records of a log are left out because another log ends much earlier.
-    ends_early: Option<EarlyEnd>,
+    ends_early: Option<SessionCut>,
     ticks: usize,
     usercmds: usize,
     duration_us: i64,
@@ -71,14 +71,6 @@ struct ClientClock {
     /// Whether the server received packets that are older than its log. The earlier usercmds are the server's.
     begins_late: bool,
     usercmds: usize,
-}
-
-#[derive(Serialize)]
-struct EarlyEnd {
-    tick: u32,
-    at_us: i64,
-    /// The player whose log ends first; `null` if it is the server's log.
-    player: Option<u16>,
 }
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
@@ -113,11 +105,7 @@ impl MergeReport {
             map: info.map,
             clients: clients.iter().zip(usercmds).map(client).collect(),
             cut_off: cut_off.into_iter().map(|log| args.logs[log].display().to_string()).collect(),
-            ends_early: cut.map(|cut| EarlyEnd {
-                tick: cut.tick.0,
-                at_us: cut.at.0,
-                player: cut.player.map(|id| id.0),
-            }),
+            ends_early: cut,
             ticks: info.ticks,
             usercmds: info.usercmds,
             duration_us: info.duration_us,
@@ -135,8 +123,8 @@ impl MergeReport {
         let length = duration(Micros(self.duration_us));
         page.pair("duration", &format!("{length}, {} ticks", count(self.ticks as u64)));
         if let Some(end) = &self.ends_early {
-            let log = end.player.map_or("the server's log".to_owned(), |player| format!("player {player}'s log"));
-            page.pair("ends early", &format!("after tick {}, because {log} ends there", end.tick));
+            let log = end.player.map_or("the server's log".to_owned(), |player| format!("player {}'s log", player.0));
+            page.pair("ends early", &format!("after tick {}, because {log} ends there", end.tick.0));
         }
         page.pair("holds", &format!("{} usercmds in {}", count(self.usercmds as u64), self.size_bytes));
         page.heading("Clocks: the offset added to each client's");

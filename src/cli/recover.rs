@@ -10,7 +10,7 @@ use super::page::{BAD, GOOD, Page, UNSURE};
 use super::trouble::note_passed_over;
 use super::{CommandError, CommandResult, Output, OutputPath};
 use crate::info::SessionInfo;
-use crate::log::{DamagedPart, LogError, LogReader, WriterOptions};
+use crate::log::{DamagedPart, LogError, LogReader, Truncation, WriterOptions};
 use crate::store::shown::shell_path;
 use crate::store::{self, FileType, UnfinishedRecording};
 use crate::units::Micros;
@@ -46,26 +46,12 @@ struct RecoverReport {
     chunks: u32,
     /// The number of keyframes in the damaged log. The saved log has none.
     keyframes_left_out: u32,
-    cut_off: Option<CutReport>,
-    lost: Vec<LostReport>,
+    cut_off: Option<Truncation>,
+    lost: Vec<DamagedPart>,
     duration_us: i64,
     ticks: usize,
     usercmds: usize,
     size_bytes: FileSize,
-}
-
-#[derive(Serialize)]
-struct CutReport {
-    offset: u64,
-    bytes: u64,
-}
-
-#[derive(Serialize)]
-struct LostReport {
-    offset: u64,
-    bytes: u64,
-    chunks: u32,
-    what: String,
 }
 
 pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
@@ -80,12 +66,6 @@ pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
         Some(_) | None => false,
     };
     let info = SessionInfo::of(&session);
-    let lost = |hole: &DamagedPart| LostReport {
-        offset: hole.offset,
-        bytes: hole.bytes,
-        chunks: hole.chunks,
-        what: hole.what.clone(),
-    };
     let report = RecoverReport {
         path: args.log.display().to_string(),
         output: path.display().to_string(),
@@ -93,8 +73,8 @@ pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
         undamaged: damage.is_none(),
         chunks: damage.chunks,
         keyframes_left_out: damage.keyframes,
-        cut_off: damage.torn.map(|torn| CutReport { offset: torn.at_offset, bytes: torn.lost_bytes }),
-        lost: damage.holes.iter().map(lost).collect(),
+        cut_off: damage.torn,
+        lost: damage.holes,
         duration_us: info.duration_us,
         ticks: info.ticks,
         usercmds: info.usercmds,
@@ -130,11 +110,11 @@ fn print(page: &mut Page, report: &RecoverReport) {
     if report.undamaged {
         page.styled(GOOD, "  undamaged: all chunks are intact");
     }
-    if let Some(CutReport { offset, bytes: lost }) = &report.cut_off {
+    if let Some(Truncation { at_offset: offset, lost_bytes: lost }) = &report.cut_off {
         let text = format!("  truncated at offset {offset}: {} of an unfinished chunk are lost", bytes(*lost));
         page.styled(UNSURE, &text);
     }
-    for LostReport { offset, bytes: lost, chunks, what } in &report.lost {
+    for DamagedPart { offset, bytes: lost, chunks, what } in &report.lost {
         let text = format!(
             "damaged at offset {offset}: {}, {} lost: {what}",
             bytes(*lost),

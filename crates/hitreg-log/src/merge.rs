@@ -13,6 +13,8 @@ pub use error::MergeError;
 pub use offset::Offset;
 pub use streamed::{MergePlan, PlanFailure, SideLogs};
 
+use serde::Serialize;
+
 use crate::record::{
     ClockOwner, FrameRecord, OF_PLAYERS, PlayerRecords, RecordStream, Session, SessionHeader, SessionStretch, Texts,
     TickRecord, USERCMD_BYTES, UnknownKind, UnknownRecords, player_of,
@@ -284,11 +286,12 @@ fn unknown_packets(session: &Session, sides: &[Option<ClientSide>]) -> impl Iter
 const LATER_MOST: Micros = Micros::from_s(2);
 
 /// The end of a session that was cut.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct SessionCut {
     /// The last tick of the session.
     pub tick: Tick,
     /// Time of that tick on the server's clock.
+    #[serde(rename = "at_us")]
     pub at: Micros,
     /// The player whose log ends there: the server received later packets that this log does not have. `None` if the
     /// server's log ends there, and a client's log continues for more than two seconds.

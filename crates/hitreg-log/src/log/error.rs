@@ -1,5 +1,7 @@
 //! Errors of log and trace files, and the limits of readers. The messages say where a file is wrong and what to do.
 
+use serde::Serialize;
+
 use super::header::{FileKind, UnreadableFormat};
 use crate::memory::NeedsMemory;
 use crate::record::MisplacedRecord;
@@ -109,12 +111,14 @@ fn lost(bytes: u64) -> String {
 }
 
 /// A file that was cut off, for example by a killed recording or an unfinished copy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
 #[error("truncated at offset {at_offset}: {}, everything before is intact", lost(*lost_bytes))]
 pub struct Truncation {
     /// The offset where the last complete part ends, in bytes.
+    #[serde(rename = "offset")]
     pub at_offset: u64,
     /// The number of bytes of the unfinished part after it; 0 if the cut is between two parts.
+    #[serde(rename = "bytes")]
     pub lost_bytes: u64,
 }
 

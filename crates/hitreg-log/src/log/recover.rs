@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use serde::Serialize;
+
 use super::chunk;
 use super::chunks::{first_frame, place};
 use super::container::{Chain, SEAL_MAGIC, SEEK_TABLE_MAGIC, SeekTable, ZSTD_MAGIC};
@@ -38,7 +40,7 @@ impl Damage {
 }
 
 /// A part of a log that is unreadable or changed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DamagedPart {
     /// The offset where the part begins.
     pub offset: u64,
