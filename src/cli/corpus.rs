@@ -9,8 +9,8 @@ use super::progress::{Progress, now_ms};
 use super::{CommandError, CommandOutcome, CommandResult, Output, OutputPath};
 use crate::build::Build;
 use crate::corpus::{
-    Corpus, CorpusShare, CorpusSummary, CorpusSummaryBuilder, JudgedCorpus, LogRow, MeasuredFigures, ResultFolder,
-    THIS_BUILD, Threshold, ThresholdFigure, ThresholdResult, for_each_log, is_corpus,
+    Corpus, CorpusJudge, CorpusRun, CorpusShare, CorpusSummary, CorpusSummaryBuilder, JudgedLog, LogRow,
+    MeasuredFigures, ResultFolder, THIS_BUILD, Threshold, ThresholdFigure, ThresholdResult, for_each_log, is_corpus,
 };
 use crate::engine::EngineError;
 use crate::page::corpus_html;
@@ -116,13 +116,32 @@ impl ResultArgs {
         output.files.target_at(&folder.join("summary.html"), FileType::Page).map(Some)
     }
 
+    /// Judges the logs of a corpus behind a bar labelled `what`, and writes the page with charts to `reports`. Returns the
+    /// verdict on each log, and their summary.
+    pub(super) fn judge<J: CorpusJudge>(
+        &self,
+        what: &str,
+        (run, judge): (CorpusRun<'_>, &J),
+        corpus: &Corpus,
+        reports: Option<&Target>,
+    ) -> Result<(Vec<JudgedLog<J::Report>>, CorpusSummary), CommandError> {
+        let bar = CorpusBar::new(what, corpus.logs.len());
+        let judged = run.judge(&corpus.logs, judge, &|log| bar.log_judged(log))?;
+        drop(bar);
+        let mut builder = CorpusSummaryBuilder::default();
+        judged.logs.iter().for_each(|log| builder.add(&log.rows));
+        corpus.problems.iter().for_each(|problem| builder.add_problem(problem.clone()));
+        if let Some(problem) = &judged.problem {
+            builder.add_problem(format!("results are no longer kept: {problem}"));
+        }
+        let mut summary = builder.summary();
+        summary.problems.extend(self.write_reports(reports, &summary)?);
+        Ok((judged.logs, summary))
+    }
+
     /// Writes the page with charts, and the report pages beside it. Each page is one more run of this program. Returns a
     /// sentence for each page that could not be written.
-    pub(super) fn write_reports(
-        &self,
-        target: Option<&Target>,
-        summary: &CorpusSummary,
-    ) -> Result<Vec<String>, CommandError> {
+    fn write_reports(&self, target: Option<&Target>, summary: &CorpusSummary) -> Result<Vec<String>, CommandError> {
         let (Some(target), Some(folder)) = (target, &self.reports) else { return Ok(Vec::new()) };
         let (thresholds, _) = self.checks.apply(&[summary.into()]);
         let page = corpus_html(&CorpusSummary { thresholds, ..summary.clone() });
@@ -178,13 +197,13 @@ impl ResultArgs {
 }
 
 /// A bar with the number of logs done, those that differ or failed, the rate and the time left.
-pub(super) struct CorpusBar {
+struct CorpusBar {
     bar: Progress,
     counted: std::sync::atomic::AtomicU64,
 }
 
 impl CorpusBar {
-    pub(super) fn new(what: &str, logs: usize) -> CorpusBar {
+    fn new(what: &str, logs: usize) -> CorpusBar {
         CorpusBar { bar: Progress::of_logs(what, logs as u64), counted: Default::default() }
     }
 
@@ -194,7 +213,7 @@ impl CorpusBar {
     }
 
     /// Counts a log that was judged.
-    pub(super) fn log_judged(&self, log: &LogRow) {
+    fn log_judged(&self, log: &LogRow) {
         self.add(log.verdict == "differs", "differ");
     }
 
@@ -210,17 +229,6 @@ impl CorpusBar {
 /// Prints problems besides the logs on stderr.
 pub(super) fn print_problems(problems: &[String]) {
     problems.iter().for_each(|problem| CommandError::request(problem).print());
-}
-
-/// The summary of what was judged.
-pub(super) fn summary_of<R>(judged: &JudgedCorpus<R>, problems: &[String]) -> CorpusSummary {
-    let mut builder = CorpusSummaryBuilder::default();
-    judged.logs.iter().for_each(|log| builder.add(&log.rows));
-    problems.iter().for_each(|problem| builder.add_problem(problem.clone()));
-    if let Some(problem) = &judged.problem {
-        builder.add_problem(format!("results are no longer kept: {problem}"));
-    }
-    builder.summary()
 }
 
 /// The outcome of a corpus: its worst verdict. With `thresholds`, a difference alone is no failure.

@@ -6,7 +6,7 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use serde::Serialize;
 
 use super::builds::BuildArgs;
-use super::corpus::{CorpusArgs, CorpusBar, ResultArgs, WorkerArgs, finish, summary_of};
+use super::corpus::{CorpusArgs, ResultArgs, WorkerArgs, finish};
 use super::page::{FAINT, Page, TextSpan, UNSURE};
 use super::replay_args::{CompareArgs, SideArgs, SideReplayArgs};
 use super::trouble::{engine_with_notes, note_gaps};
@@ -323,12 +323,8 @@ fn run_corpus(
         command: &command,
     };
     let results = args.results.folder(args.corpus.share()?)?;
-    let progress = CorpusBar::new("comparing", corpus.logs.len());
     let run = CorpusRun { threads: args.workers.threads(), results, stop: &engine.runner.stop };
-    let judged = run.judge(&corpus.logs, &judge, &|log| progress.log_judged(log))?;
-    drop(progress);
-    let mut summary = summary_of(&judged, &corpus.problems);
-    summary.problems.extend(args.results.write_reports(reports.as_ref(), &summary)?);
+    let (_, summary) = args.results.judge("comparing", (run, &judge), &corpus, reports.as_ref())?;
     finish(summary, &args.results.checks, markdown.as_ref(), output, |page, summary| match args.summary {
         true => page.line(&verdict_line(&summary.logs)),
         false => page.append(corpus_page(summary)),

@@ -9,7 +9,7 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use serde::Serialize;
 
 use super::builds::parse_seconds;
-use super::corpus::{CorpusArgs, CorpusBar, ResultArgs, WorkerArgs, of_one_side, outcome, summary_of};
+use super::corpus::{CorpusArgs, ResultArgs, WorkerArgs, of_one_side, outcome};
 use super::diff::write_junit;
 use super::figures::{count, counted};
 use super::page::{BAD, BOLD, FAINT, GOOD, Page, TextSpan, UNSURE};
@@ -149,7 +149,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
         stop: stop.clone(),
         memory: games.memory(),
     };
-    let (watch, progress) = (Stopwatch::start(), CorpusBar::new("verifying", corpus.logs.len()));
+    let watch = Stopwatch::start();
     let verify = VerifyOptions {
         build: build.as_ref(),
         keep,
@@ -171,13 +171,10 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     let engine = Engine { runner, ..engine_with_notes(games) };
     let judge = VerifiedCorpus::new(&verify, &engine, &corpus.logs, (about, digest.is_some()), &next)?;
     let run = CorpusRun { threads: args.workers.threads(), results, stop: &stop };
-    let judged = run.judge(&corpus.logs, &judge, &|log| progress.log_judged(log))?;
-    drop(progress);
-    let mut summary = summary_of(&judged, &corpus.problems);
-    summary.problems.extend(args.results.write_reports(reports.as_ref(), &summary)?);
+    let (judged, mut summary) = args.results.judge("verifying", (run, &judge), &corpus, reports.as_ref())?;
     let checks = &args.results.checks;
     let thresholds = checks.report_corpus(markdown.as_ref(), &mut summary)?;
-    let logs: Vec<LogReport> = judged.logs.into_iter().map(JudgedLog::verified).collect();
+    let logs: Vec<LogReport> = judged.into_iter().map(JudgedLog::verified).collect();
     let lone = (!orphans.is_empty()).then_some(LogVerdict::Untestable);
     let worst = logs.iter().map(|log| log.verdict).chain(lone).max().unwrap_or(LogVerdict::Untestable);
     let report = VerifyReport { verdict: worst, logs, orphans, summary };
