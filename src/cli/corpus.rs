@@ -9,7 +9,7 @@ use super::progress::{Progress, now_ms};
 use super::{CommandError, CommandOutcome, CommandResult, Output, OutputPath};
 use crate::build::Build;
 use crate::corpus::{
-    Corpus, CorpusJudge, CorpusRun, CorpusShare, CorpusSummary, CorpusSummaryBuilder, JudgedLog, LogRow,
+    Corpus, CorpusJudge, CorpusRun, CorpusShare, CorpusSummary, CorpusSummaryBuilder, JudgedCorpus, LogRow,
     MeasuredFigures, ResultFolder, THIS_BUILD, Threshold, ThresholdFigure, ThresholdResult, for_each_log, is_corpus,
 };
 use crate::engine::EngineError;
@@ -117,14 +117,14 @@ impl ResultArgs {
     }
 
     /// Judges the logs of a corpus behind a bar labelled `what`, and writes the page with charts to `reports`. Returns the
-    /// verdict on each log, and their summary.
+    /// verdicts and their summary.
     pub(super) fn judge<J: CorpusJudge>(
         &self,
         what: &str,
         (run, judge): (CorpusRun<'_>, &J),
         corpus: &Corpus,
         reports: Option<&Target>,
-    ) -> Result<(Vec<JudgedLog<J::Report>>, CorpusSummary), CommandError> {
+    ) -> Result<(JudgedCorpus<J::Report>, CorpusSummary), CommandError> {
         let bar = CorpusBar::new(what, corpus.logs.len());
         let judged = run.judge(&corpus.logs, judge, &|log| bar.log_judged(log))?;
         drop(bar);
@@ -136,7 +136,7 @@ impl ResultArgs {
         }
         let mut summary = builder.summary();
         summary.problems.extend(self.write_reports(reports, &summary)?);
-        Ok((judged.logs, summary))
+        Ok((judged, summary))
     }
 
     /// Writes the page with charts, and the report pages beside it. Each page is one more run of this program. Returns a

@@ -174,7 +174,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     let (judged, mut summary) = args.results.judge("verifying", (run, &judge), &corpus, reports.as_ref())?;
     let checks = &args.results.checks;
     let thresholds = checks.report_corpus(markdown.as_ref(), &mut summary)?;
-    let logs: Vec<LogReport> = judged.into_iter().map(JudgedLog::verified).collect();
+    let logs: Vec<LogReport> = judged.logs.into_iter().map(JudgedLog::verified).collect();
     let lone = (!orphans.is_empty()).then_some(LogVerdict::Untestable);
     let worst = logs.iter().map(|log| log.verdict).chain(lone).max().unwrap_or(LogVerdict::Untestable);
     let report = VerifyReport { verdict: worst, logs, orphans, summary };
