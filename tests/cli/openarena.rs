@@ -73,7 +73,7 @@ fn every_command_shows_the_shots_of_a_real_game() {
     let (_, contents) = page(&folder, "duel.hitlog");
     let listed = contents["sides"][0]["shots"].as_array().expect("shots").clone();
     let hit = listed.iter().filter(|shot| shot["server"]["reason"] == "hit");
-    assert_eq!((listed.len(), hit.count()), (254, 22));
+    assert_eq!((listed.len(), hit.count()), (254, 21));
 }
 
 /// A replay of the clients alone sends nothing, so the exported packets and snapshots are the recorded ones.
