@@ -62,17 +62,17 @@ impl ArenaFire {
 }
 
 /// The axes of a view.
-pub(crate) struct Axes {
+pub(crate) struct ViewAxes {
     pub(crate) forward: Vec3,
     pub(crate) right: Vec3,
     pub(crate) up: Vec3,
 }
 
 /// Returns the axes for pitch (positive downward) and yaw in degrees. Shots ignore the roll.
-pub(crate) fn axes(viewangles: Vec3) -> Axes {
+pub(crate) fn axes(viewangles: Vec3) -> ViewAxes {
     let (sin_pitch, cos_pitch) = libm::sincosf(viewangles.x.to_radians());
     let (sin_yaw, cos_yaw) = libm::sincosf(viewangles.y.to_radians());
-    Axes {
+    ViewAxes {
         forward: Vec3::new(cos_pitch * cos_yaw, cos_pitch * sin_yaw, -sin_pitch),
         right: Vec3::new(sin_yaw, -cos_yaw, 0.0),
         up: Vec3::new(sin_pitch * cos_yaw, sin_pitch * sin_yaw, cos_pitch),

@@ -190,7 +190,7 @@ impl<'a> Crowd<'a> {
         let reach = REACH_UNITS + way_units;
         let mut near = entities.len()..0;
         for (place, (id, body)) in entities.iter().enumerate() {
-            // Axes are tested one by one, because the first one excludes most players.
+            // ViewAxes are tested one by one, because the first one excludes most players.
             let off = body.origin - origin;
             if off.x.abs() <= reach && off.y.abs() <= reach && off.z.abs() <= reach && is_obstacle(*id, body, mover) {
                 near = near.start.min(place)..place + 1;

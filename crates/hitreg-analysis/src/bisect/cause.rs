@@ -308,14 +308,14 @@ pub enum DivergenceOrigin {
 }
 
 /// A shot of the divergence's tick with another result for the divergence's entity.
-pub(super) struct ChangedShot {
+pub(super) struct FirstChangedShot {
     pub(super) text: String,
     /// Whether the shot explains every difference in the row. Otherwise it is a consequence of what differs.
     is_cause: bool,
 }
 
 /// Finds a shot of the same tick that hit the entity in one run only, or with other damage.
-pub(super) fn shot([a, b]: [&Trace; 2], first: &Divergence) -> Option<ChangedShot> {
+pub(super) fn shot([a, b]: [&Trace; 2], first: &Divergence) -> Option<FirstChangedShot> {
     if !is_bodies(&first.table) {
         return None;
     }
@@ -333,7 +333,7 @@ pub(super) fn shot([a, b]: [&Trace; 2], first: &Divergence) -> Option<ChangedSho
     let is_fired = *is_impact || [a, b].iter().all(|trace| has_fired(trace, tick, *shot));
     let is_death = [&hits_a, &hits_b].iter().any(|hits| is_deadly(hits.values().map(|hit| hit.damage).sum(), first));
     let moves = ran_before([a, b], tick, (shooter, command), u32::from(target.0));
-    Some(ChangedShot {
+    Some(FirstChangedShot {
         text: format!("the shot of p{shooter}'s usercmd {command} {how}"),
         is_cause: is_fired && (is_death || has_hit_fields([a, b], first, moves)),
     })

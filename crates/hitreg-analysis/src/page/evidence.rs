@@ -14,7 +14,7 @@ use hitreg_log::units::Micros;
 
 /// What explains the shots and corrections of a trace.
 #[derive(Debug)]
-pub(super) struct Evidence {
+pub(super) struct ExplainedRows {
     /// The explaining rows, with all shots and all corrected acks.
     pub(super) trace: Trace,
     /// The views that are needed, by shooter and target.
@@ -67,9 +67,9 @@ pub(super) const FRAMES: &[&str] = &[
     "own.view_ofs_z",
 ];
 
-impl Evidence {
+impl ExplainedRows {
     /// Reads all evidence except views.
-    pub(super) fn read(trace: &dyn TraceSource) -> Result<Evidence, String> {
+    pub(super) fn read(trace: &dyn TraceSource) -> Result<ExplainedRows, String> {
         let fired = select_rows(trace, shots::NAME, (&[], None), &Table::clone)?;
         let corrected = select_rows(trace, corrections::NAME, (&[], None), &CorrectionRows::corrected)?;
         let found = Trace { header: trace.header().clone(), tables: vec![fired, corrected] };
@@ -99,7 +99,7 @@ impl Evidence {
         let of_acks = corrections::Columns::of(&found);
         usercmds.extend(of_acks.player.iter().copied().zip(of_acks.command.iter().copied()));
 
-        let mut evidence = Evidence { trace: found, views: needed_views.into_iter().collect(), last: 0 };
+        let mut evidence = ExplainedRows { trace: found, views: needed_views.into_iter().collect(), last: 0 };
         let of_usercmds = |table: &Table| {
             let all = table.u32s("player").iter().zip(table.u32s("command"));
             table.select_where(all, |(player, command)| usercmds.contains(&(*player, *command)))
@@ -217,7 +217,7 @@ struct PageExplanation<T> {
 
 /// Packs all shots, with the answers of `why`.
 pub(super) fn shots_of(
-    evidence: &Evidence,
+    evidence: &ExplainedRows,
     shown: &PageInput<'_>,
     columns: &mut PageColumns,
 ) -> Result<PackedRecords, String> {
@@ -268,7 +268,7 @@ fn known_by_log(reader: &TraceRows<'_>, log: &dyn PageLog) -> Result<Vec<KnownBy
 }
 
 /// Packs all corrections, with the answers of `why`.
-pub(super) fn corrections_of(evidence: &Evidence, columns: &mut PageColumns) -> Result<PackedRecords, String> {
+pub(super) fn corrections_of(evidence: &ExplainedRows, columns: &mut PageColumns) -> Result<PackedRecords, String> {
     let mut packer = RecordPacker::default();
     for it in TraceRows::new(&evidence.trace).corrections() {
         packer.push(&PageExplanation { answer: correction_answer(&it), rejudged: Vec::new(), it })?;

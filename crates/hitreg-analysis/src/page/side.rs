@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::PageInput;
 use super::clock::{ClockStep, PackedClock, StepTimes};
-use super::evidence::{Evidence, corrections_of, shots_of};
+use super::evidence::{ExplainedRows, corrections_of, shots_of};
 use super::network::{NetworkRows, PagePackets, RoundTripColumns, pack_round_trips};
 use super::packed::{PackedRecords, PageColumns};
 use super::series::{AckColumns, PlayerColumn, PlayerSeries, UnrunRows, UnrunUsercmds, acks_of, pack_acks, pack_ran};
@@ -102,7 +102,7 @@ impl PageSide {
         let clocks = StepTimes::of_players(trace)?;
         let world = TrackWorld::of(trace)?;
         let exactness = world.precision;
-        let mut evidence = Evidence::read(trace)?;
+        let mut evidence = ExplainedRows::read(trace)?;
         let mut players: SortedSet<u32> = clocks.keys().copied().collect();
         players.extend(shots::Columns::of(&evidence.trace).shooter);
         let names = trace.header().session.as_ref().map(|session| session.players.clone()).unwrap_or_default();
@@ -278,7 +278,7 @@ fn screens_of(
     trace: &dyn TraceSource,
     clocks: &SortedMap<u32, StepTimes>,
     mut tracks: TrackSet,
-    evidence: &mut Evidence,
+    evidence: &mut ExplainedRows,
     players: &mut SortedSet<u32>,
 ) -> Result<(TrackSet, Vec<String>), String> {
     let columns = ["player", "command", "drawn_at_us", "entity", "origin.x", "origin.y", "origin.z", "how", "category"];

@@ -14,10 +14,10 @@ use crate::sorted::SortedMap;
 
 /// An open input.
 #[derive(Debug)]
-pub struct InputFile(InputSource);
+pub struct InputFile(OpenInput);
 
 #[derive(Debug)]
-enum InputSource {
+enum OpenInput {
     Regular(File),
     Stream(StreamReader),
 }
@@ -47,7 +47,7 @@ impl InputFile {
     pub(super) fn open(path: &Path) -> std::io::Result<InputFile> {
         let is_stream = is_standard_stream(path) || path.metadata().is_ok_and(|meta| !meta.is_file() && !meta.is_dir());
         if !is_stream {
-            return Ok(InputFile(InputSource::Regular(File::open(path)?)));
+            return Ok(InputFile(OpenInput::Regular(File::open(path)?)));
         }
         let mut streams = STREAMS.lock().unwrap_or_else(PoisonError::into_inner);
         let stream = match streams.get(path) {
@@ -60,12 +60,12 @@ impl InputFile {
                 spooled
             }
         };
-        Ok(InputFile(InputSource::Stream(StreamReader { stream, at: 0 })))
+        Ok(InputFile(OpenInput::Stream(StreamReader { stream, at: 0 })))
     }
 
     /// Whether this is a directory.
     pub(super) fn is_directory(&self) -> bool {
-        let InputFile(InputSource::Regular(file)) = self else { return false };
+        let InputFile(OpenInput::Regular(file)) = self else { return false };
         file.metadata().is_ok_and(|meta| meta.is_dir())
     }
 }
@@ -103,8 +103,8 @@ impl SpooledStream {
 impl Read for InputFile {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         match &mut self.0 {
-            InputSource::Regular(file) => file.read(buffer),
-            InputSource::Stream(StreamReader { stream, at }) => {
+            OpenInput::Regular(file) => file.read(buffer),
+            OpenInput::Stream(StreamReader { stream, at }) => {
                 let mut stream = stream.lock().unwrap_or_else(PoisonError::into_inner);
                 let read = stream.read_at(*at, buffer)?;
                 *at += read as u64;
@@ -117,8 +117,8 @@ impl Read for InputFile {
 impl Seek for InputFile {
     fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
         match &mut self.0 {
-            InputSource::Regular(file) => file.seek(to),
-            InputSource::Stream(StreamReader { stream, at }) => {
+            OpenInput::Regular(file) => file.seek(to),
+            OpenInput::Stream(StreamReader { stream, at }) => {
                 let mut stream = stream.lock().unwrap_or_else(PoisonError::into_inner);
                 let (from, by) = match to {
                     SeekFrom::Start(start) => (start, 0),
@@ -247,12 +247,12 @@ mod tests {
         let stream = File::from(std::os::fd::OwnedFd::from(read));
         let copy = anonymous_file().expect("a temporary file");
         let stream = Arc::new(Mutex::new(SpooledStream { stream, copy, length: 0, has_ended: false }));
-        InputFile(InputSource::Stream(StreamReader { stream, at: 0 }))
+        InputFile(OpenInput::Stream(StreamReader { stream, at: 0 }))
     }
 
     fn again(input: &InputFile) -> InputFile {
-        let InputFile(InputSource::Stream(StreamReader { stream, .. })) = input else { panic!("a file") };
-        InputFile(InputSource::Stream(StreamReader { stream: Arc::clone(stream), at: 0 }))
+        let InputFile(OpenInput::Stream(StreamReader { stream, .. })) = input else { panic!("a file") };
+        InputFile(OpenInput::Stream(StreamReader { stream: Arc::clone(stream), at: 0 }))
     }
 
     #[test]

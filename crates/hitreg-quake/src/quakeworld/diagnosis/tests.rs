@@ -35,7 +35,7 @@ const VARS: QuakeWorldMoveVars = QuakeWorldMoveVars {
 
 /// The fate of one command's packet and of its answer.
 #[derive(Clone, Copy, PartialEq)]
-enum PacketFate {
+enum SentPacketFate {
     Arrives,
     Lost,
     AnswerLost,
@@ -43,12 +43,12 @@ enum PacketFate {
 }
 
 /// Writes the demo of a player who runs in circles, jumps and swims. `fate` gives the fate of each packet.
-fn recorded(commands: usize, fate: impl Fn(usize) -> PacketFate) -> Vec<u8> {
+fn recorded(commands: usize, fate: impl Fn(usize) -> SentPacketFate) -> Vec<u8> {
     recorded_with(commands, fate, &[])
 }
 
 /// Writes the same demo with `extra` messages in every packet, which the server does not act on.
-fn recorded_with(commands: usize, fate: impl Fn(usize) -> PacketFate, extra: &[u8]) -> Vec<u8> {
+fn recorded_with(commands: usize, fate: impl Fn(usize) -> SentPacketFate, extra: &[u8]) -> Vec<u8> {
     let map = QuakeMap::parse(&quake_bytes()).expect("good");
     let dialect = Dialect::Classic { soft_landing: true, soft_jump: true, landing_fix: false };
     let runner = MoveRunner { dialect, vars: &VARS, world: Surroundings { map: &map, solids: &[] } };
@@ -68,7 +68,7 @@ fn recorded_with(commands: usize, fate: impl Fn(usize) -> PacketFate, extra: &[u
     for n in 0..commands {
         let time_s = n as f32 * 0.014;
         demo.command(time_s, &cmd(n));
-        if fate(n) == PacketFate::Lost {
+        if fate(n) == SentPacketFate::Lost {
             continue;
         }
         let mut run = runner.start(&state);
@@ -87,11 +87,11 @@ fn recorded_with(commands: usize, fate: impl Fn(usize) -> PacketFate, extra: &[u
         state.view_fixed = false;
         received = Some(n);
         let mut messages = Vec::new();
-        if fate(n) == PacketFate::Hurts {
+        if fate(n) == SentPacketFate::Hurts {
             state.velocity = [-200.0, 30.0, 150.0];
             messages.extend([19, 5, 7, 0, 0, 0, 0, 0, 0]);
         }
-        if fate(n) != PacketFate::AnswerLost {
+        if fate(n) != SentPacketFate::AnswerLost {
             messages.extend(own_state(state.origin, state.velocity));
             messages.extend(extra);
             demo.packet(time_s + 0.04, n as u32 + 2, n as u32 + 1, &messages);
@@ -163,7 +163,7 @@ fn miss(command: u32, cause: &str, evidence: &str) -> (u32, String, String) {
 
 #[test]
 fn prediction_without_loss_equals_the_server() {
-    let demo = recorded(2_000, |_| PacketFate::Arrives);
+    let demo = recorded(2_000, |_| SentPacketFate::Arrives);
     let (checked, found) = misses(&demo);
     assert_eq!(checked, 1_999);
     assert_eq!(found, []);
@@ -172,9 +172,9 @@ fn prediction_without_loss_equals_the_server() {
 #[test]
 fn lost_answers_and_lost_pairs_do_not_matter() {
     let fate = |n: usize| match n % 17 {
-        3 | 4 => PacketFate::Lost,
-        8..=11 => PacketFate::AnswerLost,
-        _ => PacketFate::Arrives,
+        3 | 4 => SentPacketFate::Lost,
+        8..=11 => SentPacketFate::AnswerLost,
+        _ => SentPacketFate::Arrives,
     };
     let (checked, found) = misses(&recorded(1_000, fate));
     assert!(checked > 600);
@@ -183,14 +183,14 @@ fn lost_answers_and_lost_pairs_do_not_matter() {
 
 #[test]
 fn a_burst_of_losses_is_found_in_its_place() {
-    let demo = recorded(300, |n| if (222..228).contains(&n) { PacketFate::Lost } else { PacketFate::Arrives });
+    let demo = recorded(300, |n| if (222..228).contains(&n) { SentPacketFate::Lost } else { SentPacketFate::Arrives });
     let (_, found) = misses(&demo);
     assert_eq!(found, [miss(228, "input_lost", "reproduced: packets lost")]);
 }
 
 #[test]
 fn damage_is_recognized_by_its_message() {
-    let demo = recorded(300, |n| if n == 150 { PacketFate::Hurts } else { PacketFate::Arrives });
+    let demo = recorded(300, |n| if n == 150 { SentPacketFate::Hurts } else { SentPacketFate::Arrives });
     let (_, found) = misses(&demo);
     assert_eq!(found, [miss(150, "knockback", "damage message")]);
 }
@@ -198,7 +198,7 @@ fn damage_is_recognized_by_its_message() {
 /// The velocity error of an ack is the length of its velocity errors. Those of axes within the rounding have no row.
 #[test]
 fn velocity_errors_are_differences_from_the_recorded_velocity() {
-    let demo = recorded(300, |n| if n == 150 { PacketFate::Hurts } else { PacketFate::Arrives });
+    let demo = recorded(300, |n| if n == 150 { SentPacketFate::Hurts } else { SentPacketFate::Arrives });
     let trace = replayed::<Client<QuakeWorld>>(&demo, "acking-packet");
     let [table, errors] = ["corrections", "errors"].map(|name| trace.table(name).expect("a table"));
     let is_miss = |result: &str| result == "miss";
@@ -214,7 +214,7 @@ fn velocity_errors_are_differences_from_the_recorded_velocity() {
 
 #[test]
 fn the_statistics_count_lost_packets() {
-    let fate = |n: usize| if n % 10 == 9 { PacketFate::AnswerLost } else { PacketFate::Arrives };
+    let fate = |n: usize| if n % 10 == 9 { SentPacketFate::AnswerLost } else { SentPacketFate::Arrives };
     let imported = import(&recorded(201, fate), &quake_bytes(), &ImportOptions::default()).expect("good");
     let info = SessionInfo::of(&imported.session);
     assert_eq!((info.usercmds, info.packets.received, info.packets.lost), (201, Some(181), Some(20)));
@@ -243,7 +243,7 @@ fn a_missing_player_is_found_as_the_cause() {
         ghost.extend(((axis * 8.0) as i16).to_le_bytes());
     }
     ghost.push(0);
-    let (_, found) = misses(&recorded_with(400, |_| PacketFate::Arrives, &ghost));
+    let (_, found) = misses(&recorded_with(400, |_| SentPacketFate::Arrives, &ghost));
     let (_, cause, evidence) = &found[0];
     assert_eq!((cause.as_str(), evidence.as_str()), ("other_player", "reproduced: no players in the way"));
     let by_the_ghost = found.iter().filter(|(_, cause, _)| cause == "other_player").count();
@@ -287,7 +287,7 @@ impl ClientPipeline<QuakeWorld> for OffByOneClient {
 /// counting.
 #[test]
 fn a_bug_in_the_client_pipeline_changes_the_figures_of_demos() {
-    let demo = recorded(1_000, |n| if n % 20 == 7 { PacketFate::AnswerLost } else { PacketFate::Arrives });
+    let demo = recorded(1_000, |n| if n % 20 == 7 { SentPacketFate::AnswerLost } else { SentPacketFate::Arrives });
     let right = |trace: &Trace| {
         let prediction = Summary::of(trace).prediction;
         let played = prediction.as_played.expect("both ways of counting");
