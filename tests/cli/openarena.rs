@@ -51,6 +51,14 @@ fn every_command_shows_the_shots_of_a_real_game() {
     assert!((judged_us - drawn_us).abs() < 1_000, "{shot:#}");
     let [ahead, right] = ["ahead_units", "right_units"].map(|name| places[0]["off"][name].as_f64().expect(name));
     assert!((277.0..279.0).contains(&ahead) && (-9.0..-8.0).contains(&right), "{shot:#}");
+    // Without the map nothing is predicted, so the angles are the usercmd's and the turn.
+    let fixtures = word(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/openarena"));
+    folder.done(&format!("import quake3-udp {fixtures}/duel.trace.zst -o mapless.hitlog"));
+    let yaw = folder.json("why mapless.hitlog p0#292")["shot"]["line"]["yaw"].as_f64().expect("a yaw");
+    let predicted = frames.lines().map(|row| serde_json::from_str::<serde_json::Value>(row).expect("JSON"));
+    let predicted = predicted.filter(|row| row["player"] == 0 && row["command"] == 292);
+    let predicted: Vec<_> = predicted.map(|row| row["own.viewangles.y"].as_f64().expect("a yaw")).collect();
+    assert!(predicted.len() == 1 && (yaw - predicted[0]).abs() < 0.01, "{yaw} {predicted:?}");
     // Rewind limits of 0 ms, 20 ms, and more than the server remembers.
     let limits = |most: u32| -> (usize, i64) {
         let rows = folder.done(&format!("export duel.hitlog --table shots --set lag_compensation.max_unlag_ms={most}"));

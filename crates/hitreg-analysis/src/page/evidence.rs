@@ -61,6 +61,8 @@ pub(super) const FRAMES: &[&str] = &[
     "own.viewangles.y",
     "own.viewangles.w",
     "own.viewangles",
+    "own.delta_angles.x",
+    "own.delta_angles.y",
     "own.origin.x",
     "own.origin.y",
     "own.origin.z",
