@@ -105,10 +105,7 @@ impl<B: Body> LagChase<B> {
             let placed = match from {
                 None => PlacedBody::new(goal.clone(), PlacementKind::Teleported),
                 Some(_) if fraction >= 1.0 => PlacedBody::new(goal.clone(), PlacementKind::Held),
-                // From the goal back: what cannot be blended, such as being alive, is the goal's at once.
-                Some(from) => {
-                    PlacedBody::new(G::blend(goal, from, 1.0 - fraction.max(0.0)), PlacementKind::Interpolated)
-                }
+                Some(from) => PlacedBody::new(G::blend(from, goal, fraction.max(0.0)), PlacementKind::Interpolated),
             };
             self.last.insert(*id, placed.body.clone());
             out.push((*id, placed));
