@@ -96,6 +96,12 @@ fn a_folder_of_demos_is_imported_in_one_go() {
     let usercmds = |log: &str| folder.json(&format!("info logs/{log}.hitlog"))["usercmds"].as_u64();
     let (cut, whole) = (usercmds("cut").expect("a number"), 43_904);
     assert!((whole / 8..whole / 2).contains(&cut), "{cut}");
+    // The map is at fault, but the demo is named first.
+    let (drill, map) = (word(data.join("drills/ring-to-ratop.qwd")), word(data.join("maps/dm3.bsp.gz")));
+    let output = folder.run(&format!("import qwd {drill} {demo} --map {map} -o one-map"));
+    let message = text(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    let named = format!("not imported: {}: ", data.join("matches/demo09.qwd.xz").display());
+    assert!(code(&output) == 128 && message.contains(&named) && message.contains("`e1m2`"), "{message}");
     let message = folder.refused(&format!("import qwd {demo} --maps junk.qwd -o b.hitlog"));
     assert!(message.contains("this is a file: give a folder to --maps"), "{message}");
 

@@ -283,6 +283,7 @@ fn a_missing_shot_is_answered_with_the_nearest_shots() {
         ("--at 9999s", "no shot was judged within 10 s of 166:39; the nearest is p"),
         ("--at 1:00s", "is not a time: write 40:00"),
         ("--correction 999 --player p2", "p2 has "),
+        ("--correction 0 --player p2", "corrections are numbered from 1; players with corrections: p"),
         ("95", "does not name a shot: write player and usercmd number"),
         ("--at soon", "`soon` is not a time: write 40:00"),
         ("--at -40", "no shot was judged within 10 s of -0:40; the nearest is p"),

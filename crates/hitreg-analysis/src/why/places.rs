@@ -143,20 +143,15 @@ pub struct Axes {
     pub is_y_down: bool,
 }
 
-/// The sources of the direction of a line of fire in a trace.
+/// The source of the direction of a line of fire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct AimSource {
-    /// The view angles of the predicted body.
-    body: Option<BodyAngles>,
-    /// Whether any usercmd has a pitch or a yaw. A game with an aim of its own leaves them all 0.
-    has_usercmd_angles: bool,
-}
-
-/// The form of the field `viewangles` of a predicted body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum BodyAngles {
-    PitchAndYaw,
-    Yaw,
+pub(super) enum AimSource {
+    /// The pitch and yaw of the usercmd, with the server's turn.
+    Usercmd,
+    /// The field `viewangles` of the predicted body: pitch and yaw.
+    Body,
+    /// The field `viewangles` of the predicted body, which is the yaw alone.
+    BodyYaw,
 }
 
 /// The columns of `frames` with the view angles of the predicted body: pitch, yaw, and the yaw of a game with one angle.
@@ -166,49 +161,45 @@ const OWN_ANGLE: &str = "own.viewangles";
 
 /// The columns of `frames` with the turn that a Quake III server adds to the pitch and yaw of usercmds, in 65,536ths of
 /// a full turn.
-const OWN_TURNS: [&str; 2] = ["own.delta_angles.x", "own.delta_angles.y"];
+const PITCH_TURN: &str = "own.delta_angles.x";
+const YAW_TURN: &str = "own.delta_angles.y";
 
 impl AimSource {
-    /// The sources in a trace. `None` if neither usercmds nor predicted bodies have view angles in degrees.
+    /// The source in a trace. Every usercmd has a pitch and a yaw, but a game with an aim of its own leaves them 0. Then
+    /// the predicted bodies have the direction. `None` if they have no view angles in degrees.
     pub(super) fn of(trace: &Trace) -> Option<AimSource> {
+        if first_with_angles(&frames::Columns::of(trace)).is_some() {
+            return Some(AimSource::Usercmd);
+        }
         let has =
             |name: &str| trace.table(frames::NAME).and_then(|table| table.column(name)).is_some_and(Column::is_angle);
         // A field with a fourth part is a rotation, not angles.
         let is_rotation = has("own.viewangles.w");
-        let body = match () {
-            () if has(OWN_YAW) && !is_rotation => Some(BodyAngles::PitchAndYaw),
-            () if has(OWN_ANGLE) => Some(BodyAngles::Yaw),
+        match () {
+            () if has(OWN_YAW) && !is_rotation => Some(AimSource::Body),
+            () if has(OWN_ANGLE) => Some(AimSource::BodyYaw),
             () => None,
-        };
-        let has_usercmd_angles = first_with_angles(&frames::Columns::of(trace)).is_some();
-        (body.is_some() || has_usercmd_angles).then_some(AimSource { body, has_usercmd_angles })
+        }
     }
 
-    /// The pitch and yaw in a row of `frames`, in degrees; `None` if they are unknown. A body that has run the usercmd
-    /// has the angles of the shot. An older body does not, so the usercmd's angles count, with the server's turn.
+    /// The pitch and yaw in a row of `frames`, in degrees; `None` if they are unknown.
     fn angles(self, frames: &Table, row: usize) -> Option<(f32, f32)> {
         let angle = |name: &str| coordinate(frames, name, row).map(|angle| angle as f32);
-        let has_run = frames::Columns::read(frames).ran.get(row).is_some_and(|ran| *ran > 0);
-        match self.body {
-            Some(form) if has_run || !self.has_usercmd_angles => match form {
-                BodyAngles::PitchAndYaw => Some((angle(OWN_PITCH).unwrap_or(0.0), angle(OWN_YAW)?)),
-                BodyAngles::Yaw => Some((0.0, angle(OWN_ANGLE)?)),
-            },
-            _ => {
-                let [pitch, yaw] = [("pitch", OWN_TURNS[0]), ("yaw", OWN_TURNS[1])].map(|(asked, turn)| {
-                    let turn = frames.u32s(turn).get(row).map(|turn| f64::from(*turn) * 360.0 / 65_536.0);
-                    let asked = angle(asked)?;
-                    Some(turn.map_or(asked, |turn| half_turns(f64::from(asked) + turn) as f32))
-                });
-                pitch.zip(yaw)
-            }
+        let turned = |name: &str, turn: &str| match frames.u32s(turn).get(row) {
+            Some(turn) => angle(name).map(|angle| half_turns(f64::from(angle) + f64::from(*turn) * 360.0 / 65_536.0)),
+            None => angle(name),
+        };
+        match self {
+            AimSource::Usercmd => turned("pitch", PITCH_TURN).zip(turned("yaw", YAW_TURN)),
+            AimSource::Body => Some((angle(OWN_PITCH).unwrap_or(0.0), angle(OWN_YAW)?)),
+            AimSource::BodyYaw => Some((0.0, angle(OWN_ANGLE)?)),
         }
     }
 }
 
 /// An angle in degrees as -180 to 180.
-fn half_turns(angle: f64) -> f64 {
-    (angle + 180.0).rem_euclid(360.0) - 180.0
+fn half_turns(angle: f64) -> f32 {
+    ((angle + 180.0).rem_euclid(360.0) - 180.0) as f32
 }
 
 /// The first row of `frames` whose usercmd has a pitch or a yaw.

@@ -20,19 +20,6 @@ use hitreg_netcode::packet::{ClientPacket, Snapshot};
 use hitreg_netcode::pipeline::{ClientFrameOutput, ClientPipeline, ReconcileOutcome, Setup};
 use hitreg_netcode::replay::replay_clients;
 
-const VARS: QuakeWorldMoveVars = QuakeWorldMoveVars {
-    gravity: 800.0,
-    stop_speed: 100.0,
-    max_speed: 320.0,
-    spectator_max_speed: 500.0,
-    accelerate: 10.0,
-    air_accelerate: 0.7,
-    water_accelerate: 10.0,
-    friction: 6.0,
-    water_friction: 1.0,
-    entity_gravity: 1.0,
-};
-
 /// The fate of one command's packet and of its answer.
 #[derive(Clone, Copy, PartialEq)]
 enum SentPacketFate {
@@ -51,7 +38,8 @@ fn recorded(commands: usize, fate: impl Fn(usize) -> SentPacketFate) -> Vec<u8> 
 fn recorded_with(commands: usize, fate: impl Fn(usize) -> SentPacketFate, extra: &[u8]) -> Vec<u8> {
     let map = QuakeMap::parse(&quake_bytes()).expect("good");
     let dialect = Dialect::Classic { soft_landing: true, soft_jump: true, landing_fix: false };
-    let runner = MoveRunner { dialect, vars: &VARS, world: Surroundings { map: &map, solids: &[] } };
+    let runner =
+        MoveRunner { dialect, vars: &QuakeWorldMoveVars::default(), world: Surroundings { map: &map, solids: &[] } };
     let mut state = QuakeWorldPlayerState { on_ground: true, ..QuakeWorldPlayerState::at([0.0, 0.0, STANDING_Z]) };
     let mut demo = DemoWriter::default();
     demo.signon();
@@ -119,7 +107,7 @@ fn on_a_lift(commands: usize) -> Vec<u8> {
         let world = Surroundings { map: &map, solids: &solids };
         let runner = MoveRunner {
             dialect: Dialect::Classic { soft_landing: true, soft_jump: true, landing_fix: false },
-            vars: &VARS,
+            vars: &QuakeWorldMoveVars::default(),
             world,
         };
         state = runner.run(&state, &[cmd]).state;
