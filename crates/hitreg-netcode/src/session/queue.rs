@@ -1,6 +1,6 @@
 //! The queue of future events of a session, in order.
 
-use std::cmp::Ordering;
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::game::Body;
@@ -64,7 +64,7 @@ variants!(SavedEvent<B: Body> {
 
 /// A priority queue of events. Contents are stored apart from due times, so that sorting moves little data.
 pub(super) struct Queue<B> {
-    due: BinaryHeap<QueueEntry>,
+    due: BinaryHeap<Reverse<QueueEntry>>,
     /// The events, indexed by [`QueueEntry::place`].
     what: Vec<Option<QueuedEvent<B>>>,
     free: Vec<usize>,
@@ -72,28 +72,14 @@ pub(super) struct Queue<B> {
     queued: u64,
 }
 
-/// The due time and the index of an event. The event that is due first compares as the greatest.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// The due time and the index of an event, in the order in which events are due.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct QueueEntry {
     at: Micros,
     /// Kind, player and number, packed into bits, so that one comparison replaces three.
     rank: u64,
     queued: u64,
     place: usize,
-}
-
-impl Ord for QueueEntry {
-    #[inline]
-    fn cmp(&self, other: &QueueEntry) -> Ordering {
-        other.at.0.cmp(&self.at.0).then(other.rank.cmp(&self.rank)).then(other.queued.cmp(&self.queued))
-    }
-}
-
-impl PartialOrd for QueueEntry {
-    #[inline]
-    fn partial_cmp(&self, other: &QueueEntry) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
 }
 
 impl<B> Default for Queue<B> {
@@ -108,8 +94,8 @@ impl<B> Queue<B> {
     where
         B: Body,
     {
-        let mut due: Vec<QueueEntry> = self.due.iter().copied().collect();
-        due.sort_unstable_by(|a, b| b.cmp(a));
+        let mut due: Vec<QueueEntry> = self.due.iter().map(|Reverse(entry)| *entry).collect();
+        due.sort_unstable();
         // The datagrams of one snapshot that arrive together are one event.
         let datagram = |entry: &QueueEntry| match &self.what[entry.place] {
             Some(QueuedEvent::Down(datagram)) => Some(&datagram[..]),
@@ -182,7 +168,7 @@ impl<B> Queue<B> {
     }
 
     pub(super) fn pop(&mut self) -> Option<(Micros, PlayerId, QueuedEvent<B>)> {
-        let QueueEntry { at, rank, place, .. } = self.due.pop()?;
+        let Reverse(QueueEntry { at, rank, place, .. }) = self.due.pop()?;
         self.free.push(place);
         Some((at, player_of(rank), self.what[place].take()?))
     }
@@ -201,7 +187,7 @@ impl<B> Queue<B> {
             }
         };
         self.queued += 1;
-        self.due.push(QueueEntry { at, rank, queued: self.queued, place });
+        self.due.push(Reverse(QueueEntry { at, rank, queued: self.queued, place }));
     }
 }
 
