@@ -49,7 +49,9 @@ pub(crate) struct NearbyBrushes<'a> {
 impl CollisionWorld {
     /// Prepares a map. When two brushes are equally near, the earlier one counts as hit.
     pub fn new(brushes: &[ConvexBrush]) -> CollisionWorld {
-        CollisionWorld { by_hull: SolidHull::ALL.map(|hull| ExpandedBrushes::new(brushes, hull)) }
+        // The best tree for one hull is nearly the best for the others, and the search for it takes long.
+        let tree = Bvh::new(&boxes_of(brushes, SolidHull::ALL[0]));
+        CollisionWorld { by_hull: SolidHull::ALL.map(|hull| ExpandedBrushes::new(brushes, hull, &tree)) }
     }
 
     /// Returns the brushes that paths of `hull` within `reach` can meet.
@@ -82,15 +84,16 @@ impl CollisionWorld {
 }
 
 impl ExpandedBrushes {
-    fn new(brushes: &[ConvexBrush], hull: SolidHull) -> ExpandedBrushes {
+    /// Grows all brushes by a hull. `tree` is a tree of the same brushes.
+    fn new(brushes: &[ConvexBrush], hull: SolidHull, tree: &Bvh) -> ExpandedBrushes {
         let mut faces = Vec::new();
         let mut ends = Vec::new();
         for brush in brushes {
             faces.extend(brush.faces_for(hull));
             ends.push(faces.len() as u32);
         }
-        let boxes: Vec<Bounds> = brushes.iter().map(|brush| brush.bounds_for(hull)).collect();
-        ExpandedBrushes { faces, ends, tree: Bvh::new(&boxes), boxes }
+        let boxes = boxes_of(brushes, hull);
+        ExpandedBrushes { faces, ends, tree: tree.around(&boxes), boxes }
     }
 
     fn faces_of(&self, brush: u32) -> &[HullFace] {
@@ -98,6 +101,10 @@ impl ExpandedBrushes {
         let start = if brush == 0 { 0 } else { self.ends[brush - 1] };
         &self.faces[start as usize..self.ends[brush] as usize]
     }
+}
+
+fn boxes_of(brushes: &[ConvexBrush], hull: SolidHull) -> Vec<Bounds> {
+    brushes.iter().map(|brush| brush.bounds_for(hull)).collect()
 }
 
 impl Solid for CollisionWorld {
@@ -150,7 +157,7 @@ impl Solid for NearbyBrushes<'_> {
     }
 }
 
-/// Up to four boxes, with each coordinate of all four in one array. Unused slots hold a box that overlaps nothing.
+/// Up to four boxes, with each coordinate of all four in one array. The box of an unused slot overlaps nothing.
 #[derive(Clone, Copy, Debug)]
 struct BvhNode {
     min: [Vec4; 3],
@@ -163,6 +170,7 @@ struct BvhNode {
 enum BvhChild {
     Branch(u32),
     Item(u32),
+    Unused,
 }
 
 /// The tree. Its items are the indices of the boxes that it was built from.
@@ -172,36 +180,48 @@ struct Bvh {
 }
 
 impl Bvh {
-    pub(crate) fn new(boxes: &[Bounds]) -> Bvh {
+    fn new(boxes: &[Bounds]) -> Bvh {
         let mut items: Vec<u32> = (0..boxes.len() as u32).collect();
         let mut tree = Bvh { branches: Vec::new() };
         tree.add_branch(boxes, &mut items, 0);
         tree
     }
 
+    /// Adds a branch with these items; its boxes follow.
     fn add_branch(&mut self, boxes: &[Bounds], items: &mut [u32], level: usize) -> u32 {
         let at = self.branches.len();
-        self.branches.push(BvhNode {
-            min: [Vec4::INFINITY; 3],
-            max: [Vec4::NEG_INFINITY; 3],
-            below: [BvhChild::Item(0); WIDTH],
-        });
+        self.branches.push(BvhNode::EMPTY);
         let split = if level < LEVELS_SPLIT_BY_SIZE { split_by_size } else { halve };
         let (low, high) = split(boxes, items);
         let ((a, b), (c, d)) = (split(boxes, low), split(boxes, high));
         for (place, part) in [a, b, c, d].into_iter().enumerate() {
-            let around = part.iter().fold(Bounds::EMPTY, |all, &item| all.union(boxes[item as usize]));
-            for axis in 0..3 {
-                self.branches[at].min[axis][place] = around.min[axis];
-                self.branches[at].max[axis][place] = around.max[axis];
-            }
-            match *part {
-                [] => {}
-                [item] => self.branches[at].below[place] = BvhChild::Item(item),
-                _ => self.branches[at].below[place] = BvhChild::Branch(self.add_branch(boxes, part, level + 1)),
-            }
+            self.branches[at].below[place] = match *part {
+                [] => BvhChild::Unused,
+                [item] => BvhChild::Item(item),
+                _ => BvhChild::Branch(self.add_branch(boxes, part, level + 1)),
+            };
         }
         at as u32
+    }
+
+    /// Returns the tree with these boxes for its items.
+    fn around(&self, boxes: &[Bounds]) -> Bvh {
+        let mut tree = self.clone();
+        // Branches follow the one that they are below.
+        for at in (0..tree.branches.len()).rev() {
+            for (place, below) in tree.branches[at].below.into_iter().enumerate() {
+                let around = match below {
+                    BvhChild::Branch(next) => tree.branches[next as usize].bounds(),
+                    BvhChild::Item(item) => boxes[item as usize],
+                    BvhChild::Unused => Bounds::EMPTY,
+                };
+                for axis in 0..3 {
+                    tree.branches[at].min[axis][place] = around.min[axis];
+                    tree.branches[at].max[axis][place] = around.max[axis];
+                }
+            }
+        }
+        tree
     }
 
     /// Calls `visit` for every item whose box the straight path may touch, in unspecified order.
@@ -224,6 +244,7 @@ impl Bvh {
             match branch.below[place % WIDTH] {
                 BvhChild::Item(item) => visit(item),
                 BvhChild::Branch(next) => self.visit_below(next, path, visit),
+                BvhChild::Unused => {}
             }
         }
     }
@@ -247,6 +268,17 @@ impl Path {
 }
 
 impl BvhNode {
+    const EMPTY: BvhNode =
+        BvhNode { min: [Vec4::INFINITY; 3], max: [Vec4::NEG_INFINITY; 3], below: [BvhChild::Unused; WIDTH] };
+
+    /// Returns the box around all of its boxes.
+    fn bounds(&self) -> Bounds {
+        Bounds {
+            min: Vec3::from_array(self.min.map(Vec4::min_element)),
+            max: Vec3::from_array(self.max.map(Vec4::max_element)),
+        }
+    }
+
     /// Returns one bit for each box that the path may touch.
     #[inline]
     fn near(&self, path: &Path) -> u32 {
