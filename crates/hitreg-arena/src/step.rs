@@ -188,15 +188,16 @@ impl<'a> Crowd<'a> {
         way_units: f32,
     ) -> Crowd<'a> {
         let reach = REACH_UNITS + way_units;
-        let mut near = entities.len()..0;
-        for (place, (id, body)) in entities.iter().enumerate() {
-            // ViewAxes are tested one by one, because the first one excludes most players.
+        let is_near = |(id, body): &(EntityId, ArenaBody)| {
             let off = body.origin - origin;
-            if off.x.abs() <= reach && off.y.abs() <= reach && off.z.abs() <= reach && is_obstacle(*id, body, mover) {
-                near = near.start.min(place)..place + 1;
-            }
-        }
-        Crowd { map, near: entities.get(near).unwrap_or(&[]), mover }
+            off.x.abs() <= reach && off.y.abs() <= reach && off.z.abs() <= reach && is_obstacle(*id, body, mover)
+        };
+        // Mostly nobody is near.
+        let near = entities.iter().position(is_near).map_or(0..0, |first| {
+            let last = entities.iter().rposition(is_near).unwrap_or(first);
+            first..last + 1
+        });
+        Crowd { map, near: &entities[near], mover }
     }
 
     fn obstacles(&self) -> impl Iterator<Item = (EntityId, Vec3, Vec3)> {
