@@ -163,18 +163,19 @@ impl<B: Clone> History<B> {
         let own = shown.entities.iter().position(|(id, _)| *id == but);
         let (low, high) = shown.entities.split_at(own.unwrap_or(shown.entities.len()));
         for run in [low, high.get(1..).unwrap_or(&[])] {
-            out.reserve(run.len());
-            for (id, body) in run {
-                let placed = match (before, after) {
-                    (Some(before), Some(after)) => {
-                        let known = before.get(*id).map(|b| (before.server_time, b));
-                        between::<G>(known, (after.server_time, body), at, limits)
-                    }
-                    (Some(last), None) => beyond::<G>(rules, last.server_time, body, at, limits),
-                    // The time is before the oldest known state, so that state is used.
-                    (None, _) => PlacedBody::new(body.clone(), PlacementKind::Held),
-                };
-                out.push((*id, placed));
+            let others = run.iter();
+            match (before, after) {
+                (Some(before), Some(after)) => {
+                    let fraction = fraction_of_way(before.server_time, after.server_time, at);
+                    out.extend(others.map(|(id, body)| (*id, between::<G>(before.get(*id), body, fraction, limits))));
+                }
+                (Some(last), None) => {
+                    out.extend(others.map(|(id, body)| (*id, beyond::<G>(rules, last.server_time, body, at, limits))));
+                }
+                // The time is before the oldest known state, so that state is used.
+                (None, _) => {
+                    out.extend(others.map(|(id, body)| (*id, PlacedBody::new(body.clone(), PlacementKind::Held))));
+                }
             }
         }
     }
@@ -200,20 +201,25 @@ impl PlacementLimits {
     }
 }
 
-/// Places a body between two states. A body that is new, or was teleported in between, is placed at the newer state.
-/// Bernier (2001) says to "just move the object to the latest known position and start interpolating from there".
+/// Returns how much of the time from `before` to `after` is over at `at`, from 0 to 1.
+pub(crate) fn fraction_of_way(before: Micros, after: Micros, at: Micros) -> f32 {
+    ((at - before).0 as f32 / (after - before).0 as f32).clamp(0.0, 1.0)
+}
+
+/// Places a body at a fraction of the way between two states. A body that is new, or was teleported in between, is
+/// placed at the newer state. Bernier (2001) says to "just move the object to the latest known position and start
+/// interpolating from there".
 #[inline]
 pub(crate) fn between<G: Game>(
-    before: Option<(Micros, &G::Body)>,
-    (after_at, after): (Micros, &G::Body),
-    at: Micros,
+    before: Option<&G::Body>,
+    after: &G::Body,
+    fraction: f32,
     limits: &PlacementLimits,
 ) -> PlacedBody<G::Body> {
-    let Some((before_at, before)) = before.filter(|(_, before)| !is_teleport(*before, after, limits)) else {
-        return PlacedBody::new(after.clone(), PlacementKind::Teleported);
-    };
-    let fraction = (at - before_at).0 as f32 / (after_at - before_at).0 as f32;
-    PlacedBody::new(G::blend(before, after, fraction.clamp(0.0, 1.0)), PlacementKind::Interpolated)
+    match before.filter(|before| !is_teleport(*before, after, limits)) {
+        Some(before) => PlacedBody::new(G::blend(before, after, fraction), PlacementKind::Interpolated),
+        None => PlacedBody::new(after.clone(), PlacementKind::Teleported),
+    }
 }
 
 /// Places a body after its last known state.

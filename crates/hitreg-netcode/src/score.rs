@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use serde::Serialize;
 
 use crate::game::{BadCells, Body, Game, OtherFields, StateRows};
-use crate::history::{PlacementLimits, between, beyond, is_teleport};
+use crate::history::{PlacementLimits, between, beyond, fraction_of_way, is_teleport};
 use crate::replay::{LogPass, LogSurvey, ReorderWindow};
 use crate::settings::Settings;
 use hitreg_log::record::{PlayerRecords, RecentChunkStates, Session, SessionHeader, SnapshotRecord, StateSource};
@@ -167,16 +167,18 @@ impl<G: Game> Scores<'_, G> {
         if !is_teleport(last, truth, limits) && at > last_at {
             let come = later.iter().take_while(|(later, _)| *later <= *at + *lerp).count();
             let after = &later[..come];
-            let interpolated = |t: &Micros, next| between::<G>(Some((*last_at, last)), (*t, next), *at, limits);
+            let on_way = |(from, before): (Micros, &G::Body), (to, after): (Micros, &G::Body)| {
+                between::<G>(Some(before), after, fraction_of_way(from, to, *at), limits)
+            };
             // Without a later state, interpolation has no target.
             let without_target = || beyond::<G>(rules, *last_at, last, *at, limits);
-            let history = after.first().map_or_else(without_target, |(t, next)| interpolated(t, next));
+            let history = after.first().map_or_else(without_target, |(t, next)| on_way((*last_at, last), (*t, next)));
             let two_point = match after {
                 [] => without_target(),
-                [(t, next)] => interpolated(t, next),
+                [(t, next)] => on_way((*last_at, last), (*t, next)),
                 // Two-point interpolation keeps only the last two states. Both are later, so the earlier of them is the
                 // nearest.
-                [.., (t0, before), (t, next)] => between::<G>(Some((*t0, before)), (*t, next), *at, limits),
+                [.., (t0, before), (t, next)] => on_way((*t0, before), (*t, next)),
             };
             let extrapolated = beyond::<G>(rules, *last_at, last, *at, present);
             let drawn = [last, &extrapolated.body, &two_point.body, &history.body];

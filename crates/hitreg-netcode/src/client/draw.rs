@@ -8,8 +8,8 @@ use crate::game::{
     Body, Category, FIRST_LOCAL_ENTITY, FieldSchema, Game, Meaning, PlacedBody, PlacementKind, Rendering,
     fields_by_cell,
 };
-use crate::history::{Frame, History, PlacementLimits, between, beyond, is_teleport};
-use crate::settings::Settings;
+use crate::history::{Frame, History, PlacementLimits, between, beyond, fraction_of_way, is_teleport};
+use crate::settings::{InterpolationMode, Settings};
 use crate::state::{State, StateError, StateReader, StateValue, StateWriter, state, value};
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
@@ -46,8 +46,8 @@ impl<G: Game> OthersDrawer<'_, G> {
             if at >= newest.server_time {
                 return beyond::<G>(self.rules, newest.server_time, body, at, self.limits);
             }
-            let known = before.and_then(|f| f.get(id).map(|b| (f.server_time, b)));
-            between::<G>(known, (newest.server_time, body), at, self.limits)
+            let fraction = before.map_or(1.0, |before| fraction_of_way(before.server_time, newest.server_time, at));
+            between::<G>(before.and_then(|before| before.get(id)), body, fraction, self.limits)
         });
     }
 
@@ -214,7 +214,9 @@ impl<G: Game> CategoryDrawer<G> {
     }
 
     pub(super) fn new(settings: &Settings) -> CategoryDrawer<G> {
-        let fields = fields_by_cell::<G::Body>();
+        // No other mode asks for categories.
+        let is_used = settings.interpolation.mode == InterpolationMode::Category;
+        let fields = if is_used { fields_by_cell::<G::Body>() } else { Vec::new() };
         CategoryDrawer {
             origin: fields.iter().position(|field| field.meaning == Meaning::Position).unwrap_or_default(),
             fields,
