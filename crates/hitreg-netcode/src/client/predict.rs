@@ -466,7 +466,8 @@ impl PredictedFields {
         if predicted.is_absent() != authoritative.is_absent() {
             return false;
         }
-        let (ours, theirs) = (predicted.to_cells(), authoritative.to_cells());
+        let cells = cells_of_all([predicted, authoritative]);
+        let (ours, theirs) = cells.split_at(B::CELLS);
         self.fields.iter().all(|(_, _, place)| ours[place.clone()] == theirs[place.clone()])
     }
 
@@ -478,7 +479,9 @@ impl PredictedFields {
             let error = FieldMisprediction { field: None, predicted: ours, authoritative: theirs };
             return if resumed.is_absent() == predicted.is_absent() { Vec::new() } else { vec![error] };
         }
-        let (ours, theirs, kept) = (predicted.to_cells(), authoritative.to_cells(), resumed.to_cells());
+        let cells = cells_of_all([predicted, authoritative, resumed]);
+        let (ours, others) = cells.split_at(B::CELLS);
+        let (theirs, kept) = others.split_at(B::CELLS);
         let is_wrong = |place: &Range<usize>| {
             let ours = &ours[place.clone()];
             *ours != theirs[place.clone()] && *ours != kept[place.clone()]
@@ -490,6 +493,13 @@ impl PredictedFields {
         };
         self.fields.iter().filter(|(_, _, place)| is_wrong(place)).map(error).collect()
     }
+}
+
+/// Returns the cells of several bodies, one after the other.
+fn cells_of_all<B: Body, const N: usize>(bodies: [&B; N]) -> Vec<u32> {
+    let mut cells = Vec::with_capacity(N * B::CELLS);
+    bodies.into_iter().for_each(|body| body.append_to(&mut cells));
+    cells
 }
 
 #[cfg(test)]
