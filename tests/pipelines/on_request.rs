@@ -138,7 +138,7 @@ impl Observer<Arena> for DrawCounts {
         self.looks
     }
 
-    fn event(&mut self, _at: Micros, event: SessionEvent<'_, Arena>) {
+    fn event(&mut self, _at: Micros, event: &SessionEvent<'_, Arena>) {
         match event {
             SessionEvent::Frame { output, screen, .. } => {
                 self.drawn += screen.drawn.len();

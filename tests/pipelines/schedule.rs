@@ -37,8 +37,8 @@ struct UsercmdFates {
 }
 
 impl<G: Game> Observer<G> for UsercmdFates {
-    fn event(&mut self, at: Micros, event: SessionEvent<'_, G>) {
-        match event {
+    fn event(&mut self, at: Micros, event: &SessionEvent<'_, G>) {
+        match *event {
             SessionEvent::Frame { player, output: ClientFrameOutput { command, .. }, .. } => {
                 self.made.insert((player, command.seq), (at, command.server_time));
             }

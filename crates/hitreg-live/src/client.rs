@@ -226,7 +226,7 @@ impl<G: Bots + Netcode> RunningClient<'_, G> {
                 if self.keeps_snapshots {
                     let bytes = bytes.min(usize::from(u16::MAX)) as u16;
                     let size = SnapshotSize { bytes, ..SnapshotSize::default() };
-                    self.recorder.event(at, SessionEvent::SnapshotSent { player, snapshot, size });
+                    self.recorder.event(at, &SessionEvent::SnapshotSent { player, snapshot, size });
                 }
                 sequence::snapshot_received(&mut self.client, at, player, snapshot, &mut self.recorder);
                 DatagramSubject::SessionRuns

@@ -213,9 +213,9 @@ impl<G: Game, O: Observer<G> + ?Sized> Observer<G> for BudgetObserver<'_, O> {
         self.budget.is_exceeded()
     }
 
-    fn event(&mut self, at: Micros, event: SessionEvent<'_, G>) {
+    fn event(&mut self, at: Micros, event: &SessionEvent<'_, G>) {
         let budget = self.budget;
-        match &event {
+        match event {
             SessionEvent::Frame { player, output, screen } => {
                 self.count_frame(*player, at);
                 budget.add(output.shots.len() * SHOT + output.effects.len() * EFFECT);
@@ -264,7 +264,7 @@ mod tests {
     }
 
     impl Observer<Rink> for Tally {
-        fn event(&mut self, _: Micros, event: SessionEvent<'_, Rink>) {
+        fn event(&mut self, _: Micros, event: &SessionEvent<'_, Rink>) {
             match event {
                 SessionEvent::Frame { player, output, screen } => {
                     self.bytes += 128 + 6 * Skater::CELLS + 48 * screen.drawn.len();

@@ -388,7 +388,11 @@ struct HashChecker<'a, 'f> {
 
 impl HashChecker<'_, '_> {
     /// Advances the phase to `at`. Returns whether to record what happens then.
+    #[inline]
     fn advance(&mut self, at: Micros) -> bool {
+        if self.phase == ReplayPhase::Within && at < self.part.to {
+            return true;
+        }
         if self.phase == ReplayPhase::Away && at >= self.away_until {
             self.phase = ReplayPhase::Before;
         }
@@ -403,7 +407,7 @@ impl HashChecker<'_, '_> {
     }
 
     /// Compares a tick's hash with the recorded one, and records the tick if `event` is given.
-    fn ticked<G: Game>(&mut self, at: Micros, outcome: TickOutcome, event: Option<SessionEvent<'_, G>>) {
+    fn ticked<G: Game>(&mut self, at: Micros, outcome: TickOutcome, event: Option<&SessionEvent<'_, G>>) {
         (self.progress)(at);
         let hash = {
             let mut feed = self.feed.borrow_mut();
@@ -446,14 +450,14 @@ impl<G: Game> Observer<G> for HashChecker<'_, '_> {
         self.advance(at) && Observer::<G>::looks(&mut self.tables, at)
     }
 
-    fn event(&mut self, at: Micros, event: SessionEvent<'_, G>) {
+    fn event(&mut self, at: Micros, event: &SessionEvent<'_, G>) {
         let is_recorded = self.advance(at);
-        match &event {
+        match event {
             SessionEvent::PacketSent { packet, .. } => self.traffic.up_bytes += u64::from(packet.bytes),
             SessionEvent::SnapshotSent { size, .. } => self.traffic.down_bytes += u64::from(size.bytes),
             _ => {}
         }
-        match event {
+        match *event {
             SessionEvent::Ticked { outcome, .. } => self.ticked(at, outcome, is_recorded.then_some(event)),
             SessionEvent::Frame { .. } if is_recorded => {
                 self.tables.event(at, event);

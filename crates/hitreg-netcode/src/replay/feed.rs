@@ -214,13 +214,15 @@ impl<'a> Feed<'a> {
     /// Looks up the fate of a packet by its send time. A packet that was not recorded gets the delay of the packet sent
     /// at or just before its time, so a build or setting that sends other packets can use the recording, too.
     fn send(&mut self, player: usize, direction: Direction, at: Micros) -> Fate {
-        self.read_until(at + self.survey.longest());
+        let longest = self.survey.longest();
+        self.read_until(at + longest);
         // For a packet before the first recorded one, the first is the nearest.
-        let sends = self.survey.players[player].sends()[direction as usize];
-        while sends && self.players[player].fates.link(direction).sent.is_empty() && !self.ended {
+        while self.players[player].fates.link(direction).sent.is_empty()
+            && self.survey.players[player].sends(direction)
+            && !self.ended
+        {
             self.read();
         }
-        let longest = self.survey.longest();
         let fates = self.players[player].fates.link(direction);
         fates.begun |= fates.sent.front().is_some_and(|(_, sent, _)| *sent <= at);
         while fates.begun && fates.sent.get(1).is_some_and(|(_, sent, _)| *sent <= at) {

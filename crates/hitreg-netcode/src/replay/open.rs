@@ -235,7 +235,7 @@ impl<'a, G: Game, C: ClientPipeline<G>, S: StateSource> OpenLoopClient<'a, G, C,
         });
         let (player, reconciled) = (self.player, reconciled.as_ref());
         let event: SessionEvent<'_, G> = SessionEvent::SnapshotReceived { player, snapshot, reconciled };
-        tables.event(at, event);
+        tables.event(at, &event);
         self.jumps.extend(units.map(|units| Jump { player, at, units }));
     }
 
@@ -259,7 +259,7 @@ impl<'a, G: Game, C: ClientPipeline<G>, S: StateSource> OpenLoopClient<'a, G, C,
         }
         self.made = output.command.seq;
         let screen = ScreenView { drawn: client.drawn(), drawn_at: client.drawn_at() };
-        tables.event(recorded.at, SessionEvent::Frame { player: self.player, output: &output, screen });
+        tables.event(recorded.at, &SessionEvent::Frame { player: self.player, output: &output, screen });
         tables.budget.check()
     }
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::output::LOOKED_BACK;
 use super::{ReplayError, shots};
 use crate::info::NumberSet;
+use crate::protocol::Direction;
 use crate::settings::Settings;
 use hitreg_log::record::{
     ArrivalRecord, GapRecord, LogContents, PlayerRecords, Session, SessionHeader, SessionStretch, StateKey, States,
@@ -104,7 +105,7 @@ impl LogSurvey {
 
     pub(super) fn checkpoint(&self) -> SurveyCheckpoint {
         let of = |player: &PlayerSurvey| {
-            let [up, down] = player.sends();
+            let [up, down] = [Direction::Up, Direction::Down].map(|direction| player.sends(direction));
             (player.frames, player.heard, up, down)
         };
         SurveyCheckpoint {
@@ -370,9 +371,9 @@ impl TickCounts {
 }
 
 impl PlayerSurvey {
-    /// Whether anything was sent: to the server, and to the client.
-    pub(super) fn sends(&self) -> [bool; 2] {
-        self.ways.each_ref().map(|way| way.newest.is_some())
+    /// Whether anything was sent in a direction.
+    pub(super) fn sends(&self, direction: Direction) -> bool {
+        self.ways[direction as usize].newest.is_some()
     }
 
     /// Returns the number of usercmds, and how many are active: by frames, or for a player without frames by what the
@@ -579,7 +580,9 @@ impl DirectionNumbers {
             }
             self.newest = self.newest.max(Some(number));
             self.sent.insert(SentPacket { number, at, chunk: bounds.chunk });
-            if let Some(arrived) = self.early.remove(&number) {
+            if !self.early.is_empty()
+                && let Some(arrived) = self.early.remove(&number)
+            {
                 bounds.all_is_known = false;
                 bounds.ahead(bounds.chunk - arrived);
             }

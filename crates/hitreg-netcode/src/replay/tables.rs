@@ -285,10 +285,13 @@ impl<G: Game> Observer<G> for TraceTables {
         [&views::SCHEMA, &variables::SCHEMA, &shots::SCHEMA].into_iter().any(|table| self.wanted.has(table))
     }
 
-    fn event(&mut self, at: Micros, event: SessionEvent<'_, G>) {
+    fn event(&mut self, at: Micros, event: &SessionEvent<'_, G>) {
         let wanted = self.wanted;
-        match event {
-            SessionEvent::Frame { player, output, screen } => self.frame(player, at, output, &screen),
+        if wanted == TableSet::NONE && self.network.is_none() {
+            return;
+        }
+        match *event {
+            SessionEvent::Frame { player, output, ref screen } => self.frame(player, at, output, screen),
             SessionEvent::PacketSent { player, packet } => {
                 if let Some(network) = &mut self.network {
                     network.packet_sent(player, &packet);

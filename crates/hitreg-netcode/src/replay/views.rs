@@ -91,9 +91,10 @@ impl ViewTable {
         rows.command.extend(repeat_n(command.0, count));
         screen.put(&mut rows.drawn_at_us, |_, placed| placed.by.map_or(drawn_at, |by| by.at).0);
         screen.put(&mut rows.entity, |entity, _| u32::from(entity.0));
-        for (axis, cells) in rows.origin.iter_mut().enumerate() {
-            screen.put(cells, |_, placed| placed.body.origin()[axis]);
-        }
+        let [x, y, z] = &mut rows.origin;
+        screen.put(x, |_, placed| placed.body.origin().x);
+        screen.put(y, |_, placed| placed.body.origin().y);
+        screen.put(z, |_, placed| placed.body.origin().z);
         screen.put(&mut rows.pitch, |_, placed| placed.body.viewangles().x);
         screen.put(&mut rows.yaw, |_, placed| placed.body.viewangles().y);
         screen.put(&mut rows.how.codes, |_, placed| placed.how as u32);

@@ -89,8 +89,8 @@ impl<G: Game, S: RecordSink + ?Sized> Observer<G> for SessionRecorder<'_, S, G> 
         false
     }
 
-    fn event(&mut self, at: Micros, event: SessionEvent<'_, G>) {
-        let record = match event {
+    fn event(&mut self, at: Micros, event: &SessionEvent<'_, G>) {
+        let record = match *event {
             SessionEvent::Frame { player, output, .. } => {
                 Record::Frame(player, FrameRecord { at, command: output.command.clone() })
             }

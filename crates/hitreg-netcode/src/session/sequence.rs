@@ -84,16 +84,16 @@ pub fn tick<G: Game>(
     let tick = outcome.tick;
     ends.ticked(at);
     while let Some(event) = server.poll_event() {
-        observer.event(at, SessionEvent::Server { tick, event: &event });
+        observer.event(at, &SessionEvent::Server { tick, event: &event });
     }
-    observer.event(at, SessionEvent::Ticked { outcome, world: server.world() });
+    observer.event(at, &SessionEvent::Ticked { outcome, world: server.world() });
     while let Some((player, mut snapshot)) = server.poll_snapshot() {
         let PackedSnapshot { frame, size } = ends.pack(at, player, &mut snapshot);
         if let Some(frame) = frame {
             server.handle_sent(player, frame, size.map(|size| size.bytes));
         }
         let size = size.unwrap_or_else(|| SnapshotSize::nominal(snapshot.nominal_bytes()));
-        observer.event(at, SessionEvent::SnapshotSent { player, snapshot: &snapshot, size });
+        observer.event(at, &SessionEvent::SnapshotSent { player, snapshot: &snapshot, size });
         ends.send(at, player, snapshot);
     }
 }
@@ -106,7 +106,7 @@ pub fn packet_reached<G: Game>(
     heard: HeardPacket,
     observer: &mut dyn Observer<G>,
 ) {
-    observer.event(at, SessionEvent::PacketReached { player, packet: &heard });
+    observer.event(at, &SessionEvent::PacketReached { player, packet: &heard });
     server.handle_packet(at, player, heard.packet);
 }
 
@@ -128,7 +128,7 @@ pub fn frame<G: Game>(
     let input = input(&PlayerScreen { player, own: client.predicted(), others: client.drawn() });
     let output = client.command(at, &input);
     let screen = ScreenView { drawn: client.drawn(), drawn_at: client.drawn_at() };
-    observer.event(at, SessionEvent::Frame { player, output: &output, screen });
+    observer.event(at, &SessionEvent::Frame { player, output: &output, screen });
     let predicted = output.predicted.as_ref().map(Body::origin);
     let mut packet = output.packet;
     let packed = end.pack(at, &mut packet, predicted);
@@ -136,7 +136,7 @@ pub fn frame<G: Game>(
         client.handle_sent(&packet, bytes);
     }
     if let Some(packet) = packet.record(at, packed.unwrap_or_else(|| packet.nominal_bytes())) {
-        observer.event(at, SessionEvent::PacketSent { player, packet });
+        observer.event(at, &SessionEvent::PacketSent { player, packet });
     }
     end.send(at, packet);
 }
@@ -150,7 +150,7 @@ pub fn snapshot_received<G: Game>(
     observer: &mut dyn Observer<G>,
 ) -> bool {
     let reconciled = client.handle_snapshot(at, snapshot);
-    observer.event(at, SessionEvent::SnapshotReceived { player, snapshot, reconciled: reconciled.as_ref() });
+    observer.event(at, &SessionEvent::SnapshotReceived { player, snapshot, reconciled: reconciled.as_ref() });
     reconciled.is_some_and(|outcome| outcome.comparison.is_some() && outcome.correction.is_some())
 }
 
@@ -208,7 +208,7 @@ pub trait Observer<G: Game> {
     }
 
     /// Something happened at `at`.
-    fn event(&mut self, at: Micros, event: SessionEvent<'_, G>);
+    fn event(&mut self, at: Micros, event: &SessionEvent<'_, G>);
 }
 
 /// An event of a session.

@@ -231,9 +231,9 @@ impl ObservedFrame {
 }
 
 impl Observer<Arena> for SessionWatch {
-    fn event(&mut self, at: Micros, event: SessionEvent<'_, Arena>) {
-        match event {
-            SessionEvent::Frame { player, output, screen } => {
+    fn event(&mut self, at: Micros, event: &SessionEvent<'_, Arena>) {
+        match *event {
+            SessionEvent::Frame { player, output, ref screen } => {
                 self.by_command.insert((player, output.command.seq), self.frames.len());
                 self.frames.push(ObservedFrame {
                     player,

@@ -383,8 +383,8 @@ impl<'a> BoundsObserver<'a> {
 }
 
 impl Observer<Arena> for BoundsObserver<'_> {
-    fn event(&mut self, at: Micros, event: SessionEvent<'_, Arena>) {
-        match &event {
+    fn event(&mut self, at: Micros, event: &SessionEvent<'_, Arena>) {
+        match event {
             SessionEvent::Frame { player, output, .. } => self.frame(*player, output),
             SessionEvent::Server { event: Event::Executed { player, command, how }, .. } => {
                 self.waiting.push((*player, *command, *how));
