@@ -132,7 +132,8 @@ pub trait Simulate: Sized + Send + Sync + 'static {
     fn step_world(_rules: &Self::Rules, _world: &mut Self::World, _dt: Micros, _out: &mut impl WorldSink) {}
 
     /// Interpolates between two samples of a body; `fraction` is in `0..=1`. The default interpolates the place and
-    /// takes all other fields from `to`.
+    /// takes all other fields from `to`. A game whose stance or life changes only at the later sample takes them from
+    /// `from`, as the arena does. Drawing from the last render position uses only the place.
     fn blend(from: &Self::Body, to: &Self::Body, fraction: f32) -> Self::Body {
         to.moved_to(from.place().lerp(to.place(), f64::from(fraction)))
     }

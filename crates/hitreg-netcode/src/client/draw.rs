@@ -65,8 +65,9 @@ impl<G: Game> OthersDrawer<'_, G> {
 
 /// Drawing from the last render position (Bernier 2001, "Display of Targets": "alternatively, the last render
 /// position"). On each update, every entity starts to move from where it was drawn last to its place in the update,
-/// within the interpolation time. An entity never stands still. If updates arrive faster than the interpolation time,
-/// it never arrives, because each move starts from another position.
+/// within the interpolation time. Only its position is delayed: all other fields, such as whether it is alive, are the
+/// update's. An entity never stands still. If updates arrive faster than the interpolation time, it never arrives,
+/// because each move starts from another position.
 pub(super) struct LagChase<B> {
     /// The target update, as its tick and the client's clock when it was first seen.
     goal: Option<(Tick, Micros)>,
@@ -105,7 +106,10 @@ impl<B: Body> LagChase<B> {
             let placed = match from {
                 None => PlacedBody::new(goal.clone(), PlacementKind::Teleported),
                 Some(_) if fraction >= 1.0 => PlacedBody::new(goal.clone(), PlacementKind::Held),
-                Some(from) => PlacedBody::new(G::blend(from, goal, fraction.max(0.0)), PlacementKind::Interpolated),
+                Some(from) => {
+                    let place = G::blend(from, goal, fraction.max(0.0)).place();
+                    PlacedBody::new(goal.moved_to(place), PlacementKind::Interpolated)
+                }
             };
             self.last.insert(*id, placed.body.clone());
             out.push((*id, placed));
@@ -509,6 +513,37 @@ impl EasedEntities {
 mod tests {
     use super::*;
     use crate::client::dot::DotBody;
+    use crate::rink::{Rink, Skater};
+
+    #[test]
+    fn last_rendered_draws_a_player_dead_from_the_update_that_says_so() {
+        let mut history = History::default();
+        let mut chase = LagChase::new();
+        let mut drawn_after = |x, alive| {
+            let server_time = history.newest().map_or(Micros::ZERO, |newest| newest.server_time + Micros::from_ms(50));
+            let skater = Skater { origin: Vec3::X * x, alive, ..Skater::default() };
+            let entities = vec![(EntityId(1), skater)];
+            history.push(Arc::new(Frame { tick: Tick(server_time.0 as u32), server_time, entities }));
+            let limits = PlacementLimits { teleport_distance_units: 128.0, extrapolate_max: None };
+            let others = OthersDrawer::<Rink> {
+                rules: &(),
+                history: &history,
+                limits: &limits,
+                max_extrapolation: Micros::ZERO,
+                but: EntityId(0),
+            };
+            // Two client frames for each update: at its arrival, and when a quarter of the way is done.
+            [0, 25].map(|late_ms| {
+                let mut out = Vec::new();
+                chase.draw(&others, server_time + Micros::from_ms(late_ms), Micros::from_ms(100), &mut out);
+                (out[0].1.body.origin.x, out[0].1.body.alive)
+            })
+        };
+        assert_eq!(drawn_after(0.0, true), [(0.0, true); 2]);
+        assert_eq!(drawn_after(40.0, true), [(0.0, true), (10.0, true)]);
+        assert_eq!(drawn_after(50.0, false), [(10.0, false), (20.0, false)]);
+        assert_eq!(drawn_after(60.0, true), [(20.0, true), (30.0, true)]);
+    }
 
     #[test]
     fn an_error_fades_and_a_teleport_does_not() {

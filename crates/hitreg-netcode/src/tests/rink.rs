@@ -69,6 +69,10 @@ impl Simulate for Rink {
         run.step_in_place(world, out);
     }
 
+    fn blend(from: &Skater, to: &Skater, fraction: f32) -> Skater {
+        Skater { origin: from.origin.lerp(to.origin, fraction), ..*from }
+    }
+
     fn save(_: &Self::World, _: &mut Vec<u32>) {}
 }
 
