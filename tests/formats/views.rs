@@ -77,6 +77,7 @@ fn session_with_resting_players(stands: &dyn Fn(u32) -> bool) -> [Table; 3] {
                     yaw,
                     how: if is_told { 3 } else { 0 },
                     category: None,
+                    teleports: None,
                 });
             }
         }

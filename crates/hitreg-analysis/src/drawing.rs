@@ -54,11 +54,14 @@ struct View {
     entity: u32,
     at_us: i64,
     place: Vec3,
+    /// The teleport count of the drawn body, if known.
+    teleports: Option<u32>,
 }
 
 /// The columns that are read from these tables.
 const BODIES: &[&str] = &["tick", "entity", "origin.x", "origin.y", "origin.z", "teleports"];
-const VIEWS: &[&str] = &["player", "drawn_at_us", "entity", "origin.x", "origin.y", "origin.z", "how", "category"];
+const VIEWS: &[&str] =
+    &["player", "drawn_at_us", "entity", "origin.x", "origin.y", "origin.z", "how", "category", "teleports"];
 
 fn only(table: &Table, columns: &[&str]) -> Table {
     Table::new(&*table.name, columns.iter().filter_map(|name| table.column(name).cloned()).collect())
@@ -134,12 +137,14 @@ impl ViewErrorCollector {
             }
             let (way, Some(drawn)) = (*code as usize, by.get_mut(*code as usize)) else { continue };
             let (entity, at_us, place) = (views.entity[row], views.drawn_at_us[row], Vec3::new(x[row], y[row], z[row]));
+            let teleports = views.teleports.get(row).copied();
             let (count, errors) = drawn.get_or_insert_default();
             if at_the_end || self.truth.newest_us.is_some_and(|newest| at_us <= newest) {
                 *count += 1;
-                self.truth.at(entity, at_us).into_iter().for_each(|truth| errors.add(truth.distance(place)));
+                let truth = self.truth.at(entity, at_us, teleports);
+                truth.into_iter().for_each(|truth| errors.add(truth.distance(place)));
             } else {
-                self.ahead.push(View { by: ways.names[way].clone(), entity, at_us, place });
+                self.ahead.push(View { by: ways.names[way].clone(), entity, at_us, place, teleports });
             }
         }
         let drawn = ways.names.iter().zip(by).filter_map(|(way, drawn)| Some((way.clone(), drawn?)));
@@ -153,7 +158,8 @@ impl ViewErrorCollector {
         }
         let (count, errors) = self.by.entry(view.by).or_default();
         *count += 1;
-        self.truth.at(view.entity, view.at_us).into_iter().for_each(|truth| errors.add(truth.distance(view.place)));
+        let truth = self.truth.at(view.entity, view.at_us, view.teleports);
+        truth.into_iter().for_each(|truth| errors.add(truth.distance(view.place)));
     }
 }
 
@@ -229,8 +235,8 @@ impl ServerPositions {
     }
 
     /// The place of an entity, interpolated linearly between two ticks. `None` before the first state and after the
-    /// last, and across a teleport.
-    fn at(&mut self, entity: u32, at_us: i64) -> Option<Vec3> {
+    /// last, across a teleport, and if the entity's teleport count is not the given one.
+    fn at(&mut self, entity: u32, at_us: i64, teleports: Option<u32>) -> Option<Vec3> {
         let place = self.place_of(entity).ok()?;
         let EntityHistory { states, asked, .. } = &mut self.entities[place];
         let is_at = |place: usize| {
@@ -243,7 +249,7 @@ impl ServerPositions {
         let near = near.filter(|place| *place <= states.len());
         let place = near.unwrap_or_else(|| states.partition_point(|state| state.at_us < at_us));
         *asked = place;
-        let after = states.get(place)?;
+        let after = states.get(place).filter(|after| teleports.is_none_or(|count| count == after.teleports))?;
         if after.at_us == at_us {
             return Some(after.origin);
         }
@@ -282,7 +288,21 @@ mod tests {
         for (entity, drawn_at_us, x, category) in rows.iter().copied() {
             let origin = Vec3::new(x, 0.0, 0.0);
             let (pitch, yaw) = (0.0, 0.0);
-            views.push(views::Row { player: 0, command: 1, drawn_at_us, entity, origin, pitch, yaw, how: 0, category });
+            // A view by category is of the body that has not been teleported.
+            let teleports = category.map(|_| 0);
+            let row = views::Row {
+                player: 0,
+                command: 1,
+                drawn_at_us,
+                entity,
+                origin,
+                pitch,
+                yaw,
+                how: 0,
+                category,
+                teleports,
+            };
+            views.push(row);
         }
         trace.tables.push(views.finish(Vec::new()));
         trace
@@ -323,6 +343,15 @@ mod tests {
         let drawn = drawn(&with_views(moving(), &views));
         let ways: Vec<(&str, u64, bool)> = drawn.iter().map(|d| (&*d.by, d.views, d.error_units.is_some())).collect();
         assert_eq!(ways, [("authoritative", 1, true), ("reactive", 1, false)]);
+    }
+
+    #[test]
+    fn a_view_of_a_body_that_is_gone_has_no_error() {
+        // In the last tick, another body has the number of the drawn one.
+        let views = [(1, 30_000, 33.0, Some(4)), (1, 40_000, 40.0, Some(4))];
+        let drawn = drawn(&with_views(moving(), &views));
+        let error_units = Tail::of([3.0]);
+        assert_eq!(drawn, [DrawingScore { by: "simulated".to_owned(), views: 2, error_units }]);
     }
 
     #[test]

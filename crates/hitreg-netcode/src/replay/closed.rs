@@ -23,7 +23,7 @@ use hitreg_log::record::{
     Keyframe, PlayerRecords, Session, SessionHeader, SessionStretch, SnapshotRecord, StateKey, States,
 };
 use hitreg_log::trace::Table;
-use hitreg_log::units::{EntityId, Micros, Tick};
+use hitreg_log::units::{EntityId, Micros, PlayerId, Tick};
 
 /// A server and its clients on the links of a feed.
 type ReplayMachine<'f, G> = Machine<G, FeedLink<'f>>;
@@ -199,6 +199,8 @@ impl<'f, G: Netcode> ClosedRun<'_, 'f, G> {
         let players = source.header.players.len();
         let mut tables = TraceTables::new::<G>(players, Arc::clone(&setup.rules));
         tables.wanted = options.tables;
+        let draws_at_once = |player| setup.settings.of_player(PlayerId(player)).drawn_behind_ms() == 0;
+        tables.views.has_teleports = (0..players as u16).any(draws_at_once);
         if options.without_predicted_bodies {
             tables.frames.own = None;
         }

@@ -57,6 +57,9 @@ impl<'a, B> DrawnScreen<'a, B> {
 #[derive(Debug)]
 pub(super) struct ViewTable {
     pub(super) rows: views::Writer,
+    /// Whether the rows have the drawn bodies' teleport counts. A body drawn ahead of its newest update may be gone
+    /// from the server at the time for which it is drawn, and another body may have its number.
+    pub(super) has_teleports: bool,
     /// Per player: the screens of its usercmds that have not run.
     screens: Vec<Screens>,
 }
@@ -73,7 +76,7 @@ struct Screens {
 
 impl ViewTable {
     pub(super) fn new(players: usize) -> ViewTable {
-        ViewTable { rows: views::Writer::default(), screens: vec![Screens::default(); players] }
+        ViewTable { rows: views::Writer::default(), has_teleports: false, screens: vec![Screens::default(); players] }
     }
 
     /// Adds the rows of a screen, column by column, because views are by far the most rows.
@@ -100,6 +103,10 @@ impl ViewTable {
         screen.put(&mut rows.how.codes, |_, placed| placed.how as u32);
         let none = rows.category.no_value();
         screen.put(&mut rows.category.codes, |_, placed| placed.by.map_or(none, |by| by.category as u32));
+        match self.has_teleports {
+            true => screen.put(&mut rows.teleports, |_, placed| Some(placed.body.teleports())),
+            false => rows.teleports.extend(repeat_n(None, count)),
+        }
     }
 
     /// Remembers the screen of a usercmd until the usercmd runs.

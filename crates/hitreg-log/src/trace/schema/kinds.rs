@@ -71,7 +71,7 @@ numbers! {
     i64, "i64", i64 => i64, i64s i64, |row| row, |cells| Some(ColumnData::I64(cells));
     f32, "f32", f32 => f32, f32s f32, |row| row, |cells| Some(ColumnData::F32(cells));
     OptionalNumber, "u32", Option<u32> => Option<u32>, u32s u32, |row| row,
-        |cells| cells.into_iter().collect::<Option<_>>().map(ColumnData::U32);
+        |cells| cells.into_iter().collect::<Option<Vec<_>>>().filter(|cells| !cells.is_empty()).map(ColumnData::U32);
     OptionalMeasure, "f32", Option<f32> => f32, f32s f32, |row| row.unwrap_or(f32::NAN),
         |cells| cells.iter().any(|cell| !cell.is_nan()).then_some(ColumnData::F32(cells));
 }
@@ -160,7 +160,7 @@ pub struct Code;
 #[derive(Debug)]
 pub struct OptionalCode;
 
-/// A `u32`. The table omits the column unless every row has a value.
+/// A `u32`. The table omits the column unless it has rows and every row has a value.
 #[derive(Debug)]
 pub struct OptionalNumber;
 

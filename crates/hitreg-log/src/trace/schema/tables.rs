@@ -242,6 +242,8 @@ table! {
     how: Code, names = &["interpolated", "extrapolated", "held", "teleported"];
     /// Its category; only if drawing depends on the category.
     category: OptionalCode, optional = true, names = &CATEGORIES;
+    /// The drawn body's count of spawns and teleports, or launch id; only if a player draws others without a delay.
+    teleports: OptionalNumber, optional = true;
 }
 
 table! {
