@@ -147,7 +147,7 @@ fn halt(miss: &MissedPrediction<'_>) -> Diagnosis {
     halted.then_some((Cause::InputLate, "paused or over"))
 }
 
-/// Tests for a jump that no speed explains, to a teleporter's destination or a spawn point.
+/// Tests for a jump that no speed explains: to a teleporter's destination or a spawn point, or of the prediction alone.
 fn jump(miss: &MissedPrediction<'_>) -> Diagnosis {
     let to = miss.acked.recorded.origin;
     let units = length(to - Vec3::from_array(miss.acked.from.origin));
@@ -155,12 +155,17 @@ fn jump(miss: &MissedPrediction<'_>) -> Diagnosis {
     let before = length(Vec3::from_array(miss.acked.from.velocity));
     let after = length(miss.acked.recorded.velocity);
     let reachable = before.max(after) * ms as f32 * 0.001;
+    let leads_here = |place: [f32; 3]| length(to - Vec3::from_array(place)) <= reachable + JUMP_SLACK;
+    let is_end = |trigger: &Trigger| matches!(trigger.effect, TriggerEffect::Teleport { to, .. } if leads_here(to));
+    let triggers = &miss.acked.rules.map.triggers;
+    let entered = miss.run.touched.trigger.and_then(|index| triggers.get(usize::from(index)));
+    if entered.is_some_and(|met| matches!(met.effect, TriggerEffect::Teleport { .. }) && !is_end(met)) {
+        return Some((Cause::Teleport, "prediction alone teleported"));
+    }
     if units <= reachable + JUMP_SLACK {
         return None;
     }
-    let leads_here = |place: [f32; 3]| length(to - Vec3::from_array(place)) <= reachable + JUMP_SLACK;
-    let is_end = |trigger: &Trigger| matches!(trigger.effect, TriggerEffect::Teleport { to, .. } if leads_here(to));
-    if miss.acked.rules.map.triggers.iter().any(is_end) {
+    if triggers.iter().any(is_end) {
         return Some((Cause::Teleport, "at a teleporter's end"));
     }
     if miss.acked.rules.map.spawns.iter().any(|place| leads_here(*place)) {

@@ -183,6 +183,34 @@ fn damage_is_recognized_by_its_message() {
     assert_eq!(found, [miss(150, "knockback", "damage message")]);
 }
 
+#[test]
+fn a_teleporter_that_only_the_prediction_enters_is_a_teleport_and_not_the_damage() {
+    let map = QuakeMap::parse(&quake_bytes()).expect("good");
+    let vars = QuakeWorldMoveVars::default();
+    let dialect = Dialect::Classic { soft_landing: true, soft_jump: true, landing_fix: false };
+    let runner = MoveRunner { dialect, vars: &vars, world: Surroundings { map: &map, solids: &[] } };
+    let mut state = QuakeWorldPlayerState { on_ground: true, ..QuakeWorldPlayerState::at([0.0, 540.0, STANDING_Z]) };
+    let mut demo = DemoWriter::default();
+    demo.signon();
+    demo.sequences(1);
+    let cmd = QuakeWorldUsercmd { msec: 14, angles: [0.0, 90.0, 0.0], forward: 400, ..QuakeWorldUsercmd::default() };
+    let teleported = (0..60).find(|n| {
+        demo.command(*n as f32 * 0.014, &cmd);
+        let run = runner.run(&state, &[cmd]);
+        let mut messages = Vec::new();
+        match run.touched.trigger {
+            None => state = run.state,
+            // The shot's push stops the player on the server, just before the teleporter.
+            Some(_) => messages.extend([19, 5, 7, 0, 0, 0, 0, 0, 0]),
+        }
+        messages.extend(own_state(state.origin, state.velocity));
+        demo.packet(*n as f32 * 0.014 + 0.04, n + 2, n + 1, &messages);
+        run.touched.trigger.is_some()
+    });
+    let (_, found) = misses(&demo.bytes);
+    assert_eq!(found, [miss(teleported.expect("it arrives"), "teleport", "prediction alone teleported")]);
+}
+
 /// The velocity error of an ack is the length of its velocity errors. Those of axes within the rounding have no row.
 #[test]
 fn velocity_errors_are_differences_from_the_recorded_velocity() {

@@ -86,6 +86,8 @@ fn confirms(cause: Cause, evidence: &str, stretch: &AckedUsercmds<'_>, run: &Mov
         Cause::Knockback => health || damage || change.length() > 20.0,
         Cause::SpawnOrDeath if evidence.starts_with("reproduced") => stretch.from.dead,
         Cause::SpawnOrDeath => health || damage || events.iter().any(flash),
+        // The label uses only positions.
+        Cause::Teleport if evidence == "prediction alone teleported" => !events.iter().any(flash),
         // The label uses only the position. The flash may be in a lost packet; a predicted way through a trigger
         // confirms the label as well.
         Cause::Teleport => events.iter().any(flash) || run.touched.trigger.is_some(),
