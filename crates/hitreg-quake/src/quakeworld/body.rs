@@ -16,7 +16,8 @@ pub(crate) const FIRST_MODEL: EntityId = EntityId(32);
 body! {
     /// The state of a player or a brush model. Unused cells are 0.
     pub struct QuakeWorldBody {
-        /// Origin in units. For a brush model, the displacement from its position in the map.
+        /// Origin in units. For a brush model, the displacement from its position in the map. For the recording player as
+        /// a gibbed head, 24 units above the recorded one ([`flag::GIB`]).
         Movement origin: Vec3,
         /// Velocity in units/s; whole numbers as recorded.
         Movement velocity: Vec3,
@@ -67,7 +68,8 @@ body! {
 
 /// The bits of [`QuakeWorldBody::flags`].
 pub mod flag {
-    /// The body is a gibbed head.
+    /// The body is a gibbed head. The game's box of a head starts at its origin, that of a player 24 units below. The
+    /// importer raises the recording player's head by 24 units, so that both move with one box.
     pub const GIB: u32 = 1;
     /// The last usercmd is known.
     pub const COMMAND: u32 = 2;
