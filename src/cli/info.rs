@@ -15,7 +15,7 @@ use crate::golden::ReplaySummary;
 use crate::info::{InfoBuilder, PacketCounts, Percentiles, SessionInfo, is_foreign};
 use crate::log::FileKind;
 use crate::record::{LogContents, SessionHeader};
-use crate::recorder::are_usercmds_as_received;
+use crate::recorder::last_usercmd_as_received;
 use crate::replay::{Mode, ReplayOptions};
 use crate::report::round_trips;
 use crate::store::{self, StoreError, TraceFile};
@@ -191,7 +191,7 @@ enum ReceivedUsercmds {
 
 impl ReceivedUsercmds {
     fn of(header: &SessionHeader, info: &SessionInfo) -> ReceivedUsercmds {
-        let is_received = |player: &u32| are_usercmds_as_received(&header.settings, *player);
+        let is_received = |player: &u32| last_usercmd_as_received(&header.settings, *player).is_some();
         let received: Vec<u32> = (0..header.players.len() as u32).filter(is_received).collect();
         let with_usercmds = info.by_player.iter().filter(|player| player.usercmds > 0).count();
         match received.len() {

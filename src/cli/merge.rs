@@ -23,7 +23,8 @@ use crate::units::Micros;
 /// A client without a log is reconstructed from the packets in the server's log. Its predictions and drawn positions
 /// are unknown.
 ///
-/// A truncated log is used up to the cut, and the session ends with the shortest log.
+/// A truncated log is used up to the cut, and the session ends with the shortest log. The page says how much a merge
+/// without that log keeps.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -125,6 +126,11 @@ impl MergeReport {
         if let Some(end) = &self.ends_early {
             let log = end.player.map_or("the server's log".to_owned(), |player| format!("player {}'s log", player.0));
             page.pair("ends early", &format!("after tick {}, because {log} ends there", end.tick.0));
+            let left_out = end.player.and_then(|player| self.clients[usize::from(player.0)].path.as_ref());
+            if let Some((path, without)) = left_out.zip(end.without).filter(|(_, without)| *without > end.at) {
+                let kept = duration(Micros(self.duration_us) + (without - end.at));
+                page.paragraph(2, &format!("without {path}, the merge keeps {kept}: leave this log out"));
+            }
         }
         page.pair("holds", &format!("{} usercmds in {}", count(self.usercmds as u64), self.size_bytes));
         page.heading("Clocks: the offset added to each client's");

@@ -11,7 +11,7 @@ use super::trouble::{engine_with_notes, note_hole};
 use super::{CommandError, CommandResult, Output, OutputPath};
 use crate::engine::{Engine, EngineError, ExplainedLog, ExplainingRows, Games, Playable};
 use crate::log::FileKind;
-use crate::recorder::are_usercmds_as_received;
+use crate::recorder::last_usercmd_as_received;
 use crate::report::{why_answer, why_page, why_svg};
 use crate::store::{self, FileType, TraceFile};
 use crate::trace::schema::shots;
@@ -75,7 +75,7 @@ struct WhyReport<'a> {
     answer: String,
     #[serde(flatten)]
     why: &'a Why,
-    /// Whether the times of the player's usercmds (`made`) are their arrivals at the server.
+    /// Whether the time of the usercmd (`made`) is its arrival at the server.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     usercmds_as_received: bool,
     /// The same shot, judged again under other settings.
@@ -222,7 +222,10 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
         what_if: args.what_if.what_if.name(),
         answer: why_answer(&why, settings),
         why: &why,
-        usercmds_as_received: why.players().first().is_some_and(|player| are_usercmds_as_received(settings, *player)),
+        usercmds_as_received: {
+            let (player, command) = why.usercmd();
+            last_usercmd_as_received(settings, player).is_some_and(|last| command <= last.0)
+        },
         rejudged: &rejudged,
         svg: args.svg.as_ref().map(|svg| svg.display().to_string()),
     };

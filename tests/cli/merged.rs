@@ -63,8 +63,15 @@ fn streamed_logs_merge_as_logs_in_memory_do() {
     let in_memory = piped(&folder, "merge client0.hitlog client1.hitlog - -o d.hitlog");
     assert!(log("c.hitlog") == log("d.hitlog"));
     assert_eq!(streamed["cut_off"], serde_json::json!(["client1.hitlog"]));
-    assert_eq!(streamed["ends_early"]["player"], 1);
+    let ends_early = &streamed["ends_early"];
+    let [at_us, without_us] = ["at_us", "without_us"].map(|key| ends_early[key].as_i64().expect("a time"));
+    assert_eq!(ends_early["player"], 1);
     assert_eq!(streamed["clients"][2]["path"], Value::Null);
+    let rest = folder.json("merge client0.hitlog server.hitlog -o rest.hitlog");
+    let kept_us = rest["duration_us"].as_i64().zip(streamed["duration_us"].as_i64()).map(|(rest, cut)| rest - cut);
+    assert!(kept_us.is_some_and(|kept| (kept - (without_us - at_us)).abs() < 100_000), "{kept_us:?} {ends_early}");
+    let page = folder.done("merge client0.hitlog client1.hitlog server.hitlog -o page.hitlog");
+    assert!(page.contains("without client1.hitlog, the merge keeps 9.0 s: leave this log out"), "{page}");
     assert_alike(streamed, in_memory);
     assert!(folder.done("verify c.hitlog").contains("1 ok"));
 }

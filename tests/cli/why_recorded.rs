@@ -102,6 +102,11 @@ fn a_page_says_of_usercmds_what_why_says() {
         // What a merged log says of the players without a log.
         (|about| about.setting("recorder.usercmds.p0", "as_received"), ["#5, arrived at 0.044 s", "tick 5 "]),
         (|about| about.setting("recorder.usercmds.p1", "as_received"), ["#5, made at 0.044 s", "tick 5, 6.0 ms "]),
+        (|about| about.setting("recorder.usercmds.p0", "as_received_until_5"), ["#5, arrived at 0.044 s", "tick 5 "]),
+        (
+            |about| about.setting("recorder.usercmds.p0", "as_received_until_4"),
+            ["#5, made at 0.044 s", "tick 5, 6.0 ms "],
+        ),
     ] {
         let (_, contents) = report::page(&record(described), "a.hitlog");
         let shots = contents["sides"][0]["shots"].as_array().expect("shots");

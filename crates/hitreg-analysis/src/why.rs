@@ -56,6 +56,14 @@ impl Why {
         }
     }
 
+    /// The player and number of the shot's or correction's usercmd.
+    pub fn usercmd(&self) -> (u32, u32) {
+        match self {
+            Why::Shot(shot) => (shot.shooter, shot.command),
+            Why::Correction(correction) => (correction.player, correction.command),
+        }
+    }
+
     /// Finds and explains a shot or a correction in a trace. For several questions about one trace, use a [`TraceRows`].
     ///
     /// # Errors

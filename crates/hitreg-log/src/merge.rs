@@ -85,18 +85,18 @@ pub fn merge(logs: Vec<Session>) -> Result<MergedSession, MergeError> {
     for (player, side) in sides.into_iter().enumerate() {
         let Some(mut side) = side else {
             let has_received = !session.players[player].frames.is_empty();
-            received.extend(has_received.then_some(PlayerId(player as u16)));
+            received.extend(has_received.then_some((PlayerId(player as u16), None)));
             continue;
         };
         let has_bytes = side.unknown.iter().any(|records| records.kind == USERCMD_BYTES);
         let own = has_bytes.then(|| side.own_usercmds());
         let server = &mut session.players[player];
-        let has_received = match (side.has_no_packets(), clients[player].begins_late) {
-            (true, _) => side.keep_known_usercmds(server),
-            (false, true) => side.keep_earlier_usercmds(server),
-            (false, false) => false,
+        let as_received = match (side.has_no_packets(), clients[player].begins_late) {
+            (true, _) => side.keep_known_usercmds(server).then_some(None),
+            (false, true) => side.keep_earlier_usercmds(server).map(Some),
+            (false, false) => None,
         };
-        received.extend(has_received.then_some(PlayerId(player as u16)));
+        received.extend(as_received.map(|until| (PlayerId(player as u16), until)));
         session.players[player].take(ClockOwner::Client, side.records);
         session.players[player].heard.clear();
         session.header.players[player].recorded = true;
@@ -142,14 +142,14 @@ impl ClientSide {
         self.records.frames.iter().map(|frame| frame.command.seq).collect()
     }
 
-    /// Keeps the server's usercmds from before the first one in the client's log. Returns whether there are any.
-    fn keep_earlier_usercmds(&mut self, server: &mut PlayerRecords) -> bool {
+    /// Keeps the server's usercmds from before the first one in the client's log. Returns the last of them.
+    fn keep_earlier_usercmds(&mut self, server: &mut PlayerRecords) -> Option<CommandSeq> {
         let first = self.records.frames.iter().map(|frame| frame.command.seq).min();
         let earlier = server.frames.drain(..).filter(|frame| first.is_some_and(|first| frame.command.seq < first));
         let earlier: Vec<FrameRecord> = earlier.collect();
-        let keeps_any = !earlier.is_empty();
+        let last = earlier.iter().map(|frame| frame.command.seq).max();
         self.records.frames.splice(..0, earlier);
-        keeps_any
+        last
     }
 
     /// Without packets, the server's records show which usercmds arrived. Of those that the client's log lacks, the
@@ -274,7 +274,8 @@ fn unknown_packets(session: &Session, sides: &[Option<ClientSide>]) -> impl Iter
         let is_known = |number| side.records.sent.binary_search_by_key(&number, |packet| packet.number).is_ok();
         let begins = side.records.sent.first().map_or(0, |packet| packet.number);
         let first = server.reached.iter().find(|arrival| arrival.number >= begins && !is_known(arrival.number))?;
-        Some(UnknownPacket { arrived_at: first.at, player: PlayerId(player), log: side.log })
+        let (log, is_heard) = (side.log, has_input(server));
+        Some(UnknownPacket { arrived_at: first.at, player: PlayerId(player), log, is_heard })
     };
     (0..).zip(session.players.iter().zip(sides)).filter_map(unknown)
 }
@@ -296,12 +297,17 @@ pub struct SessionCut {
     /// The player whose log ends there: the server received later packets that this log does not have. `None` if the
     /// server's log ends there, and a client's log continues for more than two seconds.
     pub player: Option<PlayerId>,
+    /// Time of the last tick of a merge without this player's log. `None` without a player, or if the server's log
+    /// lacks the player's usercmds.
+    #[serde(rename = "without_us")]
+    pub without: Option<Micros>,
 }
 
 /// Which records of the logs a merged session keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct SessionEnd {
-    /// The last tick. Executions and states of later ticks are not kept: the server's log ends inside such a tick.
+    /// The last tick whose executions and states are kept. A server's log may end inside a tick, with records of it and
+    /// without the tick itself.
     tick: Tick,
     /// The time of the last record.
     until: Micros,
@@ -314,6 +320,8 @@ struct UnknownPacket {
     arrived_at: Micros,
     player: PlayerId,
     log: usize,
+    /// Whether the server's log has all input of the player.
+    is_heard: bool,
 }
 
 impl SessionEnd {
@@ -323,19 +331,25 @@ impl SessionEnd {
         last: TickRecord,
         unknown: impl Iterator<Item = UnknownPacket>,
         (server, clients): (Option<Micros>, Option<Micros>),
-        last_before: impl FnOnce(Micros) -> Result<Option<TickRecord>, E>,
+        mut last_before: impl FnMut(Micros) -> Result<Option<TickRecord>, E>,
     ) -> Result<SessionEnd, E> {
         // The server runs nothing after its last tick, so later packets do not matter.
-        if let Some(first) = unknown.min().filter(|packet| packet.arrived_at <= last.at) {
+        let mut unknown: Vec<UnknownPacket> = unknown.filter(|packet| packet.arrived_at <= last.at).collect();
+        unknown.sort_unstable();
+        if let [first, later @ ..] = &unknown[..] {
             let tick = last_before(first.arrived_at)?.ok_or(MergeError::NothingLeft { log: first.log })?;
-            let cut = SessionCut { tick: tick.tick, at: tick.at, player: Some(first.player) };
+            let without = match later.first().filter(|_| first.is_heard) {
+                Some(next) => last_before(next.arrived_at)?.map(|tick| tick.at),
+                None => first.is_heard.then_some(last.at),
+            };
+            let cut = SessionCut { tick: tick.tick, at: tick.at, player: Some(first.player), without };
             return Ok(SessionEnd { tick: cut.tick, until: cut.at, cut: Some(cut) });
         }
         let early = server.zip(clients).filter(|(server, clients)| *clients - *server > LATER_MOST);
         Ok(SessionEnd {
-            tick: last.tick,
+            tick: Tick(u32::MAX),
             until: early.map_or(Micros(i64::MAX), |(server, _)| server),
-            cut: early.map(|_| SessionCut { tick: last.tick, at: last.at, player: None }),
+            cut: early.map(|_| SessionCut { tick: last.tick, at: last.at, player: None, without: None }),
         })
     }
 }
@@ -528,23 +542,23 @@ mod tests {
         vec![server, client]
     }
 
-    /// The settings say that a player's usercmds have the times of their arrivals as long as any of them does.
+    /// The settings say which of a player's usercmds have the times of their arrivals.
     #[test]
     fn usercmds_of_clients_have_the_times_of_their_frames() {
         let as_received = |logs: Vec<Session>| {
             let settings = merge(logs).expect("merged").session.header.settings;
-            crate::recorder::are_usercmds_as_received(&settings, 0)
+            crate::recorder::last_usercmd_as_received(&settings, 0).map(|last| last.0)
         };
-        assert!(!as_received(sides(1)), "all usercmds are the client's");
-        assert!(as_received(sides(5)), "the first usercmds are the server's");
+        assert_eq!(as_received(sides(1)), None, "all usercmds are the client's");
+        assert_eq!(as_received(sides(5)), Some(4), "the first usercmds are the server's");
         let without_packets = |mut logs: Vec<Session>| {
             logs[1].players[0].sent.clear();
             logs[1].ticks = logs[0].ticks.clone();
             logs
         };
-        assert!(!as_received(without_packets(sides(1))));
-        assert!(as_received(without_packets(sides(5))));
-        assert!(as_received(vec![sides(1).swap_remove(0)]), "there is no client's log");
+        assert_eq!(as_received(without_packets(sides(1))), None);
+        assert_eq!(as_received(without_packets(sides(5))), Some(u32::MAX));
+        assert_eq!(as_received(vec![sides(1).swap_remove(0)]), Some(u32::MAX), "there is no client's log");
     }
 
     /// A missing log concerns its player alone.
@@ -557,7 +571,7 @@ mod tests {
         }
         logs[0].players[1].frames.push(frame(1, at(2)));
         let settings = merge_both_ways(logs).session.header.settings;
-        let of = |player| crate::recorder::are_usercmds_as_received(&settings, player);
+        let of = |player| crate::recorder::last_usercmd_as_received(&settings, player).is_some();
         assert_eq!((of(0), of(1)), (false, true), "{settings:?}");
     }
 
@@ -574,10 +588,12 @@ mod tests {
 
     #[test]
     fn a_later_missing_packet_is_the_end_of_a_log() {
-        let mut logs = sides(5);
-        logs[1].players[0].sent.truncate(8);
-        let merged = merge(logs).unwrap();
-        assert_eq!(merged.cut.map(|cut| cut.tick), Some(Tick(12)));
+        let mut logs = sides(1);
+        logs[1].players[0].sent.truncate(12);
+        let cut = |logs| merge_both_ways(logs).cut.map(|cut| (cut.tick, cut.without));
+        assert_eq!(cut(logs.clone()), Some((Tick(12), Some(at(20)))), "the server's log has the usercmds");
+        logs[0].players[0].frames.clear();
+        assert_eq!(cut(logs), Some((Tick(12), None)));
     }
 
     #[test]
@@ -691,9 +707,9 @@ mod tests {
             (all.frames.len(), all.sent.len(), all.received.len(), all.snapshots.len(), all.executed.len())
         };
         let goes_on = with_last_frame(Micros::from_s(1));
-        assert_eq!((goes_on.cut, counts(&goes_on)), (None, (21, 21, 20, 20, 0)));
+        assert_eq!((goes_on.cut, counts(&goes_on)), (None, (21, 21, 20, 20, 1)));
         let early = with_last_frame(Micros::from_s(3));
-        assert_eq!(early.cut, Some(SessionCut { tick: Tick(20), at: at(20), player: None }));
-        assert_eq!(counts(&early), (20, 20, 19, 20, 0), "the last arrival is later than the server's last record");
+        assert_eq!(early.cut, Some(SessionCut { tick: Tick(20), at: at(20), player: None, without: None }));
+        assert_eq!(counts(&early), (20, 20, 19, 20, 1), "the last arrival is later than the server's last record");
     }
 }

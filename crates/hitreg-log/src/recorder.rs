@@ -47,7 +47,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 pub use crate::record::USERCMD_BYTES;
-pub use description::{CustomKind, Description, are_usercmds_as_received, usercmd_bytes};
+pub use description::{CustomKind, Description, last_usercmd_as_received, usercmd_bytes};
 pub(crate) use description::{Y_AXIS, usercmds_as_received_of};
 pub use output::Rotation;
 pub use playback::{Playback, PlaybackError, PlaybackStep, PlaybackSteps};

@@ -13,7 +13,7 @@ use super::tracks::{PageTrack, TrackPoint, TrackPrecision, TrackSet, TrackWorld}
 use crate::report::figures::{count, replay_mode};
 use crate::summary::ShotCounter;
 use hitreg_log::record::GapRecord;
-use hitreg_log::recorder::are_usercmds_as_received;
+use hitreg_log::recorder::last_usercmd_as_received;
 use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::schema::{bodies, corrections, frames, is_bodies, shots, views};
 use hitreg_log::trace::{ColumnData, Table, TraceSource, body_tables, each_part};
@@ -42,8 +42,8 @@ pub(super) struct PageSide {
     /// Whether the trace is without a server.
     is_open: bool,
     settings: Vec<(String, String)>,
-    /// The players whose usercmds have the times of their arrivals.
-    usercmds_as_received: Vec<u32>,
+    /// The players whose usercmds have the times of their arrivals, each with the last such usercmd.
+    usercmds_as_received: Vec<(u32, u32)>,
     tables: Vec<(String, u64)>,
     /// The missing parts of the log.
     gaps: Vec<PageGap>,
@@ -152,7 +152,10 @@ impl PageSide {
         let clock_columns =
             [(None, &server)].into_iter().chain(clocks.iter().map(|(player, clock)| (Some(*player), clock)));
         let clock_columns = clock_columns.filter(|(_, clock)| !clock.is_empty());
-        let is_as_received = |player: &u32| are_usercmds_as_received(&trace.header().settings, *player);
+        let as_received = |player: &u32| {
+            let last = last_usercmd_as_received(&trace.header().settings, *player)?;
+            Some((*player, last.0))
+        };
         Ok(PageSide {
             name: shown.name.to_owned(),
             game: trace.header().game.clone(),
@@ -160,7 +163,7 @@ impl PageSide {
             mode: replay_mode(&trace.header().mode),
             is_open: trace.header().is_open(),
             settings: trace.header().settings.clone(),
-            usercmds_as_received: players.iter().copied().filter(is_as_received).collect(),
+            usercmds_as_received: players.iter().filter_map(as_received).collect(),
             tables: rows,
             gaps,
             notes: notes(shown, is_timed, !bodies.is_empty(), has_packets),

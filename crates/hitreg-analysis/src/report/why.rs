@@ -8,7 +8,7 @@ use crate::why::{
     ClientReplay, CorrectionExplanation, DrawnSnapshots, FieldError, JudgedOutcome, LineOffset, PositionKind,
     ReceivedSnapshot, RejudgedShot, ReportedHit, ShotExplanation, ShotResult, TargetPosition, UsercmdPath, Why,
 };
-use hitreg_log::recorder::are_usercmds_as_received;
+use hitreg_log::recorder::last_usercmd_as_received;
 use hitreg_log::trace::schema::ABSENT;
 
 /// The page about a shot or a correction. `settings` are the settings of the trace.
@@ -63,12 +63,13 @@ pub(super) fn known(text: Option<String>) -> String {
 }
 
 /// The time at which a player's client made a usercmd; `None` if the log has the time of its arrival.
-pub(super) fn made(frame_us: Option<i64>, (player, settings): (u32, &[(String, String)])) -> Option<i64> {
-    frame_us.filter(|_| !are_usercmds_as_received(settings, player))
+pub(super) fn made(frame_us: Option<i64>, (player, number, settings): (u32, u32, &[(String, String)])) -> Option<i64> {
+    frame_us.filter(|_| last_usercmd_as_received(settings, player).is_none_or(|last| last.0 < number))
 }
 
 /// A usercmd's number and time.
-pub(super) fn usercmd(number: u32, frame_us: Option<i64>, of: (u32, &[(String, String)])) -> String {
+pub(super) fn usercmd(frame_us: Option<i64>, of: (u32, u32, &[(String, String)])) -> String {
+    let (_, number, _) = of;
     match frame_us {
         Some(at) if made(frame_us, of).is_none() => format!("#{number}, arrived at {}", seconds(at)),
         Some(at) => format!("#{number}, made at {}", seconds(at)),
@@ -117,7 +118,7 @@ fn about_shot(
 
     page.heading(&format!("On p{}'s screen", shot.shooter));
     let frame_us = shot.made.and_then(|made| made.at_us);
-    page.pair("usercmd", &usercmd(shot.command, frame_us, (shot.shooter, settings)));
+    page.pair("usercmd", &usercmd(frame_us, (shot.shooter, shot.command, settings)));
     let looks = shot.line.map(|line| format!("pitch {:.2}, yaw {:.2} degrees", line.pitch, line.yaw));
     let looks = looks.or_else(|| (!shot.has_view_angles && !shot.is_impact).then(|| NO_VIEW_ANGLES.to_owned()));
     page.pair_if("aim", looks.as_deref());
@@ -127,7 +128,7 @@ fn about_shot(
     if let Some(who) = &about {
         let drawn = shot.drawn.as_ref().map(|drawn| {
             let at = drawn.at_us.map_or(String::new(), |at| format!(" as of server time {}", seconds(at)));
-            let age = drawn.age_us.filter(|_| made(frame_us, (shot.shooter, settings)).is_some());
+            let age = drawn.age_us.filter(|_| made(frame_us, (shot.shooter, shot.command, settings)).is_some());
             let age = age.map_or(String::new(), |age| format!(", {} old", rounded_ms(age)));
             let category = drawn.category.as_ref().map_or(String::new(), |category| format!(" ({})", name(category)));
             format!("{}{category}{at}{age}", name(&drawn.how))
@@ -138,7 +139,7 @@ fn about_shot(
     page.pair("result", &came(&shot.screen));
 
     page.heading("On the server");
-    let made_us = made(frame_us, (shot.shooter, settings));
+    let made_us = made(frame_us, (shot.shooter, shot.command, settings));
     page.pair_if("sent", shot.carried.as_ref().map(|carried| travelled(carried, made_us)).as_deref());
     match &shot.judged {
         Some(judged) => about_judged(page, shot, judged, settings),
@@ -219,7 +220,7 @@ fn travelled(carried: &UsercmdPath, made_us: Option<i64>) -> String {
 }
 
 fn about_judged(page: &mut Page, shot: &ShotExplanation, judged: &JudgedOutcome, settings: &[(String, String)]) {
-    let made_us = made(shot.made.and_then(|made| made.at_us), (shot.shooter, settings));
+    let made_us = made(shot.made.and_then(|made| made.at_us), (shot.shooter, shot.command, settings));
     let when = |tick: Option<u32>, at_us: Option<i64>| {
         let after = made_us
             .zip(at_us)
@@ -496,8 +497,8 @@ fn about_correction(page: &mut Page, why: &Why, correction: &CorrectionExplanati
     page.line(&title(why));
     page.note(2, &correction_answer(correction));
     page.blank();
-    page.pair("usercmd", &usercmd(correction.command, correction.made_us, (correction.player, settings)));
-    let took = made(correction.made_us, (correction.player, settings))
+    page.pair("usercmd", &usercmd(correction.made_us, (correction.player, correction.command, settings)));
+    let took = made(correction.made_us, (correction.player, correction.command, settings))
         .zip(correction.at_us)
         .map(|(made, ack)| format!(", {} later", rounded_ms(ack.saturating_sub(made))));
     let acked = known(correction.at_us.map(seconds));

@@ -330,6 +330,13 @@ impl MergeSurvey {
             return Err(PlanFailure::Whole);
         }
         self.ends[log] = self.ends[log].max(stretch.full_time_span().map(|(_, last)| last));
+        if log == self.sides.server {
+            // The merged session takes the input of players with a log from that log.
+            for (of, records) in self.players.iter_mut().zip(&stretch.players) {
+                of.has_frames |= !records.frames.is_empty();
+                of.is_heard |= !records.heard.is_empty();
+            }
+        }
         let stretch = self.sides.share(log, stretch);
         self.add(log, &stretch).ok_or(PlanFailure::Whole)
     }
@@ -365,8 +372,6 @@ impl MergeSurvey {
             self.ticks = Some((first, *tick));
         }
         for ((of, log), records) in self.players.iter_mut().zip(&self.sides.clients).zip(&stretch.players) {
-            of.has_frames |= !records.frames.is_empty();
-            of.is_heard |= !records.heard.is_empty();
             of.is_known |= !records.is_empty();
             if log.is_some() {
                 of.is_reached |= !records.reached.is_empty();
@@ -401,11 +406,7 @@ impl MergeSurvey {
 
     /// Returns the offset of each client's clock from the server's.
     fn offsets(&self) -> Result<Vec<Option<Offset>>, MergeError> {
-        let has_input = |player: usize| {
-            let of = &self.players[player];
-            of.has_frames || of.is_heard || !of.is_known
-        };
-        self.sides.check_missing(has_input)?;
+        self.sides.check_missing(|player| self.players[player].has_input())?;
         let of = |((player, log), of): ((u16, &Option<usize>), &PlayerMerge)| match log {
             Some(log) => {
                 let whose = (*log, PlayerId(player));
@@ -425,7 +426,7 @@ impl MergeSurvey {
         }
         let players = (0..).map(PlayerId).zip(self.players.iter().zip(&self.sides.clients));
         let received = players.filter(|(_, (of, log))| log.is_none() && of.has_frames);
-        usercmds_as_received_of(&mut header.settings, received.map(|(player, _)| player));
+        usercmds_as_received_of(&mut header.settings, received.map(|(player, _)| (player, None)));
         header
     }
 
@@ -433,7 +434,8 @@ impl MergeSurvey {
     /// client's log.
     fn unknown_packets(&self) -> impl Iterator<Item = UnknownPacket> {
         let of = |((player, log), of): ((u16, &Option<usize>), &PlayerMerge)| {
-            Some(UnknownPacket { arrived_at: of.unknown_at?, player: PlayerId(player), log: (*log)? })
+            let (log, is_heard) = ((*log)?, of.has_input());
+            Some(UnknownPacket { arrived_at: of.unknown_at?, player: PlayerId(player), log, is_heard })
         };
         (0..).zip(&self.sides.clients).zip(&self.players).filter_map(of)
     }
@@ -457,6 +459,11 @@ fn note_unknown(known: &mut Vec<UnknownRecords>, records: &UnknownRecords) {
 }
 
 impl PlayerMerge {
+    /// Returns whether the server's log has all input of the player: as it arrived, or because nobody was there.
+    fn has_input(&self) -> bool {
+        self.has_frames || self.is_heard || !self.is_known
+    }
+
     /// Returns whether the client's log must be read before more of the server's.
     fn is_behind(&self) -> bool {
         self.up.waits_for_sender() || self.down.packets_in_flight() > SNAPSHOTS_AHEAD

@@ -214,12 +214,20 @@ pub(crate) const Y_AXIS: &str = "recorder.y_axis";
 /// The setting that says whether clients or the server recorded the usercmds.
 const USERCMDS: &str = "recorder.usercmds";
 const AS_RECEIVED: &str = "as_received";
+/// Stands before the number of the last such usercmd, if it is not the player's last.
+const UNTIL: &str = "_until_";
 
-/// Returns whether the settings of a log say that a player's usercmds have the times of their arrivals at the server
-/// ([`Description::usercmds_as_received`]). A merged log says it of each such player.
-pub fn are_usercmds_as_received(settings: &[(String, String)], player: u32) -> bool {
-    let says_so = |key: &str| settings.iter().any(|(known, value)| known == key && value == AS_RECEIVED);
-    says_so(USERCMDS) || says_so(&usercmds_of(player))
+/// Returns the last usercmd of a player that has the time of its arrival at the server, as the settings of a log say
+/// ([`Description::usercmds_as_received`]). All before it have such times too. `None` if all have the times of client
+/// frames. A merged log says it of each such player.
+pub fn last_usercmd_as_received(settings: &[(String, String)], player: u32) -> Option<CommandSeq> {
+    let own = usercmds_of(player);
+    let values = settings.iter().filter(|(key, _)| key == USERCMDS || *key == own).map(|(_, value)| value);
+    let last = |value: &String| match value.strip_prefix(AS_RECEIVED)? {
+        "" => Some(CommandSeq(u32::MAX)),
+        until => until.strip_prefix(UNTIL)?.parse().ok().map(CommandSeq),
+    };
+    values.filter_map(last).max()
 }
 
 /// The setting that says it of one player.
@@ -227,11 +235,18 @@ fn usercmds_of(player: u32) -> String {
     format!("{USERCMDS}.p{player}")
 }
 
-/// Limits that statement to the players whose usercmds a server recorded.
-pub(crate) fn usercmds_as_received_of(settings: &mut Vec<(String, String)>, players: impl Iterator<Item = PlayerId>) {
+/// Limits that statement to the players whose usercmds a server recorded, each up to a usercmd if not all are.
+pub(crate) fn usercmds_as_received_of(
+    settings: &mut Vec<(String, String)>,
+    players: impl Iterator<Item = (PlayerId, Option<CommandSeq>)>,
+) {
     let said = settings.extract_if(.., |(key, _)| key == USERCMDS).any(|(_, value)| value == AS_RECEIVED);
+    let value = |until: Option<CommandSeq>| match until {
+        Some(until) => format!("{AS_RECEIVED}{UNTIL}{}", until.0),
+        None => AS_RECEIVED.to_owned(),
+    };
     if said {
-        settings.extend(players.map(|player| (usercmds_of(player.0.into()), AS_RECEIVED.to_owned())));
+        settings.extend(players.map(|(player, until)| (usercmds_of(player.0.into()), value(until))));
     }
 }
 

@@ -21,7 +21,7 @@ function list(pairs) {
 }
 
 /** Whether the log has the time of arrival of a shot's or correction's usercmd. */
-const isAsReceived = (contents, { side, player, shooter }) => contents.sides[side].usercmds_as_received.includes(shooter ?? player);
+const isAsReceived = (contents, { side, player, shooter, command }) => contents.sides[side].usercmds_as_received.some(([of, last]) => of === (shooter ?? player) && command <= last);
 
 /** The time at which the client made a usercmd; null if it is not known, or if the log has the time of its arrival. */
 const madeAt = (contents, item, at) => (isAsReceived(contents, item) ? null : (at ?? null));
