@@ -29,6 +29,9 @@ use crate::store::{self, FileType};
 ///
 /// The game records each reduced session again. If its build cannot, the log is only cut: it begins later, ends
 /// earlier, and has fewer players and less input. All other records stay.
+///
+/// A setting such as `p3.interpolation.lerp_ms` applies to the player with that number in each smaller log, so at least
+/// p0 to p3 stay.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::pucks::{example, json, session};
 
-use super::folder::word;
+use super::folder::{Folder, word};
 
 #[test]
 fn a_changed_hit_is_shrunk_to_its_players() {
@@ -31,6 +31,17 @@ fn a_changed_hit_is_shrunk_to_its_players() {
     diff.arg("diff").arg(&small).arg("--b").arg(example("pucks_bug")).args(["--on", "hits", "--no-cache"]);
     let (found, code) = json(&mut diff);
     assert_eq!((found["first"]["table"].as_str(), code), (Some("shots"), 1));
+}
+
+/// The options that define the problem show it in the small log too, with the same player numbers.
+#[test]
+fn the_player_of_a_setting_stays_in_the_shrunk_log() {
+    let folder = Folder::empty();
+    folder.done("record synth --players 4 --seconds 4 -o a.hitlog");
+    let side = "--b-set p2.client.clock=calibrated";
+    let report = folder.json(&format!("shrink a.hitlog -o small.hitlog {side}"));
+    assert_eq!(report["players"], 3, "{report}");
+    assert_eq!(folder.differs(&format!("diff small.hitlog {side}"))["first"]["table"], "frames");
 }
 
 #[test]
