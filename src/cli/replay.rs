@@ -329,10 +329,7 @@ fn play(
         store::save_log(target, &again, LogOptions::whole())?;
     }
     let drawn = gathered.drawing.drawn();
-    let interpolation = match drawn.is_empty() && part.is_none() {
-        true => scores(game, &log, &options)?,
-        false => Vec::new(),
-    };
+    let interpolation = if drawn.is_empty() { scores(game, &log, &options)? } else { Vec::new() };
     let first = log.survey.played().map_or(Micros(i64::MIN), |(first, _)| first);
     let length = part.map_or(log.survey.duration(), |part| part.to - part.from.max(first));
     let mut summary = gathered.summary.summary();
@@ -394,7 +391,7 @@ fn scores(game: &dyn Playable, log: &SurveyedLog, options: &ReplayOptions) -> Re
         Some(settings) => settings,
         None => &own_settings(&log.header)?,
     };
-    Ok(log.score(game, settings)?)
+    Ok(log.score(game, (settings, options.part.unwrap_or(Part::WHOLE)))?)
 }
 
 /// Surveys the log, or finds the keyframe to start from, and returns the requested part.

@@ -261,7 +261,7 @@ fn errors_far_from_the_origin_are_those_near_it() {
         let trace = trace(&session);
         let rows = corrections::Columns::of(&trace);
         let results: Vec<String> = rows.result.iter().map(str::to_owned).collect();
-        let scores = score::<Ships>(&session, &rules, &Settings::default()).expect("sound states");
+        let scores = score::<Ships>(&session, &rules, (&Settings::default(), Part::WHOLE)).expect("sound states");
         let tails = scores.into_iter().map(|score| score.error_units.expect("drawn"));
         let drawn: Vec<f32> = tails.flat_map(|tail| [tail.p50, tail.p95, tail.p99]).collect();
         (results, rows.error_units.to_vec(), drawn)

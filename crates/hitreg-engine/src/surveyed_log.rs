@@ -310,11 +310,11 @@ impl SurveyedLog {
         }
     }
 
-    /// Scores each interpolation mode.
+    /// Scores each interpolation mode on one part of the session.
     ///
     /// # Errors
     /// Fails if the log cannot be read again, or if a recorded state does not belong to this game.
-    pub fn score(&self, game: &dyn Playable, settings: &Settings) -> Result<Vec<ModeScore>, EngineError> {
+    pub fn score(&self, game: &dyn Playable, settings: (&Settings, Part)) -> Result<Vec<ModeScore>, EngineError> {
         let mut broken = None;
         let mut pass = |take: &mut dyn FnMut(SessionStretch) -> Result<(), DrawingScoreError>| {
             self.pass_chunks(&mut broken, LogReader::next_chunk_of_clients, take)

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::game::{BadCells, Body, Game, OtherFields, StateRows};
 use crate::history::{PlacementLimits, between, beyond, fraction_of_way, is_teleport};
-use crate::replay::{LogPass, LogSurvey, ReorderWindow};
+use crate::replay::{LogPass, LogSurvey, Part, ReorderWindow};
 use crate::settings::Settings;
 use hitreg_log::record::{PlayerRecords, RecentChunkStates, Session, SessionHeader, SnapshotRecord, StateSource};
 use hitreg_log::sorted::{SortedMap, SortedSet};
@@ -40,17 +40,17 @@ pub enum DrawingScoreError {
     BadCells(#[from] BadCells),
 }
 
-/// Scores every mode on all snapshots that the session's players received.
+/// Scores every mode on the snapshots that the session's players received, for the states of one part of the session.
 ///
 /// # Errors
 /// When a recorded state does not belong to this game.
 pub fn score<G: Game>(
     session: &Session,
     rules: &G::Rules,
-    settings: &Settings,
+    (settings, part): (&Settings, Part),
 ) -> Result<Vec<ModeScore>, DrawingScoreError> {
     let rows = StateRows::new::<G>(&session.header.classes)?;
-    let mut scoring = Scoring::<G>::new(rows, (rules, settings), session.players.len());
+    let mut scoring = Scoring::<G>::new(rows, (rules, settings, part), session.players.len());
     for (player, records) in (0..).map(PlayerId).zip(&session.players) {
         let mut received: Vec<u32> = records.received.iter().map(|arrival| arrival.number).collect();
         received.sort_unstable();
@@ -83,12 +83,14 @@ struct Scores<'a, G: Game> {
     /// The limits for drawing the present.
     present: PlacementLimits,
     lerp: Micros,
+    /// The part whose states are left out.
+    part: Part,
     samples: u64,
     errors_units: [CountedValues; MODES.len()],
 }
 
 impl<'a, G: Game> Scoring<'a, G> {
-    fn new(rows: StateRows, (rules, settings): (&'a G::Rules, &Settings), players: usize) -> Self {
+    fn new(rows: StateRows, (rules, settings, part): (&'a G::Rules, &Settings, Part), players: usize) -> Self {
         let limits = PlacementLimits::of(settings);
         let extrapolate_max = Some(Micros::from_ms(settings.extrapolation.max_ms));
         let scores = Scores {
@@ -96,6 +98,7 @@ impl<'a, G: Game> Scoring<'a, G> {
             limits,
             present: PlacementLimits { extrapolate_max, ..limits },
             lerp: Micros::from_ms(settings.interpolation.lerp_ms),
+            part,
             samples: 0,
             errors_units: Default::default(),
         };
@@ -162,9 +165,9 @@ impl<G: Game> Scores<'_, G> {
 
     /// Draws the second state from the others, and drops the first.
     fn leave_out(&mut self, track: &mut SampleTrack<G::Body>) {
-        let Scores { rules, limits, present, lerp, samples, errors_units } = self;
+        let Scores { rules, limits, present, lerp, part, samples, errors_units } = self;
         let [(last_at, last), (at, truth), later @ ..] = &*track.make_contiguous() else { return };
-        if !is_teleport(last, truth, limits) && at > last_at {
+        if part.has(*at) && !is_teleport(last, truth, limits) && at > last_at {
             let come = later.iter().take_while(|(later, _)| *later <= *at + *lerp).count();
             let after = &later[..come];
             let on_way = |(from, before): (Micros, &G::Body), (to, after): (Micros, &G::Body)| {
@@ -200,11 +203,11 @@ pub fn score_streamed<G: Game>(
     (header, survey): (&SessionHeader, &LogSurvey),
     pass: LogPass<'_, DrawingScoreError>,
     rules: &G::Rules,
-    settings: &Settings,
+    (settings, part): (&Settings, Part),
 ) -> Result<Option<Vec<ModeScore>>, DrawingScoreError> {
     let rows = StateRows::new::<G>(&header.classes)?;
     let Some(near) = survey.near() else { return Ok(None) };
-    let mut scoring = Scoring::<G>::new(rows, (rules, settings), header.players.len());
+    let mut scoring = Scoring::<G>::new(rows, (rules, settings, part), header.players.len());
     let mut states = RecentChunkStates::default();
     let mut players: Vec<PendingSnapshots> = header.players.iter().map(|_| PendingSnapshots::default()).collect();
     let mut read = 0;
