@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use hitreg_log::sorted::SortedSet;
 use hitreg_log::trace::Trace;
-use hitreg_log::trace::schema::shots;
+use hitreg_log::trace::schema::{IMPACT, shots};
 use hitreg_log::units::{ClockTime, Micros};
 
 pub(crate) use correction::known_cause;
@@ -135,8 +135,7 @@ impl WhyQuery {
             WhyQuery::Correction { .. } => return Err(WhyError::none_in(trace)),
         };
         let shots = shots::Columns::of(trace);
-        let [shooter, command] = [shots.shooter, shots.command].map(|column| cell(column, row).unwrap_or(0));
-        Ok(ShotName { shooter, command, index: cell(shots.index, row) })
+        ShotName::of(&shots, row).ok_or_else(|| WhyError::none_in(trace))
     }
 }
 
@@ -200,7 +199,9 @@ impl FromStr for ShotName {
 impl std::fmt::Display for ShotName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "p{}#{}", self.shooter, self.command)?;
-        self.index.filter(|index| *index > 0).map_or(Ok(()), |index| write!(f, ".{index}"))
+        // A projectile's first impact has the name of its launch.
+        let further = self.index.filter(|index| *index > 0 && *index != u32::from(IMPACT));
+        further.map_or(Ok(()), |index| write!(f, ".{index}"))
     }
 }
 
@@ -219,12 +220,20 @@ pub fn player(text: &str) -> Result<u32, String> {
 /// Fails if the player did not shoot.
 pub fn shots_of(trace: &Trace, player: u32) -> Result<Vec<ShotName>, WhyError> {
     let shots = shots::Columns::of(trace);
-    let rows = rows_of(trace, Some(player))?.into_iter();
-    let commands: SortedSet<u32> = rows.filter_map(|row| cell(shots.command, row)).collect();
-    Ok(commands.into_iter().map(|command| ShotName { shooter: player, command, index: None }).collect())
+    let mut rows = rows_of(trace, Some(player))?;
+    rows.sort_by_key(|row| (cell(shots.command, *row), cell(shots.index, *row)));
+    let mut names: Vec<ShotName> = rows.into_iter().filter_map(|row| ShotName::of(&shots, row)).collect();
+    names.dedup_by_key(|name| name.to_string());
+    Ok(names)
 }
 
 impl ShotName {
+    /// The name of the shot in a row of the `shots` table.
+    fn of(shots: &shots::Columns<'_>, row: usize) -> Option<ShotName> {
+        let [shooter, command] = [cell(shots.shooter, row)?, cell(shots.command, row)?];
+        Some(ShotName { shooter, command, index: cell(shots.index, row) })
+    }
+
     /// The row of this shot in the `shots` table.
     fn row(self, trace: &Trace) -> Result<usize, WhyError> {
         let shots = shots::Columns::of(trace);
@@ -238,10 +247,11 @@ impl ShotName {
         let found = found.min_by_key(|row| cell(shots.index, *row));
         found.ok_or_else(|| {
             of_shooter.sort_by_key(|row| cell(shots.command, *row).unwrap_or(0).abs_diff(self.command));
-            let mut nearest: Vec<u32> = of_shooter.iter().take(4).filter_map(|row| cell(shots.command, *row)).collect();
-            nearest.sort_unstable();
+            let mut nearest = of_shooter[..of_shooter.len().min(4)].to_vec();
+            nearest.sort_by_key(|row| (cell(shots.command, *row), cell(shots.index, *row)));
+            let names = nearest.into_iter().filter_map(|row| ShotName::of(&shots, row));
+            let mut nearest: Vec<String> = names.map(|name| name.to_string()).collect();
             nearest.dedup();
-            let nearest: Vec<String> = nearest.iter().map(|command| format!("p{}#{command}", self.shooter)).collect();
             WhyError(format!("there is no shot {self}; the nearest are {}", nearest.join(", ")))
         })
     }
@@ -256,11 +266,9 @@ fn row_at(trace: &Trace, at_us: i64, player: Option<u32>) -> Result<usize, WhyEr
         (at.map_or(u64::MAX, |at| at.abs_diff(at_us)), cell(shots.impact, *row), *row)
     };
     let row = rows.into_iter().min_by_key(off).ok_or_else(|| WhyError::none_in(trace))?;
-    let cells = [shots.shooter, shots.command].map(|column| cell(column, row));
-    if let ([Some(shooter), Some(command)], Some(at)) = (cells, cell(shots.at_us, row))
+    if let (Some(nearest), Some(at)) = (ShotName::of(&shots, row), cell(shots.at_us, row))
         && at.abs_diff(at_us) > NEAR.0.unsigned_abs()
     {
-        let nearest = ShotName { shooter, command, index: None };
         let (within, asked, at) = (NEAR.0 / 1_000_000, ClockTime(Micros(at_us)), ClockTime(Micros(at)));
         let what = format!("no shot was judged within {within} s of {asked}; the nearest is {nearest}, at {at}");
         return Err(WhyError(what));

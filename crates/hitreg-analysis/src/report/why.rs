@@ -40,7 +40,7 @@ pub(super) fn title(why: &Why) -> String {
             let what = if shot.is_impact { "impact of" } else { "shot" };
             let weapon = if shot.weapon.is_empty() { String::new() } else { format!(" ({})", name(&shot.weapon)) };
             let at = shot.judged.as_ref().and_then(|judged| judged.at_us).or(shot.made.and_then(|made| made.at_us));
-            format!("{what} p{}#{}{weapon}{}", shot.shooter, shot.command, at_time(at))
+            format!("{what} {}{weapon}{}", shot.name(), at_time(at))
         }
         Why::Correction(correction) => {
             let CorrectionExplanation { player, number, of, at_us, .. } = &**correction;

@@ -295,7 +295,8 @@ impl ShotExplanation {
         } else {
             let between = judged_us.and_then(|at| places::drawn_at(reader, self.shooter, entity, at));
             // A snapshot between two frames can change the direction of movement, so this position is only approximate.
-            (between.filter(|origin| fits(origin, 0.5)), "views, near")
+            let within = error.map_or(0.0, |error| (error / 2.0).min(0.5));
+            (between.filter(|origin| fits(origin, within)), "views, near")
         };
         self.places = vec![
             place(PositionKind::Drawn, drawn_us, drawn, "views"),
