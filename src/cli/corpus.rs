@@ -77,11 +77,10 @@ impl CorpusArgs {
             corpus = corpus.sample(count as usize, self.seed.unwrap_or(1));
         }
         let Some(share) = self.share()? else { return Ok(corpus) };
-        let all = corpus.logs.len();
+        let of_all = corpus.logs.len();
         let logs = share.of(corpus.logs);
         if logs.is_empty() {
-            let CorpusShare { k, n } = share;
-            return Err(CommandError::request(format!("--partition slice:{k}/{n} is empty: there are {all} logs")));
+            return Err(CommandError::EmptyShare { share, logs: of_all });
         }
         Ok(Corpus { logs, ..corpus })
     }

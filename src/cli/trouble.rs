@@ -4,10 +4,12 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 
 use super::CommandOutcome;
+use crate::corpus::CorpusShare;
 use crate::engine::{Engine, EngineError, Games};
 use crate::import::ImportFileError;
 use crate::info::passed_over;
 use crate::record::{GapRecord, SessionHeader};
+use crate::report::figures::counted;
 use crate::report::page::{printable, printable_lines};
 use crate::store::shown::naming_file;
 use crate::store::{StoreError, StoreErrorKind, is_standard_stream, reason};
@@ -57,6 +59,14 @@ pub(super) enum CommandError {
         /// Whether the same command resumes from here.
         resumes: bool,
     },
+    /// A share of a corpus has no logs, because there are more shares than logs.
+    #[error("--partition slice:{}/{} is empty: there {} {}", share.k, share.n, if *logs == 1 { "is" } else { "are" }, counted(*logs as u64, "log"))]
+    EmptyShare {
+        /// The share.
+        share: CorpusShare,
+        /// How many logs the corpus has.
+        logs: usize,
+    },
     /// The output cannot be written.
     #[error("standard output cannot be written: {}", reason(.0))]
     Output(#[source] std::io::Error),
@@ -87,12 +97,19 @@ impl CommandError {
 
     /// The exit code of the command.
     pub(super) fn outcome(&self) -> CommandOutcome {
-        if let CommandError::Interrupted { .. } = self { CommandOutcome::Interrupted } else { CommandOutcome::Trouble }
+        match self {
+            CommandError::Interrupted { .. } => CommandOutcome::Interrupted,
+            CommandError::EmptyShare { .. } => CommandOutcome::Done,
+            _ => CommandOutcome::Trouble,
+        }
     }
 
-    /// Prints the error on stderr. A closed output pipe is not reported, because it is normal for `| head`; only the
-    /// exit code shows it.
+    /// Prints the error on stderr, or a note if nothing failed. A closed output pipe is not reported, because it is normal
+    /// for `| head`; only the exit code shows it.
     pub(super) fn print(&self) {
+        if self.outcome() == CommandOutcome::Done {
+            return self.print_note();
+        }
         let red = anstyle::AnsiColor::Red.on_default().bold();
         self.print_as("error", red);
     }

@@ -345,10 +345,16 @@ fn print_log(page: &mut Page, log: &LogReport, args: &Args, program: &str) {
     }
 }
 
+/// Whether `--accept` writes a golden: for a log that was judged, or that lacks only a golden.
+fn takes_golden(log: &LogReport) -> bool {
+    let is_accepted = log.verdict == LogVerdict::Same || log.why == Some(VerdictReason::NeedsGolden);
+    is_accepted && !is_standard_stream(&log.path)
+}
+
 fn compared(log: &LogReport) -> String {
     let golden = match log.golden {
-        Golden::None if is_standard_stream(&log.path) => "no golden",
-        Golden::None => "no golden (create one with --accept)",
+        Golden::None if takes_golden(log) => "no golden (create one with --accept)",
+        Golden::None => "no golden",
         Golden::Compared if log.why == Some(VerdictReason::Golden) || log.difference.is_some() => "golden compared",
         Golden::Compared => "golden matches",
         Golden::Accepted => "golden written",
