@@ -258,7 +258,7 @@ impl QuickstartReport<'_> {
             side.as_ref().map_or_else(|| "not fired".to_owned(), words)
         };
         let row = |shot: &ChangedShot| {
-            let at = format!("{:.2} s", Micros(shot.at_us().unwrap_or_default()).as_s_f64());
+            let at = format!("{:.2} s", Micros(shot.at_us.unwrap_or_default()).as_s_f64());
             let rewind = shot.a.as_ref().and_then(|with| with.rewind_us);
             let rewind = rewind.map_or(String::new(), |by| format!("{:.0} ms", Micros(by).as_ms_f64()));
             let (saw, with, without) = (of(&shot.a, on_screen), of(&shot.a, verdict), of(&shot.b, verdict));

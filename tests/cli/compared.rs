@@ -1,5 +1,7 @@
 //! Comparisons of settings, of parts and of shots, and the causes that `bisect ticks` names.
 
+use serde_json::Value;
+
 use super::folder::{Folder, code, text};
 
 #[test]
@@ -54,6 +56,27 @@ fn overlap_compares_only_what_both_traces_have() {
     assert_eq!(part["hits"]["changed"], serde_json::json!([]));
     let some = folder.done("diff whole.hittrace some.hittrace --overlap");
     assert!(some.contains("same: 2 tables") && some.contains("not compared: 9 tables"), "{some}");
+}
+
+/// Usercmds that are sent later are judged later.
+#[test]
+fn a_changed_shot_has_the_time_at_which_it_hit() {
+    let folder = Folder::empty();
+    folder.done("record synth --players 8 --seconds 12 --delay-ms 70 -o a.hitlog");
+    let diff = folder.differs("diff a.hitlog --b-set client.cmd_hz=50 --b-set interpolation.lerp_ms=50");
+    let changed = diff["hits"]["changed"].as_array().expect("shots");
+    let time = |at_us: &Value| at_us.as_i64().expect("a time");
+    let other_times = changed.iter().filter(|shot| shot["a"]["at_us"] != shot["b"]["at_us"]).count();
+    assert!(other_times > 10, "{other_times} of {} shots", changed.len());
+    assert!(changed.is_sorted_by_key(|shot| time(&shot["at_us"])), "{changed:#?}");
+    for shot in changed {
+        let [a, b] = ["a", "b"].map(|side| shot[side]["at_us"].as_i64());
+        match shot["change"].as_str() {
+            Some("only_a") => assert_eq!(Some(time(&shot["at_us"])), a),
+            Some("only_b") => assert_eq!(Some(time(&shot["at_us"])), b),
+            _ => assert!([a, b].contains(&Some(time(&shot["at_us"]))), "{shot}"),
+        }
+    }
 }
 
 #[test]

@@ -51,6 +51,10 @@ fn every_command_shows_the_shots_of_a_real_game() {
     assert!((judged_us - drawn_us).abs() < 1_000, "{shot:#}");
     let [ahead, right] = ["ahead_units", "right_units"].map(|name| places[0]["off"][name].as_f64().expect(name));
     assert!((277.0..279.0).contains(&ahead) && (-9.0..-8.0).contains(&right), "{shot:#}");
+    // The nearest drawn position is not the judged one, because it is too near to where the screen drew the target.
+    let shot = folder.json("why duel.hitlog p1#290")["shot"].clone();
+    assert!(shot["view_error_units"].as_f64().is_some_and(|units| (0.4..0.5).contains(&units)), "{shot:#}");
+    assert!(shot["places"][0]["origin"].is_array() && shot["places"][1]["origin"].is_null(), "{shot:#}");
     // Without the map nothing is predicted, so the angles are the usercmd's and the turn.
     let fixtures = word(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/openarena"));
     folder.done(&format!("import quake3-udp {fixtures}/duel.trace.zst -o mapless.hitlog"));
@@ -82,6 +86,35 @@ fn every_command_shows_the_shots_of_a_real_game() {
     let listed = contents["sides"][0]["shots"].as_array().expect("shots").clone();
     let hit = listed.iter().filter(|shot| shot["server"]["reason"] == "hit");
     assert_eq!((listed.len(), hit.count()), (254, 21));
+}
+
+/// A demo has only the hits that the server reported, without usercmds. Each has a name, and nothing judges them again.
+#[test]
+fn reported_hits_of_a_demo_have_names_and_are_not_compared() {
+    let folder = Folder::empty();
+    let fixtures = word(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/openarena"));
+    folder.done(&format!("import quake3-demo {fixtures}/duel.dm_71 -o duel.hitlog"));
+    let list = folder.refused("why duel.hitlog p0");
+    assert!(list.contains("p0 fired p0#0, p0#0.1, p0#0.2, ") && list.contains("and 9 more"), "{list}");
+    let why = folder.done("why duel.hitlog p0#0.3");
+    assert!(why.starts_with("shot p0#0.3 (machinegun) at "), "{why}");
+    for on in ["", "--on hits"] {
+        let output = folder.run(&format!("diff duel.hitlog --b-set lag_compensation.enabled=false {on}"));
+        assert_eq!(code(&output), 125, "{on}");
+        let output = text(&output.stdout);
+        assert!(output.contains("no shot was judged, so hits were not compared: the replay has no server"), "{output}");
+        assert!(!output.contains("changed nothing"), "{output}");
+    }
+    // A golden of no usercmds shows nothing, so no command advises to accept one.
+    let verified = text(&folder.run("verify duel.hitlog --accept").stdout);
+    assert!(verified.contains("no golden") && !verified.contains("--accept"), "{verified}");
+    // A part has the samples of its states.
+    let samples = |part: &str| -> u64 {
+        let modes = folder.json(&format!("replay duel.hitlog {part}"))["interpolation"].clone();
+        modes["off"]["samples"].as_u64().expect("samples")
+    };
+    assert_eq!(samples("--to 15") + samples("--from 15"), samples(""));
+    assert!(samples("--to 15") > 100 && samples("--from 15") > 100);
 }
 
 /// A replay of the clients alone sends nothing, so the exported packets and snapshots are the recorded ones.

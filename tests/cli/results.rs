@@ -293,7 +293,7 @@ fn hits_that_were_not_judged_are_untestable() {
         assert_eq!(exit_of(&folder, &line), 0, "{line}");
         let output = folder.run(&format!("{line} --open"));
         assert_eq!(code(&output), 125, "{line} --open");
-        assert!(text(&output.stdout).contains("no server judged any of its shots"), "{}", text(&output.stdout));
+        assert!(text(&output.stdout).contains("no replay judged any of its shots"), "{}", text(&output.stdout));
     }
 }
 

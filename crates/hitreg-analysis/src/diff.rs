@@ -139,7 +139,7 @@ pub fn diff(a: &dyn TraceSource, b: &dyn TraceSource, options: &DiffOptions) -> 
     let interpolation = InterpolationDiff::of(of_drawn, drawn.diff.rows.compared, &drawn.apart);
     let tables: Vec<TableDiff> = compared.into_iter().map(|c| c.diff).collect();
     let headers = [a.header(), b.header()];
-    let (verdict, untestable) = judge(headers, &tables, options);
+    let (verdict, untestable) = judge(headers, (&tables, &hits), options);
     let worst = worst(&tables);
     let mut found = TraceDiff {
         verdict,
@@ -156,6 +156,10 @@ pub fn diff(a: &dyn TraceSource, b: &dyn TraceSource, options: &DiffOptions) -> 
         interpolation,
     };
     found.notes.extend(echoes);
+    let is_open = headers.iter().any(|header| header.is_open());
+    if !changed.is_empty() && is_open && options.on.has_table(shots::NAME) && found.hits.judged == 0 {
+        found.notes.push("no shot was judged, so hits were not compared: the replay has no server".to_owned());
+    }
     found.note_settings(changed, options);
     Ok(found)
 }
@@ -241,7 +245,11 @@ fn order(divergence: &Divergence) -> (bool, Option<i64>, usize, String) {
     (at.is_none(), at, rank, divergence.table.clone())
 }
 
-fn judge([a, b]: [&TraceHeader; 2], tables: &[TableDiff], options: &DiffOptions) -> (TraceVerdict, Option<String>) {
+fn judge(
+    [a, b]: [&TraceHeader; 2],
+    (tables, hits): (&[TableDiff], &HitChanges),
+    options: &DiffOptions,
+) -> (TraceVerdict, Option<String>) {
     let (game_a, game_b) = (&a.game, &b.game);
     if game_a != game_b && !game_a.is_empty() && !game_b.is_empty() {
         return (TraceVerdict::Untestable, Some(format!("A is a trace of the game `{game_a}`, and B of `{game_b}`")));
@@ -260,7 +268,8 @@ fn judge([a, b]: [&TraceHeader; 2], tables: &[TableDiff], options: &DiffOptions)
         let reason = table.untestable.as_deref().unwrap_or_default();
         return (TraceVerdict::Untestable, Some(format!("table `{}`: {reason}", table.name)));
     }
-    match tables.iter().map(|t| t.rows.compared).sum() {
+    // Equal rows of hits that only the recorded server reported say nothing about a replay.
+    match tables.iter().map(|t| t.rows.compared).sum::<u64>().saturating_sub(hits.reported) {
         0 => (TraceVerdict::Untestable, Some("the traces have no rows in common that could be compared".to_owned())),
         1.. => (TraceVerdict::Same, None),
     }
@@ -328,8 +337,14 @@ impl TraceDiff {
         let note = setting.to_string();
         self.notes.retain(|known| *known != note);
         let ChangedSetting { key, a, b } = &setting;
-        let up_to = until.map_or(String::new(), |until| format!(" up to {}", ClockTime(until)));
-        self.notes.push(format!("{key} {a} → {b} changed nothing {}{up_to}", scope(options)));
+        let scope = scope(options);
+        self.notes.push(match until {
+            None => format!("{key} {a} → {b} changed nothing {scope}"),
+            Some(until) => {
+                let until = ClockTime(until);
+                format!("{key} {a} → {b} alone changed nothing {scope} up to {until}; --verbose tries the rest")
+            }
+        });
         self.settings_without_effect.push(setting);
     }
 

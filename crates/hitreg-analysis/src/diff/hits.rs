@@ -12,9 +12,10 @@ use super::clock::TickTimes;
 use super::columns::TraceComparison;
 use super::join::RowKey;
 use super::options::DiffOptions;
-use super::pairing::{Pairing, RowRank, RowSpot};
+use super::pairing::{Pairing, RowRank};
 use super::steps::{ReorderTolerance, StepStop};
 use super::table::each_step;
+use crate::summary::is_reported;
 use hitreg_log::sorted::SortedSet;
 use hitreg_log::trace::schema::{is_judged, shots};
 use hitreg_log::trace::{SharedTrace, Table, TraceSource};
@@ -41,9 +42,12 @@ pub struct HitChanges {
     pub shots_only_in_a: u64,
     /// Shots that A lacks, whatever their result.
     pub shots_only_in_b: u64,
-    /// Number of shots that a server judged in A or in B.
+    /// Number of shots that the replay judged in A or in B.
     #[serde(skip)]
     pub judged: u64,
+    /// Number of hits in A and in B that only the recorded server reported, so that no replay judged them.
+    #[serde(skip)]
+    pub reported: u64,
     /// All changed shots, in the order of their time.
     pub changed: ChangedShots,
 }
@@ -82,7 +86,7 @@ impl HitChanges {
         pairing: &Pairing<'_>,
         options: &DiffOptions,
         texts: &mut TextTable,
-        changed: &mut dyn FnMut(&RowSpot, &ChangedShot),
+        changed: &mut dyn FnMut(RowRank, ChangedShot),
     ) {
         let [of_a, of_b] = [pairing.a, pairing.b].map(|table| ReadShots::of(table, texts));
         let pairs = (0..pairing.joined.len()).map(|pair| pairing.spot(pair));
@@ -91,8 +95,18 @@ impl HitChanges {
             let b = spot.b.map(|row| of_b.outcome(row as usize));
             self.shots_only_in_a += u64::from(b.is_none());
             self.shots_only_in_b += u64::from(a.is_none());
+            let rows =
+                || [(&of_a, spot.a), (&of_b, spot.b)].into_iter().filter_map(|(of, row)| Some((of, row? as usize)));
+            self.judged += u64::from(rows().any(|(of, row)| of.is_judged(row)));
+            self.reported += u64::from(rows().all(|(of, row)| is_reported(&of.shots, row)));
             if let (Some(change), Some((side, row))) = (self.count(a.as_ref(), b.as_ref()), spot.row()) {
-                changed(&spot, &ChangedShot::of(pairing.table(side), row, change, a, b));
+                let at_us = match change {
+                    ShotChange::OnlyA => a.as_ref().and_then(|of| of.at_us),
+                    ShotChange::OnlyB => b.as_ref().and_then(|of| of.at_us),
+                    ShotChange::OtherTarget | ShotChange::OtherWound | ShotChange::OtherReason => spot.at_us,
+                };
+                let rank = RowRank { at_us, ..pairing.rank(&spot) };
+                changed(rank, ChangedShot::of((pairing.table(side), row), at_us, change, a, b));
             }
         }
     }
@@ -100,7 +114,6 @@ impl HitChanges {
     /// Counts a shot, and returns how it changed, if it did.
     fn count(&mut self, a: Option<&Outcome>, b: Option<&Outcome>) -> Option<ShotChange> {
         let hit = |outcome: Option<&Outcome>| outcome.is_some_and(|o| &*o.reason == "hit");
-        self.judged += u64::from([a, b].into_iter().flatten().any(|outcome| is_judged(&outcome.reason)));
         match (hit(a), hit(b), a, b) {
             (true, true, Some(a), Some(b)) if a.target != b.target => {
                 self.other_target += 1;
@@ -143,6 +156,8 @@ pub struct ChangedShot {
     pub index: u32,
     /// Whether it is the impact of a projectile.
     pub is_impact: bool,
+    /// When the server judged it, in microseconds of session time: on the side where it hit, or on the earlier side.
+    pub at_us: Option<i64>,
     /// What changed.
     pub change: ShotChange,
     /// The result in A; `None` if the shot was not fired there.
@@ -198,26 +213,23 @@ pub struct Outcome {
 }
 
 impl ChangedShot {
-    fn of(table: &Table, row: usize, change: ShotChange, a: Option<Outcome>, b: Option<Outcome>) -> ChangedShot {
+    fn of(
+        (table, row): (&Table, usize),
+        at_us: Option<i64>,
+        change: ShotChange,
+        a: Option<Outcome>,
+        b: Option<Outcome>,
+    ) -> ChangedShot {
         let number = |name| integer(table, name, row).and_then(|n| u32::try_from(n).ok()).unwrap_or_default();
         let (shooter, command, index) = (number("shooter"), number("command"), number("index"));
-        ChangedShot { shooter, command, index, is_impact: number("impact") == 1, change, a, b }
-    }
-
-    /// When the shot was judged, in microseconds of session time; the earlier time if the traces differ.
-    pub fn at_us(&self) -> Option<i64> {
-        let at = |outcome: &Option<Outcome>| outcome.as_ref().and_then(|o| o.at_us);
-        match (at(&self.a), at(&self.b)) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
+        ChangedShot { shooter, command, index, is_impact: number("impact") == 1, at_us, change, a, b }
     }
 }
 
 /// The shots of a table, with names as shared texts.
 struct ReadShots<'t> {
     table: &'t Table,
-    view_error_units: &'t [f32],
+    shots: shots::Columns<'t>,
     /// The name columns of an outcome, in the order of its fields.
     names: [(Vec<Arc<str>>, &'t [u32]); 7],
 }
@@ -235,7 +247,12 @@ impl<'t> ReadShots<'t> {
             shots.predicted_target,
         ];
         let names = columns.map(|column| (column.names.iter().map(|name| texts.of(name)).collect(), column.codes));
-        ReadShots { table, view_error_units: shots.view_error_units, names }
+        ReadShots { table, shots, names }
+    }
+
+    /// Whether the replay judged the shot in a row, instead of the recorded server alone.
+    fn is_judged(&self, row: usize) -> bool {
+        is_judged(self.shots.reason.get(row)) && !is_reported(&self.shots, row)
     }
 
     fn outcome(&self, row: usize) -> Outcome {
@@ -256,7 +273,7 @@ impl<'t> ReadShots<'t> {
             pellets: number("pellets"),
             rewind_us: number("rewind_us"),
             limit,
-            view_error_units: self.view_error_units.get(row).copied().filter(|v| !v.is_nan()),
+            view_error_units: self.shots.view_error_units.get(row).copied().filter(|v| !v.is_nan()),
             predicted_reason,
             predicted_target,
         }
@@ -301,12 +318,12 @@ impl ChangedShots {
         ChangedShots { first, first_hits, again: again.map(Arc::new), count: 0 }
     }
 
-    pub(super) fn note(&mut self, rank: &RowRank, shot: &ChangedShot) {
+    pub(super) fn note(&mut self, rank: RowRank, shot: ChangedShot) {
         self.count += 1;
-        self.first.note(rank, shot);
         if shot.change != ShotChange::OtherReason {
-            self.first_hits.note(rank, shot);
+            self.first_hits.note(rank.clone(), shot.clone());
         }
+        self.first.note(rank, shot);
     }
 
     /// Puts the shots in order, after the last.
@@ -386,11 +403,11 @@ struct EarliestShots {
 }
 
 impl EarliestShots {
-    fn note(&mut self, rank: &RowRank, shot: &ChangedShot) {
+    fn note(&mut self, rank: RowRank, shot: ChangedShot) {
         if self.last.as_ref().is_some_and(|last| rank.cmp(last).is_gt()) {
             return;
         }
-        self.kept.push(RankedShot { rank: rank.clone(), shot: shot.clone() });
+        self.kept.push(RankedShot { rank, shot });
         if let Some(most) = self.most.filter(|most| self.kept.len() >= 2 * most) {
             self.keep_first(most);
             self.last = self.kept.last().map(|last| last.rank.clone());
@@ -463,10 +480,9 @@ impl ShotComparison {
         let went =
             each_step(traces, [a, b], (&key, [&clocks[0], &clocks[1]]), self.patience, &mut |rows, times, before| {
                 let Ok(pairing) = Pairing::of(rows, before, &key, times) else { return true };
-                HitChanges::default().add(&pairing, &self.options, &mut texts, &mut |spot, shot| {
-                    let rank = pairing.rank(spot);
+                HitChanges::default().add(&pairing, &self.options, &mut texts, &mut |rank, shot| {
                     if rank.cmp(last).is_gt() {
-                        next.note(&rank, shot);
+                        next.note(rank, shot);
                     }
                 });
                 true
@@ -517,7 +533,7 @@ mod tests {
                 let change = [ShotChange::OnlyA, ShotChange::OtherWound, ShotChange::OtherReason][all.len() % 3];
                 let [a, b] = [0, 1].map(|side| Some(outcome.clone()).filter(|_| all.len() % 3 != side));
                 let (index, is_impact) = (all.len() as u32, round % 4 == 0);
-                all.push((rank, ChangedShot { shooter: 7, command: u32::MAX, index, is_impact, change, a, b }));
+                all.push((rank, ChangedShot { shooter: 7, command: u32::MAX, index, is_impact, at_us, change, a, b }));
             }
         }
         all
@@ -529,8 +545,8 @@ mod tests {
         let (mut noted, mut few) =
             (ChangedShots::default(), EarliestShots { most: Some(5), ..EarliestShots::default() });
         all.iter().rev().for_each(|(rank, shot)| {
-            noted.note(rank, shot);
-            few.note(rank, shot);
+            noted.note(rank.clone(), shot.clone());
+            few.note(rank.clone(), shot.clone());
         });
         noted.end();
         few.end();

@@ -8,7 +8,7 @@ use super::clock::{RowTimes, TickTimes, known};
 use super::columns::{ColumnDifference, TraceComparison, unsound};
 use super::distributions::{DrawnDistance, Reconciliation, TraceTally};
 use super::divergence::{Divergence, agreeing};
-use super::hits::{ChangedShot, ChangedShots, HitChanges, ShotComparison, TextTable};
+use super::hits::{ChangedShots, HitChanges, ShotComparison, TextTable};
 use super::join::{KeyCells, OwnerMap, RowKey, TraceSide};
 use super::options::{DiffError, DiffOptions, DiffScope};
 use super::pairing::{Owner, Pairing, RowDump, RowMark, RowSpot, by_time};
@@ -147,7 +147,8 @@ pub(crate) fn compare(
     }
     if is_same {
         let is_counted = match a.name.as_str() {
-            shots::NAME => !compared.options.brief || compared.options.on == DiffScope::Hits,
+            // Its counts say whether any shot was judged.
+            shots::NAME => true,
             corrections::NAME | views::NAME => !compared.options.brief,
             _ => false,
         };
@@ -284,7 +285,7 @@ impl<'o> TableFold<'o> {
                 self.found.tolerated.extend(tolerated_ticks(&pairing, &scan));
             }
             shots::NAME => {
-                let mut note = |spot: &RowSpot, shot: &ChangedShot| self.changed.note(&pairing.rank(spot), shot);
+                let mut note = |rank, shot| self.changed.note(rank, shot);
                 self.found.hits.add(&pairing, self.of.options, &mut self.texts, &mut note);
             }
             corrections::NAME => self.found.reconciliation.add(&pairing),
@@ -422,7 +423,7 @@ impl<'o> TableFold<'o> {
         let is_same = matches!(diff.status, Status::Same | Status::WithinTolerance);
         if is_same && self.of.options.on == DiffScope::Hits && diff.rows.compared > 0 && self.found.hits.judged == 0 {
             diff.status = Status::Untestable;
-            let reason = "no server judged any of its shots; a replay in closed loop judges them";
+            let reason = "no replay judged any of its shots; a replay in closed loop judges them";
             diff.untestable = Some(reason.to_owned());
         }
         diff.first = self.first.map(|(.., divergence)| divergence);

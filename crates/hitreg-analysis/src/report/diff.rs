@@ -223,7 +223,7 @@ fn story(diff: &TraceDiff) -> Option<String> {
         return None;
     }
     let hits = &diff.hits;
-    let first = changed.first_hits().next().and_then(|shot| shot.at_us());
+    let first = changed.first_hits().next().and_then(|shot| shot.at_us);
     let since = first.map(|at| format!(", the first at {}", seconds(at))).unwrap_or_default();
     let under = match &settings_that_differ([&diff.settings[0], &diff.settings[1]])[..] {
         [] => String::new(),

@@ -63,7 +63,7 @@ pub(super) fn change(shot: &ChangedShot) -> String {
         ShotChange::OtherReason => "hit in neither, other reason",
     };
     let impact = if shot.is_impact { " impact" } else { "" };
-    let at = shot.at_us().map_or(String::new(), |at| format!(", {}", seconds(at)));
+    let at = shot.at_us.map_or(String::new(), |at| format!(", {}", seconds(at)));
     // A game may have no names of weapons.
     let weapon = if weapon.is_empty() { String::new() } else { format!(" {weapon}") };
     format!("p{} #{}{weapon}{impact}{at}: {change}", shot.shooter, shot.command)
@@ -133,6 +133,7 @@ mod tests {
             command: 3,
             index: 0,
             is_impact: false,
+            at_us: None,
             change,
             a: Some(a),
             b,

@@ -120,7 +120,7 @@ function start(contents) {
       const isHit = shot.server.reason === "hit";
       mark(shot.at_us, isHit ? theme.hit : theme.miss, height / 2 - (isHit ? 12 : 8), isHit ? 10 : 6, 1);
     }
-    for (const change of contents.difference?.hits.changed ?? []) mark(change.a?.at_us ?? change.b?.at_us, theme.changed, height / 2 - 14, 12, 2);
+    for (const change of contents.difference?.hits.changed ?? []) mark(change.at_us, theme.changed, height / 2 - 14, 12, 2);
     if (state.divergence !== null) mark(state.divergence, theme.changed, 2, height - 4, 2);
   }
 

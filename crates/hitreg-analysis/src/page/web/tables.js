@@ -117,8 +117,7 @@ function changedRows({ sides, difference }) {
   return difference.hits.changed.map((change) => {
     const name = shotName(change);
     const shots = sides.map((side) => side.shotNamed.get(name) ?? null);
-    const times = [change.a?.at_us, change.b?.at_us].filter((time) => time !== undefined && time !== null);
-    return { name, change, shots, at_us: times.length > 0 ? Math.min(...times) : null };
+    return { name, change, shots, at_us: change.at_us };
   });
 }
 
