@@ -19,6 +19,7 @@ use crate::page::{PageInput, PageLog, PageSubject, html};
 use crate::replay::Part;
 use crate::report::{diff_line, figures, what_if_line};
 use crate::store::{self, FileType, TraceFile};
+use crate::trace::{TraceHeader, TraceSource};
 use crate::units::Micros;
 use crate::why::RejudgedShots;
 
@@ -100,7 +101,8 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
             look_for_effects(&engine, &sides, both, &options, &mut found)?;
             let mut line = diff_line(&found);
             line.extend(sides.what_if().map(|what_if| format!(". {}", what_if_line(what_if))));
-            (names.to_vec(), vec![a, b], rejudged.into(), common(&engine, &sides)?, Some((found, line)))
+            let context = common(&engine, &sides, both.map(TraceSource::header))?;
+            (names.to_vec(), vec![a, b], rejudged.into(), context, Some((found, line)))
         }
     };
     let with_notes = |of_side: SideRejudgement| match of_side {
@@ -152,13 +154,15 @@ fn single<'a>(
                         replay LOG --from TIME --to TIME -o TRACE";
             return Err(CommandError::file(path, what));
         }
-        return Ok((SideTrace::File(TraceFile::open(path)?, None), Ok(Vec::new()), PageContext::none()));
+        let trace = TraceFile::open(path)?;
+        let context = PageContext::of_traces(&[trace.header()]);
+        return Ok((SideTrace::File(trace, None), Ok(Vec::new()), context));
     }
     let part = args.part.of(|tick| Ok(engine.time_of(path, tick)?))?.unwrap_or(Part::WHOLE);
     let records = LogRecords::open(path, part)?;
     let game = engine.games.of_header(records.header()).map_err(|error| error.to_string());
     let (trace, rejudged) = match &game {
-        Err(_) => (SideTrace::Memory(engine.shown_records(path, part)?), Ok(Vec::new())),
+        Err(_) => (SideTrace::Memory(Box::new(engine.shown_records(path, part)?)), Ok(Vec::new())),
         Ok(_) => {
             let progress = Progress::of_session("replaying", Micros::ZERO);
             let ShownReplay { trace, rejudged } = engine.shown_replay(path, part, &mut |at, length| {
@@ -173,9 +177,13 @@ fn single<'a>(
 
 /// What both sides of a comparison have in common. The packets belong to the recorded session, so they are used only if
 /// no side changes a setting.
-fn common<'a>(engine: &Engine<'_>, sides: &'a ComparisonSpec) -> Result<PageContext<'a>, CommandError> {
+fn common<'a>(
+    engine: &Engine<'_>,
+    sides: &'a ComparisonSpec,
+    traces: [&TraceHeader; 2],
+) -> Result<PageContext<'a>, CommandError> {
     if store::kind_of(&sides.first)? == FileKind::Trace {
-        return Ok(PageContext::none());
+        return Ok(PageContext::of_traces(&traces));
     }
     let records = LogRecords::open(&sides.first, Part::WHOLE)?;
     let unknown = engine.games.of_header(records.header()).err().map(|error| error.to_string());
@@ -186,9 +194,10 @@ fn common<'a>(engine: &Engine<'_>, sides: &'a ComparisonSpec) -> Result<PageCont
 }
 
 impl<'a> PageContext<'a> {
-    /// That of a trace.
-    fn none() -> PageContext<'a> {
-        let notes = vec!["walls: a trace has no map".to_owned()];
+    /// That of traces.
+    fn of_traces(headers: &[&TraceHeader]) -> PageContext<'a> {
+        let hole = hole(headers.iter().flat_map(|header| &header.gaps).min_by_key(|gap| gap.from));
+        let notes = hole.into_iter().chain(["walls: a trace has no map".to_owned()]).collect();
         PageContext { map: String::new(), walls: Vec::new(), log: None, notes }
     }
 

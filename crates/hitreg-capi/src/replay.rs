@@ -287,6 +287,7 @@ pub unsafe extern "C" fn hitreg_trace_new(
             settings: log.session.header.settings.clone(),
             part: None,
             session: Some(SessionSource::of(&log.session.header)),
+            gaps: log.session.holes(),
             capabilities: Vec::new(),
         };
         answer(trace, Box::into_raw(Box::new(hitreg_trace { trace: Trace { header, tables: Vec::new() } })))

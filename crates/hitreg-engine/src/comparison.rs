@@ -327,14 +327,14 @@ fn against_itself(engine: &Engine<'_>, source: &ComparisonSource<'_>) -> Result<
         let replayed = plain.trace(engine, source, (TraceSide::B, false))?.trace;
         let made = predicted(&*replayed.trace(engine.games.memory())?);
         let names = [format!("{}, the server's states", path.display()), format!("{of_build}: {}", tally(&made))];
-        let made = [made.said, made.predicted].map(SideTrace::Memory);
+        let made = [made.said, made.predicted].map(|trace| SideTrace::Memory(Box::new(trace)));
         return Ok(Traces::of_recorded(names, made));
     }
     let no_states = |source| EngineError::unsuitable(path, source);
     let says = recorded(&log.session()?).map_err(no_states)?;
     let names = [format!("{}, as recorded", path.display()), of_build];
     let replayed = plain.trace(engine, source, (TraceSide::B, false))?.trace;
-    Ok(Traces::of_recorded(names, [SideTrace::Memory(says), replayed]))
+    Ok(Traces::of_recorded(names, [SideTrace::Memory(Box::new(says)), replayed]))
 }
 
 fn tally(made: &PredictionTraces) -> String {

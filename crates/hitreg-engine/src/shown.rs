@@ -80,7 +80,7 @@ impl Engine<'_> {
         if part != Part::WHOLE {
             part.check(session.played()).map_err(|source| EngineError::Replay { path: path.to_owned(), source })?;
             part.cut(&mut trace);
-            trace.header.part = part.header_range(session.played());
+            part.narrow(&mut trace.header, session.played());
         }
         Ok(trace)
     }

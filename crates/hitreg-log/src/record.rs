@@ -13,6 +13,7 @@ mod texts;
 mod unknown;
 
 use glam::Vec3;
+use serde::{Deserialize, Serialize};
 
 pub use header::{
     LogContents, Origin, PlayerInfo, RecordedSide, SessionHeader, SessionId, StoredRules, player_of, split_of_player,
@@ -295,7 +296,7 @@ pub struct DamageRecord {
 }
 
 /// A span with missing records.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GapRecord {
     /// Time of the last record before the gap.
     pub from: Micros,
@@ -313,17 +314,22 @@ impl GapRecord {
         self.player.is_none_or(|of| of == player)
     }
 
-    /// Returns the first gap that ends after the first tick. A replay is unreliable from there on. Gaps before the first
-    /// tick are outside the session.
-    pub fn first_after(gaps: &[GapRecord], first_tick: Option<Micros>) -> Option<&GapRecord> {
+    /// Returns the gaps that end after the first tick. Gaps before the first tick are outside the session.
+    pub fn all_after(gaps: &[GapRecord], first_tick: Option<Micros>) -> impl Iterator<Item = &GapRecord> {
         let first = first_tick.unwrap_or(Micros(i64::MIN));
-        gaps.iter().filter(|gap| gap.to > first).min_by_key(|gap| gap.from)
+        gaps.iter().filter(move |gap| gap.to > first)
+    }
+
+    /// Returns the first of the gaps [after the first tick](GapRecord::all_after). A replay is unreliable from there on.
+    pub fn first_after(gaps: &[GapRecord], first_tick: Option<Micros>) -> Option<&GapRecord> {
+        GapRecord::all_after(gaps, first_tick).min_by_key(|gap| gap.from)
     }
 }
 
 named! {
     /// The cause of missing records.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
     pub enum GapCause {
         /// Part of the file was damaged.
         #[default]

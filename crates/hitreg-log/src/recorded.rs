@@ -119,6 +119,7 @@ fn header_of(session: &Session, mode: &str) -> TraceHeader {
         settings: session.header.settings.clone(),
         part: None,
         session: Some(SessionSource::of(&session.header)),
+        gaps: session.holes(),
         capabilities: Vec::new(),
     }
 }

@@ -37,7 +37,7 @@ use serde::{Deserialize, Serialize};
 pub use digest::{Digest, TableDigest};
 pub use source::{ColumnSpan, NextRows, Series, SharedTrace, TraceSource, body_tables, each_part, select_rows};
 
-use crate::record::{CellKind, Origin, SessionHeader, SessionId, TextCode, Texts};
+use crate::record::{CellKind, GapRecord, Origin, SessionHeader, SessionId, TextCode, Texts};
 use crate::recorder::Y_AXIS;
 use crate::sorted::SortedMap;
 use crate::units::{ClockTime, Micros, Seed};
@@ -69,6 +69,9 @@ pub struct TraceHeader {
     /// The recorded session; `None` if the build did not write it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionSource>,
+    /// The missing parts of the session; empty if there are none, or if the build did not write them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gaps: Vec<GapRecord>,
     /// The optional commands of the build that wrote the trace, such as [`STEP`] and [`RECORD`]. hitreg calls no others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub capabilities: Vec<String>,

@@ -26,8 +26,8 @@ use budget::check_work;
 use feed::Feed;
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{
-    Keyframe, LogContents, Origin, PlayerRecords, Session, SessionHeader, SessionStretch, StateKey, TakenName,
-    TickRecord, split_of_player,
+    GapRecord, Keyframe, LogContents, Origin, PlayerRecords, Session, SessionHeader, SessionStretch, StateKey,
+    TakenName, TickRecord, split_of_player,
 };
 pub use hitreg_log::record::{REJUDGED, WhatIf};
 use hitreg_log::sorted::SortedMap;
@@ -154,7 +154,7 @@ pub fn replay<G: Netcode>(
     }
     let mut replayed = if closed {
         let mut replayed = closed::replay::<G>(session, &setup, options, progress)?;
-        replayed.trace.header = closed_header(&session.header, &setup, options);
+        replayed.trace.header = closed_header((&session.header, session.holes()), &setup, options);
         replayed
     } else {
         replay_open::<G, G::Client>(session, &setup, options.judged_under.as_ref(), options.memory, progress)?
@@ -165,7 +165,7 @@ pub fn replay<G: Netcode>(
         if !closed {
             part.cut(&mut replayed.trace);
         }
-        replayed.trace.header.part = part.header_range(session.played());
+        part.narrow(&mut replayed.trace.header, session.played());
         replayed.jumps.retain(|jump| part.has(jump.at));
         replayed.findings.jumps = PlayerJumps::of(&replayed.jumps);
     }
@@ -199,20 +199,25 @@ fn replay_open<G: Game, C: ClientPipeline<G>>(
     let furthest = unlag.enabled.then(|| Micros::from_ms(unlag.max_unlag_ms));
     let mut replayed = open::replay::<G, C>(session, setup, furthest, memory, progress)?;
     let mode = if judged_under.is_some() { "open, rejudged" } else { "open" };
-    replayed.trace.header = trace_header(mode, &session.header, judged);
+    replayed.trace.header = trace_header(mode, (&session.header, session.holes()), judged);
     Ok(replayed)
 }
 
 /// Returns the header of a closed loop's trace. It holds the settings that judge the shots.
-fn closed_header<G: Game>(header: &SessionHeader, setup: &Setup<G>, options: &ReplayOptions) -> TraceHeader {
+fn closed_header<G: Game>(
+    log: (&SessionHeader, Vec<GapRecord>),
+    setup: &Setup<G>,
+    options: &ReplayOptions,
+) -> TraceHeader {
     match &options.judged_under {
-        Some(other) => trace_header("closed, rejudged", header, other),
-        None => trace_header("closed", header, &setup.settings),
+        Some(other) => trace_header("closed, rejudged", log, other),
+        None => trace_header("closed", log, &setup.settings),
     }
 }
 
-/// Returns the header of a trace of the whole session. A game with a server has all optional commands of builds.
-fn trace_header(mode: &str, header: &SessionHeader, settings: &Settings) -> TraceHeader {
+/// Returns the header of a trace of the whole session, whose log has these gaps. A game with a server has all optional
+/// commands of builds.
+fn trace_header(mode: &str, (header, gaps): (&SessionHeader, Vec<GapRecord>), settings: &Settings) -> TraceHeader {
     let capabilities = if mode.starts_with("closed") { &[STEP, RECORD][..] } else { &[] };
     TraceHeader {
         game: header.game.clone(),
@@ -221,6 +226,7 @@ fn trace_header(mode: &str, header: &SessionHeader, settings: &Settings) -> Trac
         settings: settings.to_pairs(),
         part: None,
         session: Some(SessionSource::of(header)),
+        gaps,
         capabilities: capabilities.iter().map(|name| (*name).to_owned()).collect(),
     }
 }
@@ -344,7 +350,7 @@ pub fn replay_with_bots<G: Bots + Netcode>(
     check_session(session)?;
     let mut replayed = closed::replay_with_bots::<G>(session, &setup, memory)?;
     let header = SessionHeader { seed, ..session.header.clone() };
-    replayed.trace.header = trace_header("closed", &header, &setup.settings);
+    replayed.trace.header = trace_header("closed", (&header, Vec::new()), &setup.settings);
     Ok(replayed)
 }
 
@@ -458,8 +464,10 @@ pub fn stream<G: Netcode>(
     if let Some(part) = options.part {
         part.check(source.survey.played())?;
     }
-    let part = options.part.and_then(|part| part.header_range(source.survey.played()));
-    let header = TraceHeader { part, ..closed_header(source.header, &setup, options) };
+    let mut header = closed_header((source.header, source.survey.gaps.clone()), &setup, options);
+    if let Some(part) = options.part {
+        part.narrow(&mut header, source.survey.played());
+    }
     let feed = Feed::new(chunks, source.survey);
     closed::stream::<G>(&feed, source, &setup, (options, encoded), &mut |table| to(&header, table), progress)
 }
@@ -483,6 +491,6 @@ pub fn stream_clients<G: Netcode>(
         return Err(ReplayError::NoInput);
     }
     let near = source.survey.near().ok_or(ReplayError::NotAsRead)?;
-    let header = trace_header("open", source.header, &setup.settings);
+    let header = trace_header("open", (source.header, source.survey.gaps.clone()), &setup.settings);
     open::stream::<G, G::Client>(source, &setup, (options, near), pass, &mut |table| to(&header, table), progress)
 }

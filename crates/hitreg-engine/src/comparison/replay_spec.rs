@@ -328,7 +328,7 @@ const COMPARED: usize = 2;
 #[derive(Debug)]
 pub enum SideTrace {
     /// A trace in memory.
-    Memory(Trace),
+    Memory(Box<Trace>),
     /// A trace in a file. Dropping the folder deletes the file.
     File(TraceFile, Option<TemporaryFolder>),
 }
@@ -337,7 +337,7 @@ impl SideTrace {
     /// The rows of the trace.
     pub fn source(&self) -> &dyn TraceSource {
         match self {
-            SideTrace::Memory(trace) => trace,
+            SideTrace::Memory(trace) => &**trace,
             SideTrace::File(trace, _) => trace,
         }
     }
@@ -366,7 +366,7 @@ impl SurveyedLog {
         attempt: impl FnMut(bool, &mut dyn FnMut(&TraceHeader, Table)) -> Result<Option<T>, EngineError>,
     ) -> Result<SideTrace, EngineError> {
         if self.is_short(part) {
-            return Ok(SideTrace::Memory(collect_replayed(attempt)?));
+            return Ok(SideTrace::Memory(Box::new(collect_replayed(attempt)?)));
         }
         let folder = store::temporary_folder()?;
         let target = folder.file("replayed.hittrace");

@@ -70,6 +70,11 @@ impl Session {
         self.played().map_or(Micros::ZERO, |(first, last)| last - first_tick.map_or(first, |tick| tick.at))
     }
 
+    /// Returns the missing parts of the session, see [`GapRecord::all_after`].
+    pub fn holes(&self) -> Vec<GapRecord> {
+        GapRecord::all_after(&self.gaps, self.ticks.first().map(|tick| tick.at)).copied().collect()
+    }
+
     /// Returns the first missing part of the session, see [`GapRecord::first_after`].
     pub fn first_hole(&self) -> Option<&GapRecord> {
         GapRecord::first_after(&self.gaps, self.ticks.first().map(|tick| tick.at))

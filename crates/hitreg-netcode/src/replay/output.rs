@@ -10,7 +10,7 @@ use hitreg_log::record::TakenName;
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::stats::CountedValues;
 use hitreg_log::trace::schema::{corrections, errors, frames, ticks};
-use hitreg_log::trace::{Table, Trace};
+use hitreg_log::trace::{Table, Trace, TraceHeader};
 use hitreg_log::units::{ClockTime, EntityId, Micros, PlayerId, Tick};
 
 /// The result of a replay of a session in memory.
@@ -301,10 +301,11 @@ impl Part {
         Part { from, to: self.to.min(Micros(last.0.saturating_add(1))) }
     }
 
-    /// Returns the range for the trace's header; `None` if the part is the whole session.
-    pub fn header_range(self, played: Option<(Micros, Micros)>) -> Option<[Micros; 2]> {
+    /// Turns the header of a trace of the whole session into the header of the trace of this part.
+    pub fn narrow(self, header: &mut TraceHeader, played: Option<(Micros, Micros)>) {
         let (whole, Part { from, to }) = (Part::WHOLE.within(played), self.within(played));
-        (from > whole.from || to < whole.to).then_some([from, to])
+        header.part = (from > whole.from || to < whole.to).then_some([from, to]);
+        header.gaps.retain(|gap| gap.from < self.to && gap.to > self.from);
     }
 
     /// Whether a time belongs to the part.
@@ -373,8 +374,12 @@ mod tests {
     fn a_trace_of_the_whole_session_is_not_one_of_a_part() {
         let played = Some((Micros::from_s(1), Micros::from_s(60)));
         let end = Micros(60_000_001);
-        let header_range = |from, to| Part { from, to }.header_range(played);
-        assert_eq!(Part::WHOLE.header_range(played), None);
+        let header_range = |from, to| {
+            let mut header = TraceHeader::default();
+            Part { from, to }.narrow(&mut header, played);
+            header.part
+        };
+        assert_eq!(header_range(Part::WHOLE.from, Part::WHOLE.to), None);
         assert_eq!([header_range(Micros::ZERO, Part::WHOLE.to), header_range(Part::WHOLE.from, end)], [None, None]);
         assert_eq!(header_range(Micros::from_s(2), Part::WHOLE.to), Some([Micros::from_s(2), end]));
         assert_eq!(header_range(Micros::from_s(2), end + Micros::from_s(1)), Some([Micros::from_s(2), end]));
