@@ -572,7 +572,7 @@ async function gaps() {
     assert.deepEqual(sums, lost, name);
     const { from_us: from, to_us: to } = info.gaps[0];
     const words = `records missing from ${(from / 1e6).toFixed(1)} to ${(to / 1e6).toFixed(1)} s`;
-    assert.equal((await value("document.getElementById('subtitle').textContent")).includes(words), name === "gap.html", name);
+    assert.ok((await value("document.getElementById('subtitle').textContent")).includes(words), name);
     await page.screenshot({ path: path.join(screenshots, name.replace("html", "png")) });
     assert.deepEqual(wrong, []);
     await page.close();

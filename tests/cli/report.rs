@@ -9,8 +9,9 @@ use std::path::Path;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hitreg::log::{read_session, read_trace, write_trace};
-use hitreg::record::{CellKind, Class, ClassId, FieldSchema, Origin, Scope};
+use hitreg::record::{CellKind, Class, ClassId, FieldSchema, GapRecord, Origin, PlayerRecords, Scope};
 use hitreg::recorder::{Description, Recorder, RecorderOptions};
+use hitreg::sorted::SortedMap;
 use hitreg::trace::schema::shots;
 use hitreg::trace::{Column, ColumnData, Table, Trace};
 use hitreg::units::{EntityId, Micros, Tick};
@@ -260,6 +261,95 @@ fn the_counts_of_a_part_are_those_of_replay() {
             );
         }
     }
+}
+
+/// Also with packets in flight at the end, and when a gap begins. Nothing arrives in the log of a server.
+#[test]
+fn a_page_has_all_packets_that_info_counts() {
+    let folder = Folder::empty();
+    folder.done("record synth --players 4 --seconds 8 --loss 2% --set server.rate_bytes_per_s=3000 -o a.hitlog");
+    let mut session = read_session(&fs::read(folder.path("a.hitlog")).expect("a log")[..]).expect("sound");
+    session.players.iter_mut().for_each(|player| {
+        let gap = Micros::from_s(3)..Micros::from_s(4);
+        player.frames.retain(|frame| !gap.contains(&frame.at));
+        player.sent.retain(|packet| !gap.contains(&packet.at));
+        player.reached.retain(|arrival| !gap.contains(&arrival.at));
+        player.snapshots.retain(|snapshot| !gap.contains(&snapshot.at));
+        player.received.retain(|arrival| !gap.contains(&arrival.at));
+    });
+    session.gaps.push(GapRecord { from: Micros::from_s(3), to: Micros::from_s(4), ..GapRecord::default() });
+    folder.save_log("gap.hitlog", &session);
+    session.players.iter_mut().for_each(|player| {
+        player.reached.clear();
+        player.received.clear();
+    });
+    folder.save_log("sent.hitlog", &session);
+    for log in ["a", "gap", "sent"] {
+        let info = folder.json(&format!("info {log}.hitlog"));
+        let sent = session_packets(&folder.path(&format!("{log}.hitlog")));
+        let (_, contents) = page(&folder, &format!("{log}.hitlog"));
+        let packets = contents["sides"][0]["packets"].as_array().expect("packets").clone();
+        for (way, counts) in [("up", "packets_up"), ("down", "packets")] {
+            let of_way = || packets.iter().filter(|packets| packets["way"] == way);
+            let rows: u64 = of_way().map(|packets| packets["sent_us"]["rows"].as_u64().expect("rows")).sum();
+            assert_eq!(rows, sent[way], "{log}, {way}");
+            let missing: Option<u64> = of_way().map(|packets| packets["missing"].as_u64()).sum();
+            assert_eq!(missing, info[counts]["lost"].as_u64(), "{log}, {way}");
+        }
+    }
+    // The trace has the packets of the log.
+    folder.done("replay a.hitlog -o a.hittrace");
+    let rows = |line: &str| -> Vec<Value> {
+        let (_, contents) = page(&folder, line);
+        let packets = contents["sides"][0]["packets"].as_array().expect("packets").clone();
+        packets.iter().map(|of| serde_json::json!([of["sent_us"]["rows"], of["missing"]])).collect()
+    };
+    assert_eq!(rows("a.hittrace"), rows("a.hitlog"));
+}
+
+/// The numbers of the packets that a log has, to and from the server.
+fn session_packets(log: &Path) -> SortedMap<&'static str, u64> {
+    let session = read_session(&fs::read(log).expect("a log")[..]).expect("sound");
+    let sum = |of: fn(&PlayerRecords) -> usize| session.players.iter().map(|player| of(player) as u64).sum();
+    [("up", sum(|player| player.sent.len())), ("down", sum(|player| player.snapshots.len()))].into_iter().collect()
+}
+
+/// A trace knows which part of its session is missing, and a part has the usercmds and snapshots of its time.
+#[test]
+fn the_page_of_a_trace_has_the_gaps_and_round_trips_of_its_log() {
+    let folder = Folder::empty();
+    folder.done("record synth --players 4 --seconds 8 --delay-ms 60 --jitter-ms 10 --loss 4% -o a.hitlog");
+    let side = |line: &str| page(&folder, line).1["sides"][0].clone();
+    folder.done("replay a.hitlog --from 3 --to 6 -o part.hittrace");
+    let [of_log, of_trace] = ["a.hitlog --from 3 --to 6", "part.hittrace"].map(|line| {
+        let trips = side(line)["round_trips"].as_array().expect("players").clone();
+        trips.iter().map(|of| serde_json::json!([of["player"], of["took_us"]["rows"], of["all"]])).collect::<Vec<_>>()
+    });
+    assert_eq!(of_log, of_trace);
+    let mut session = read_session(&fs::read(folder.path("a.hitlog")).expect("a log")[..]).expect("sound");
+    session.gaps.push(GapRecord { from: Micros::from_s(4), to: Micros::from_s(5), ..GapRecord::default() });
+    folder.save_log("gap.hitlog", &session);
+    folder.run("replay gap.hitlog -o gap.hittrace");
+    let [of_log, of_trace] = ["gap.hitlog", "gap.hittrace"].map(side);
+    assert_eq!(of_log["gaps"].as_array().map(Vec::len), Some(1));
+    assert_eq!(of_trace["gaps"], of_log["gaps"]);
+    assert!(of_trace["notes"].to_string().contains("a part is missing, from 0:04 to 0:05"), "{}", of_trace["notes"]);
+    for (part, gaps) in [("--to 3", 0), ("--from 2 --to 6", 1)] {
+        folder.run(&format!("replay gap.hitlog {part} -o part.hittrace --force"));
+        assert_eq!(side("part.hittrace")["gaps"].as_array().map(Vec::len), Some(gaps), "{part}");
+    }
+}
+
+/// A client that predicts nothing has no corrections, as `replay` says.
+#[test]
+fn a_page_knows_that_there_were_no_corrections() {
+    let folder = Folder::empty();
+    folder.done("record synth --preset dumb-client --players 2 --seconds 3 -o a.hitlog");
+    assert_eq!(folder.json("replay a.hitlog")["exercised"]["corrections"], 0);
+    let (_, contents) = page(&folder, "a.hitlog");
+    let side = &contents["sides"][0];
+    assert!(!side["notes"].to_string().contains("corrections"), "{}", side["notes"]);
+    assert!(side["tables"].as_array().expect("tables").contains(&serde_json::json!(["corrections", 0])));
 }
 
 /// A page of a long session lists every shot and correction, and says what it draws more coarsely.

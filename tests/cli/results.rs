@@ -33,7 +33,7 @@ fn a_real_demo_is_imported_and_replayed() {
     // `info` and a timeline count the same packets.
     let log = hitreg::store::read_log(&folder.path("a.hitlog")).expect("a log");
     let packets = hitreg::traffic::of_session(&log);
-    let lost = packets.iter().filter(|packet| !packet.is_up && packet.took_us.is_none()).count();
+    let lost = packets.iter().filter(|packet| !packet.is_up && packet.is_missing).count();
     assert_eq!((packets.iter().filter(|packet| !packet.is_up).count(), lost), (42_778 + 105, 105));
     let rtt = &info["rtt_ms"];
     let measured = [&rtt["p5"], &rtt["p50"], &rtt["p95"], &rtt["p99"]].map(|p| p.as_f64().unwrap_or(f64::NAN));

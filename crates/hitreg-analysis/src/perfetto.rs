@@ -288,7 +288,11 @@ impl EventWriter<'_> {
             let until = packet.sent_us.saturating_add(packet.took_us.unwrap_or(MOMENT_US).max(0));
             let (category, way, missing) =
                 if packet.is_up { ("packets up", "up", "lost") } else { ("packets down", "down", missing) };
-            let name = if packet.took_us.is_none() { missing } else { way };
+            let name = match packet.took_us {
+                Some(_) => way,
+                None if packet.is_missing => missing,
+                None => "arrival not known",
+            };
             let args = json!({ "bytes": packet.bytes });
             let track = (process(packet.player), category, name);
             self.span(track, format!("packet {number}"), [packet.sent_us, until], args)?;

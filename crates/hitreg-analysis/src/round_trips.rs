@@ -8,6 +8,7 @@ use hitreg_log::round_trips::{NewestAck, SnapshotRoundTrips};
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::schema::{corrections, frames, snapshots, ticks};
 use hitreg_log::trace::{Table, TraceHeader, TraceSource, each_part};
+use hitreg_log::traffic::transit_us;
 use hitreg_log::units::Micros;
 
 /// Pairs acks with their usercmds, in the rows of a replay.
@@ -300,9 +301,8 @@ impl SnapshotAcks {
 
 /// When the snapshot in a row was sent, and when it arrived first; `None` if it did not arrive.
 fn sent_and_arrived(sent: &snapshots::Columns<'_>, row: usize) -> Option<(Micros, Micros)> {
-    let (at_us, took_ms) = (sent.at_us.get(row)?, sent.took_ms.get(row)?);
-    let arrived_us = at_us.saturating_add((f64::from(*took_ms) * 1e3).round() as i64);
-    took_ms.is_finite().then_some((Micros(*at_us), Micros(arrived_us)))
+    let (at_us, took_us) = (sent.at_us.get(row)?, transit_us(*sent.took_ms.get(row)?)?);
+    Some((Micros(*at_us), Micros(at_us.saturating_add(took_us))))
 }
 
 /// How long times are kept. It exceeds the time between related rows of two tables in a streamed replay, and the delay

@@ -157,7 +157,7 @@ impl<'a> LogRecords<'a> {
     pub fn lost_packets(&self) -> Result<[u64; 2], EngineError> {
         let mut lost = [0; 2];
         let read = self.each_packet(&mut |_| (), &mut |packet| {
-            if packet.took_us.is_none() {
+            if packet.is_missing {
                 lost[usize::from(!packet.is_up)] += 1;
             }
         });

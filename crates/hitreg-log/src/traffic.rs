@@ -17,18 +17,18 @@ pub struct Packet {
     pub is_up: bool,
     /// Send time, in µs.
     pub sent_us: i64,
-    /// Transit time of the first arrival, in µs; `None` for a packet that is missing ([`SnapshotNumbers::missing`]).
+    /// Transit time of the first arrival, in µs; `None` if it did not arrive, or if its arrival is not known.
     pub took_us: Option<i64>,
+    /// Whether it is missing ([`SnapshotNumbers::missing`]): it did not arrive, although a later packet did. Other packets
+    /// without an arrival may have been in transit at the end or when a gap began, or the log has no arrivals.
+    pub is_missing: bool,
     /// Size in bytes, if known.
     pub bytes: Option<u32>,
     /// Number of updates that the rate limit held back before it.
     pub choked: u32,
 }
 
-/// Returns the packets of a log, by player and direction, in the order of their numbers. It omits packets after the
-/// last known arrival, because they may have been in transit at the end. It also omits a direction without arrivals.
-///
-/// Packets whose records lie in a gap are neither sent nor lost. This includes packets in flight when the gap began.
+/// Returns the packets of a log, by player and direction, in the order of their numbers.
 ///
 /// A receiver's recording holds only the snapshots that arrived. Its lost snapshots are the gaps between their numbers,
 /// without the updates that the server held back and numbered too.
@@ -136,8 +136,8 @@ impl PacketReader {
             for of in [&up.sent, &down.sent] {
                 self.now_us = of.back().map_or(self.now_us, |(_, at, ..)| self.now_us.max(*at));
             }
-            up.settle(self.now_us, &mut |row, took| to(packet((player, true), row, took)));
-            down.settle(self.now_us, &mut |row, took| to(packet((player, false), row, took)));
+            up.settle((player, true), self.now_us, to);
+            down.settle((player, false), self.now_us, to);
         }
     }
 
@@ -152,7 +152,7 @@ impl PacketReader {
     pub fn end(self, to: &mut dyn FnMut(Packet)) {
         for (player, of_player) in (0..).zip(self.players) {
             for (mut waiting, is_up) in of_player.into_iter().zip([true, false]) {
-                waiting.settle(i64::MAX, &mut |row, took| to(packet((player, is_up), row, took)));
+                waiting.settle((player, is_up), i64::MAX, to);
             }
         }
     }
@@ -172,19 +172,26 @@ impl WaitingPackets {
         end.is_some_and(|end| self.arrived.range(number..).take(MOST_REORDERED).all(|(_, at)| at >= end))
     }
 
-    /// Passes on the packets whose fate is known at a time, with their time of transit.
-    fn settle(&mut self, now_us: i64, to: &mut dyn FnMut(SentRow, Option<i64>)) {
+    /// Passes on the packets whose fate is known at a time.
+    fn settle(&mut self, (player, is_up): (u32, bool), now_us: i64, to: &mut dyn FnMut(Packet)) {
         while let Some(&(number, sent_us, bytes, choked)) = self.sent.front() {
             let arrived = self.arrived.get(&number);
             let is_given_up = now_us.saturating_sub(sent_us) > LOST_AFTER_US;
             if arrived.is_none() && !is_given_up {
                 break;
             }
-            // Without a later arrival, the packet may have been in transit at the end, or arrivals were not recorded.
-            let is_settled = self.newest.is_some_and(|newest| number <= newest);
-            if is_settled && (arrived.is_some() || !self.is_in_gap(number, sent_us)) {
-                to((number, sent_us, bytes, choked), arrived.map(|at| at.saturating_sub(sent_us)));
-            }
+            let took_us = arrived.map(|at| at.saturating_sub(sent_us));
+            let is_overtaken = self.newest.is_some_and(|newest| number <= newest);
+            let is_missing = took_us.is_none() && is_overtaken && !self.is_in_gap(number, sent_us);
+            to(Packet {
+                player,
+                is_up,
+                sent_us,
+                took_us,
+                is_missing,
+                bytes: Some(bytes.into()),
+                choked: choked.into(),
+            });
             self.sent.pop_front();
         }
         if self.arrived.len() > MOST_ARRIVALS
@@ -206,11 +213,12 @@ fn put(sent: &mut VecDeque<SentRow>, row: SentRow) {
     sent.insert(place, row);
 }
 
-fn packet((player, is_up): (u32, bool), (_, sent_us, bytes, choked): SentRow, took_us: Option<i64>) -> Packet {
-    Packet { player, is_up, sent_us, took_us, bytes: Some(bytes.into()), choked: choked.into() }
+/// Returns the transit time in µs of a packet in a trace; `None` if it did not arrive.
+pub fn transit_us(took_ms: f32) -> Option<i64> {
+    took_ms.is_finite().then(|| (f64::from(took_ms) * 1e3).round() as i64)
 }
 
-/// Returns the packets of a trace, with the same omissions.
+/// Returns the packets of a trace, by player and direction, in the order of their send times.
 pub fn of_trace(trace: &Trace) -> Vec<Packet> {
     let (up, down) = (packets::Columns::of(trace), snapshots::Columns::of(trace));
     let cell = |cells: &[u32], row: usize| cells.get(row).copied();
@@ -219,9 +227,9 @@ pub fn of_trace(trace: &Trace) -> Vec<Packet> {
             true => (up.player, up.at_us, up.took_ms, up.bytes, &[][..]),
             false => (down.player, down.at_us, down.took_ms, down.bytes, down.choked),
         };
-        let took_us = took_ms.get(row).filter(|ms| ms.is_finite()).map(|ms| (ms * 1e3) as i64);
+        let took_us = took_ms.get(row).and_then(|ms| transit_us(*ms));
         let (player, choked) = (cell(player, row).unwrap_or_default(), cell(choked, row).unwrap_or_default());
-        Packet { player, is_up, sent_us: at_us[row], took_us, bytes: cell(bytes, row), choked }
+        Packet { player, is_up, sent_us: at_us[row], took_us, is_missing: false, bytes: cell(bytes, row), choked }
     };
     let all_up = (0..up.rows.min(up.at_us.len())).map(|row| packet(true, row));
     let all_down = (0..down.rows.min(down.at_us.len())).map(|row| packet(false, row));
@@ -231,7 +239,10 @@ pub fn of_trace(trace: &Trace) -> Vec<Packet> {
     for packet in all.iter().filter(|packet| packet.took_us.is_some()) {
         last_arrived.insert((packet.player, packet.is_up), packet.sent_us);
     }
-    all.retain(|packet| last_arrived.get(&(packet.player, packet.is_up)).is_some_and(|last| packet.sent_us <= *last));
+    for packet in all.iter_mut().filter(|packet| packet.took_us.is_none()) {
+        let last = last_arrived.get(&(packet.player, packet.is_up));
+        packet.is_missing = last.is_some_and(|last| packet.sent_us <= *last);
+    }
     all
 }
 
@@ -252,6 +263,7 @@ pub fn packet_table(packets: &[Packet]) -> Table {
         time("sent_us", &|packet| packet.sent_us),
         number("has_arrived", &|packet| packet.took_us.is_some().into()),
         time("took_us", &|packet| packet.took_us.unwrap_or_default()),
+        number("is_missing", &|packet| packet.is_missing.into()),
         number("bytes", &|packet| packet.bytes.unwrap_or_default()),
         number("choked", &|packet| packet.choked),
     ];
@@ -272,14 +284,15 @@ pub fn of_packet_table(trace: &dyn TraceSource) -> Result<impl Iterator<Item = R
 }
 
 fn of_rows(table: &Table) -> Vec<Packet> {
-    let columns = ["player", "is_up", "has_arrived", "bytes", "choked"];
-    let [players, up, arrived, bytes, choked] = columns.map(|name| table.u32s(name));
+    let columns = ["player", "is_up", "has_arrived", "is_missing", "bytes", "choked"];
+    let [players, up, arrived, missing, bytes, choked] = columns.map(|name| table.u32s(name));
     let [sent_us, took_us] = ["sent_us", "took_us"].map(|name| table.i64s(name));
     let packet = |row: usize| Packet {
         player: players[row],
         is_up: up[row] == 1,
         sent_us: sent_us[row],
         took_us: (arrived[row] == 1).then(|| took_us[row]),
+        is_missing: missing[row] == 1,
         bytes: Some(bytes[row]),
         choked: choked[row],
     };
@@ -438,7 +451,7 @@ mod tests {
             }
             reader.end(&mut |packet| read.push(packet));
             read.sort_by_key(|packet| packet.player);
-            assert!(read.len() > 300 && read.iter().any(|packet| packet.took_us.is_none()));
+            assert!(read.len() > 300 && read.iter().any(|packet| packet.is_missing));
             assert_eq!(read, of_session(&session), "{:?}", session.header.origin);
         }
     }
@@ -460,7 +473,8 @@ mod tests {
             let trace = Trace { tables: vec![packet_table(&session)], ..Trace::default() };
             let stored: Result<Vec<Packet>, String> = of_packet_table(&trace).unwrap().collect();
             assert_eq!(stored.as_ref(), Ok(&session));
-            let lost = session.iter().filter(|packet| packet.took_us.is_none());
+            assert_eq!(session.len(), sent.len());
+            let lost = session.iter().filter(|packet| packet.is_missing);
             lost.map(|packet| packet.sent_us / 1_000).collect()
         };
         assert_eq!([None, Some(0), Some(1)].map(lost), [vec![10, 900], vec![10, 900], vec![10, 30, 40, 900]]);
@@ -485,8 +499,8 @@ mod tests {
             });
         }
         let found = of_trace(&Trace { tables: vec![writer.finish(Vec::new())], ..Trace::default() });
-        let took: Vec<_> = found.iter().map(|packet| packet.took_us).collect();
-        assert_eq!(took, [Some(20_000), None, Some(21_500)]);
+        let fates: Vec<_> = found.iter().map(|packet| (packet.took_us, packet.is_missing)).collect();
+        assert_eq!(fates, [(Some(20_000), false), (None, true), (Some(21_500), false), (None, false)]);
         assert!(found.iter().all(|packet| packet.player == 7 && packet.is_up && packet.bytes.is_none()));
     }
 

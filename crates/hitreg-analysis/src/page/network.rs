@@ -12,14 +12,14 @@ use hitreg_log::round_trips::SnapshotRoundTrips;
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::schema::{packets, snapshots};
 use hitreg_log::trace::{TraceSource, each_part};
-use hitreg_log::traffic::Packet;
+use hitreg_log::traffic::{Packet, transit_us};
 
 /// What happened on the network in the shown part.
 pub(super) struct NetworkRows {
     pub(super) packets: Packets,
     /// The round trips as `info` counts them, by the snapshots that arrived.
     pub(super) trips: RoundTrips,
-    /// The gaps of the log.
+    /// The missing parts of the session.
     pub(super) gaps: Vec<GapRecord>,
 }
 
@@ -30,17 +30,17 @@ impl NetworkRows {
         let Some(log) = shown.log else {
             packets.add_rows(shown.trace)?;
             each_snapshot_trip(shown.trace, &mut |player, at, took| trips.push(player, at.0, took.0))?;
-            return Ok(NetworkRows { packets, trips, gaps });
+            return Ok(NetworkRows { packets, trips, gaps: shown.trace.header().gaps.clone() });
         };
         let mut finders: SortedMap<u32, SnapshotRoundTrips> = SortedMap::new();
         let mut read = |stretch: &SessionStretch| {
             gaps.extend(stretch.gaps.iter().filter(|gap| log.shows(gap.from) || log.shows(gap.to)).copied());
-            for (player, outline) in (0..).zip(&Outline::of(stretch).players) {
-                finders.entry(player).or_default().add(outline, &mut |at, took| {
-                    if log.shows(at) {
-                        trips.push(player, at.0, took.0);
-                    }
-                });
+            for (player, mut outline) in (0..).zip(Outline::of(stretch).players) {
+                // As in the trace of a part: its usercmds, and its snapshots, whenever these arrive.
+                outline.frames.retain(|(_, made)| log.shows(*made));
+                outline.snapshots.retain(|(_, sent, _)| log.shows(*sent));
+                let of_player = finders.entry(player).or_default();
+                of_player.add(&outline, &mut |at, took| trips.push(player, at.0, took.0));
             }
         };
         log.each_packet(&mut read, &mut |packet| packets.push(packet))?;
@@ -54,8 +54,12 @@ pub(super) struct PagePackets {
     player: u32,
     way: &'static str,
     sent_us: PackedColumn,
-    /// Negative if the packet never arrived.
+    /// Negative without an arrival.
     transit_us: PackedColumn,
+    /// 1 if a later packet arrived and this one did not.
+    is_missing: PackedColumn,
+    /// The number of missing packets; `None` if no arrival is known.
+    missing: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<PackedColumn>,
     choked: PackedColumn,
@@ -67,7 +71,6 @@ pub(super) struct PagePackets {
 /// The figures of a player's packets in one direction.
 #[derive(Debug, Serialize)]
 struct AllPackets {
-    missing: usize,
     /// One of this many packets that arrived is drawn.
     every: usize,
     /// The bytes of each [`BIN_US`], from the time of the first packet.
@@ -85,11 +88,12 @@ const MOST_BINS: usize = 144_000;
 
 #[derive(Debug, Default)]
 struct OneWayPackets {
-    /// Packets that arrived without anything held back before them.
+    /// Packets that are not missing and have no updates held back before them.
     arrived: Sample<Packet>,
-    /// Packets that did not arrive, and those with updates held back before them.
+    /// Packets that are missing, and those with updates held back before them.
     marked: Sample<Packet>,
     missing: usize,
+    has_arrivals: bool,
     first_us: Option<i64>,
     bins: Vec<u64>,
     lacks_bytes: bool,
@@ -111,7 +115,7 @@ impl Packets {
         Packets { of: SortedMap::new(), waiting: SortedMap::new(), most, arrived: 0, marked: 0 }
     }
 
-    /// Adds a packet of a trace. Those after the last that arrived may be in transit at the end, so they are left out.
+    /// Adds a packet of a trace.
     fn add(&mut self, packet: Packet) {
         let direction = (packet.player, packet.is_up);
         if packet.took_us.is_none() {
@@ -119,12 +123,12 @@ impl Packets {
         }
         if let Some(waiting) = self.waiting.get_mut(&direction) {
             let missing: Vec<Packet> = waiting.extract_if(.., |before| before.sent_us <= packet.sent_us).collect();
-            missing.into_iter().for_each(|before| self.push(before));
+            missing.into_iter().for_each(|before| self.push(Packet { is_missing: true, ..before }));
         }
         self.push(packet);
     }
 
-    /// Adds a packet that arrived or is known to be lost.
+    /// Adds a packet whose arrival, if there was one, is known.
     pub(super) fn push(&mut self, packet: Packet) {
         let of = self.of.entry((packet.player, !packet.is_up)).or_default();
         let first = *of.first_us.get_or_insert(packet.sent_us / TIME_UNIT_US * TIME_UNIT_US);
@@ -134,8 +138,9 @@ impl Packets {
         }
         of.bins[bin] += u64::from(packet.bytes.unwrap_or_default());
         of.lacks_bytes |= packet.bytes.is_none();
-        of.missing += usize::from(packet.took_us.is_none());
-        let is_marked = packet.took_us.is_none() || packet.choked > 0;
+        of.missing += usize::from(packet.is_missing);
+        of.has_arrivals |= packet.took_us.is_some();
+        let is_marked = packet.is_missing || packet.choked > 0;
         let (sample, kept) =
             if is_marked { (&mut of.marked, &mut self.marked) } else { (&mut of.arrived, &mut self.arrived) };
         let before = sample.items.len();
@@ -153,13 +158,14 @@ impl Packets {
 
     /// Adds the packets of a trace.
     fn add_rows(&mut self, trace: &dyn TraceSource) -> Result<(), String> {
-        let took = |took: &[f32], row: usize| took.get(row).filter(|ms| ms.is_finite()).map(|ms| (ms * 1e3) as i64);
+        let took = |took: &[f32], row: usize| took.get(row).and_then(|ms| transit_us(*ms));
         let of = |column: &[u32], row: usize| column.get(row).copied();
         each_part(trace, packets::NAME, (&["player", "at_us", "took_ms", "bytes"], None), &mut |rows| {
             let up = packets::Columns::read(rows);
             for (row, sent_us) in up.at_us.iter().copied().enumerate() {
                 let (player, took_us) = (of(up.player, row).unwrap_or_default(), took(up.took_ms, row));
-                self.add(Packet { player, is_up: true, sent_us, took_us, bytes: of(up.bytes, row), choked: 0 });
+                let bytes = of(up.bytes, row);
+                self.add(Packet { player, is_up: true, sent_us, took_us, is_missing: false, bytes, choked: 0 });
             }
             Ok(())
         })?;
@@ -168,14 +174,18 @@ impl Packets {
             for (row, sent_us) in down.at_us.iter().copied().enumerate() {
                 let (player, took_us) = (of(down.player, row).unwrap_or_default(), took(down.took_ms, row));
                 let (bytes, choked) = (of(down.bytes, row), of(down.choked, row).unwrap_or_default());
-                self.add(Packet { player, is_up: false, sent_us, took_us, bytes, choked });
+                self.add(Packet { player, is_up: false, sent_us, took_us, is_missing: false, bytes, choked });
             }
             Ok(())
-        })
+        })?;
+        // No later packet arrived, so these may have been in transit at the end.
+        std::mem::take(&mut self.waiting).into_values().flatten().for_each(|packet| self.push(packet));
+        Ok(())
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.of.is_empty()
+    /// Whether an arrival is known.
+    pub(super) fn have_arrivals(&self) -> bool {
+        self.of.values().any(|of| of.has_arrivals)
     }
 
     #[cfg(test)]
@@ -183,7 +193,7 @@ impl Packets {
         self.of.values().map(|of| of.missing).sum()
     }
 
-    /// One of how many packets is kept: of those that arrived, and of those that did not or were held back.
+    /// One of how many packets is kept: of those that are missing or had updates held back, and before it of the others.
     pub(super) fn every(&self) -> [usize; 2] {
         let most = |of: fn(&OneWayPackets) -> usize| self.of.values().map(of).max().unwrap_or(1);
         [most(|of| of.arrived.every), most(|of| of.marked.every)]
@@ -203,17 +213,19 @@ impl OneWayPackets {
         let unit = TIME_UNIT_US as f64;
         let bytes = |packet: &Packet| i64::from(packet.bytes.unwrap_or_default());
         let sums = || self.bins.iter().map(|bytes| i64::try_from(*bytes).unwrap_or(i64::MAX));
+        let has_bytes = !self.lacks_bytes && self.bins.iter().any(|bytes| *bytes > 0);
         PagePackets {
             player,
             way: if is_down { "down" } else { "up" },
             sent_us: columns.push_steady(packets.iter().map(|packet| packet.sent_us / TIME_UNIT_US), unit),
             transit_us: columns.push(packets.iter().map(took), unit),
-            bytes: (!self.lacks_bytes).then(|| columns.push(packets.iter().map(bytes), 1.0)),
+            is_missing: columns.push(packets.iter().map(|packet| i64::from(packet.is_missing)), 1.0),
+            missing: self.has_arrivals.then_some(self.missing),
+            bytes: has_bytes.then(|| columns.push(packets.iter().map(bytes), 1.0)),
             choked: columns.push(packets.iter().map(|packet| i64::from(packet.choked)), 1.0),
             all: (every > 1).then(|| AllPackets {
-                missing: self.missing,
                 every,
-                bytes: (!self.lacks_bytes).then(|| columns.push(sums(), 1.0)),
+                bytes: has_bytes.then(|| columns.push(sums(), 1.0)),
                 first_us: self.first_us.unwrap_or_default(),
                 bin_us: BIN_US,
             }),
@@ -446,15 +458,17 @@ mod tests {
         let mut found: Vec<Packet> = found.of.values().flat_map(of).collect();
         found.sort_by_key(|packet| (packet.player, packet.sent_us));
         assert_eq!(found, hitreg_log::traffic::of_trace(&trace));
-        assert!(found.iter().any(|packet| packet.took_us.is_none()));
+        assert!([true, false].iter().all(|is_missing| {
+            found.iter().any(|packet| packet.took_us.is_none() && packet.is_missing == *is_missing)
+        }));
     }
 
     /// Both sides of the limit: all packets, or every n-th that arrived and all that did not.
     #[test]
     fn packets_over_the_limit_are_thinned_but_missing_ones_stay() {
         let packet = |n: i64| {
-            let took_us = (n % 50 != 7).then_some(40_000);
-            Packet { player: 1, is_up: true, sent_us: n * 15_000, took_us, bytes: Some(10), choked: 0 }
+            let (is_missing, took_us) = (n % 50 == 7, (n % 50 != 7).then_some(40_000));
+            Packet { player: 1, is_up: true, sent_us: n * 15_000, took_us, is_missing, bytes: Some(10), choked: 0 }
         };
         for (count, every, drawn) in [(98, 1, 98), (105, 2, 54), (1000, 16, 62 + 20)] {
             let mut packets = Packets::new(96);
@@ -463,7 +477,7 @@ mod tests {
             let mut columns = PageColumns::default();
             let packed = serde_json::to_value(&packets.pack(&mut columns)[0]).expect("JSON");
             assert_eq!(packed["sent_us"]["rows"], drawn, "{count}");
-            assert_eq!(packed["all"]["missing"].as_i64(), (every > 1).then_some((count + 42) / 50), "{count}");
+            assert_eq!(packed["missing"].as_i64(), Some((count + 42) / 50), "{count}");
             assert_eq!(packed["all"]["bytes"].is_object(), every > 1, "the sums of all bytes");
         }
     }

@@ -122,7 +122,7 @@ impl PageSide {
         let set = TrackSet::new(world, most(MOST_VIEWS));
         let (views, how) = screens_of(trace, &clocks, set, &mut evidence, &mut players)?;
         let NetworkRows { packets, trips, gaps } = NetworkRows::of(shown, most(MOST_PACKETS), most(MOST_ACKS))?;
-        let (shown_packets, has_packets) = (packets.every(), !packets.is_empty());
+        let (shown_packets, has_arrivals) = (packets.every(), packets.have_arrivals());
         let packets = packets.pack(columns);
         let (acks, of_acks) = acks_of(trace, exactness, most(MOST_ACKS), &mut players)?;
         let trips = trips.or(of_acks);
@@ -166,7 +166,7 @@ impl PageSide {
             usercmds_as_received: players.iter().filter_map(as_received).collect(),
             tables: rows,
             gaps,
-            notes: notes(shown, is_timed, !bodies.is_empty(), has_packets),
+            notes: notes(shown, is_timed, !bodies.is_empty(), has_arrivals),
             thinned,
             exactness: [precision, views.precision],
             clocks: clock_columns.map(|(player, clock)| clock.pack(player, columns)).collect(),
@@ -314,7 +314,7 @@ fn screens_of(
 
 /// Notes on what a page cannot show because its trace lacks the data, as sentences. The flags say whether `ticks` has
 /// times, whether a body has a position, and whether a packet's arrival is known.
-fn notes(shown: &PageInput<'_>, has_tick_times: bool, has_places: bool, has_packets: bool) -> Vec<String> {
+fn notes(shown: &PageInput<'_>, has_tick_times: bool, has_places: bool, has_arrivals: bool) -> Vec<String> {
     let tables = shown.trace.tables();
     let of = |name: &str| tables.iter().find(|(table, _)| table.name == name);
     let rows = |name: &str| of(name).map_or(0, |(_, rows)| *rows);
@@ -350,17 +350,17 @@ fn notes(shown: &PageInput<'_>, has_tick_times: bool, has_places: bool, has_pack
     note(is_of_client, client);
     note(rows(shots::NAME) == 0 && is_open && !is_of_client, open);
     note(rows(shots::NAME) == 0 && !is_open, "hits: `shots` has no rows");
-    let no_acks = rows(corrections::NAME) == 0;
-    note(no_acks, "corrections: `corrections` has no rows");
+    let has_acks = of(corrections::NAME).is_some();
+    note(!has_acks, "corrections: there is no table `corrections`");
     note(
-        !no_acks && !has_column(corrections::NAME, "error_units"),
+        has_acks && !has_column(corrections::NAME, "error_units"),
         "prediction errors: `corrections` has no column error_units",
     );
-    let no_packets = match shown.log {
+    let no_arrivals = match shown.log {
         Some(_) => "packets and loss: the log has no packet with its arrival",
-        None => "packets and loss: `packets` and `snapshots` have no rows, and there is no log with packets",
+        None => "packets and loss: `packets` and `snapshots` have no arrivals, and there is no log with packets",
     };
-    note(!has_packets, no_packets);
+    note(!has_arrivals, no_arrivals);
     notes
 }
 
@@ -374,7 +374,7 @@ struct Thinning {
     acks: usize,
     /// How many frames are merged into one.
     ran: usize,
-    /// One of how many packets is drawn: of those that arrived, and of those that did not or were held back.
+    /// One of how many packets is drawn: of those that arrived, and of those that are missing or were held back.
     packets: [usize; 2],
     /// The word for packets that did not arrive from the server.
     missing_down: &'static str,

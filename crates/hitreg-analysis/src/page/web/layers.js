@@ -249,12 +249,12 @@ function drawPackets(view) {
     isAny = true;
     const client = { x: view.toX(place.x), y: view.toY(place.y) };
     const [from, to] = packets.way === "up" ? [client, server] : [server, client];
-    const { sent_us: sent, transit_us: transit } = packets;
+    const { sent_us: sent, transit_us: transit, is_missing: isMissing } = packets;
     context.fillStyle = context.strokeStyle = packets.way === "up" ? colours.how[1] : colours.how[0];
     for (let row = lastAt(sent, state.at); row >= 0 && state.at - sent[row] < 1_000_000; row -= 1) {
-      const isLost = transit[row] < 0;
-      // No recording shows where a packet without a reply was.
-      if (isLost && packets.way === "down" && side.missing_down !== "lost") continue;
+      const isLost = isMissing[row] === 1;
+      // No recording shows where a packet without a reply, or in flight at the end, was.
+      if (isLost ? packets.way === "down" && side.missing_down !== "lost" : transit[row] < 0) continue;
       const share = isLost ? (state.at - sent[row]) / 120_000 : (state.at - sent[row]) / transit[row];
       if (share > 1) continue;
       const [x, y] = [from.x + (to.x - from.x) * (isLost ? share / 2 : share), from.y + (to.y - from.y) * (isLost ? share / 2 : share)];

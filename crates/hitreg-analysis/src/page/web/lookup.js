@@ -89,7 +89,7 @@ function countsOf({ shots, shot_counts: shotCounts, corrections, is_open: isOpen
   return {
     shots: isJudged && !hasOnlyHits ? sum("fired") : null,
     hits: isJudged ? sum(hasOnlyHits ? "reported" : "hit") : null,
-    corrections: (rows.get("corrections") ?? 0) > 0 ? corrections.length : null,
+    corrections: rows.has("corrections") ? corrections.length : null,
   };
 }
 

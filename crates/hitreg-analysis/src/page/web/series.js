@@ -111,9 +111,9 @@ function absences(sides) {
   const missing = sides.map((side) => missingOf(side, "down"));
   const lanes = new Map([...missing, "choked down", "lost up", "choked up"].map((label) => [label, []]));
   sides.forEach((side, index) => {
-    for (const { way, player, sent_us, transit_us, choked } of side.packets) {
+    for (const { way, player, sent_us, is_missing: isMissing, choked } of side.packets) {
       sent_us.forEach((at, row) => {
-        if (transit_us[row] < 0) lanes.get(missingOf(side, way)).push({ at, player, side: index });
+        if (isMissing[row] === 1) lanes.get(missingOf(side, way)).push({ at, player, side: index });
         if (choked[row] > 0) lanes.get(`choked ${way}`).push({ at, player, side: index, count: choked[row] });
       });
     }

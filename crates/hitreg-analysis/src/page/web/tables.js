@@ -123,12 +123,10 @@ function changedRows({ sides, difference }) {
 
 function playerRows(side, index) {
   return side.players.map((player) => {
-    const acks = side.acks.find((acks) => acks.player === player);
     const trips = side.round_trips.find((trips) => trips.player === player);
-    const missing = (way) => {
-      const packets = side.packets.find((packets) => packets.player === player && packets.way === way);
-      return packets?.all ? packets.all.missing : packets ? packets.transit_us.reduce((sum, took) => sum + (took < 0 ? 1 : 0), 0) : null;
-    };
+    // Bots and spectators predict nothing.
+    const isClient = side.clockOf(player) !== null || side.acks.some((acks) => acks.player === player);
+    const missing = (way) => side.packets.find((packets) => packets.player === player && packets.way === way)?.missing ?? null;
     const { counts } = side;
     const { fired, hit, reported } = side.shot_counts.find((counts) => counts.player === player) ?? { fired: 0, hit: 0, reported: 0 };
     const hits = side.shots.filter((shot) => shot.server.reason === "hit");
@@ -143,7 +141,7 @@ function playerRows(side, index) {
       p50: trips ? trips.all.p50_us : null,
       p95: trips ? trips.all.p95_us : null,
       frames: side.clockOf(player)?.at_us.length ?? null,
-      corrections: acks && acks.at_us.length > 0 ? side.corrections.filter((item) => item.player === player).length : null,
+      corrections: counts.corrections === null || !isClient ? null : side.corrections.filter((item) => item.player === player).length,
       shots: counts.shots === null ? null : fired,
       hits: counts.hits === null ? null : counts.shots === null ? reported : hit,
       was_hit: counts.hits === null || (wounds === 0 && !knows_victims) ? null : wounds,
