@@ -1,7 +1,7 @@
 //! Other programs can read the output of `export`: timelines follow Perfetto's rules, and DuckDB reads the tables.
 #![expect(clippy::disallowed_methods, reason = "the environment names the Python to use")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
@@ -90,6 +90,21 @@ fn a_timeline_follows_the_rules_of_its_format() {
     assert_eq!(spans.keys().filter(|id| id.contains("\"shots\"")).count() as u64, rows["shots"]);
     let named: Vec<&Value> = of_kind(&events, &["M"]).filter(|event| event["name"] == "process_name").collect();
     assert_eq!(named.len(), 5, "the server and four players: {named:?}");
+}
+
+#[test]
+fn no_arrow_goes_through_a_tick_that_did_not_run_its_usercmd() {
+    let folder = Folder::empty();
+    folder.done("record synth --preset nereids --players 4 --seconds 8 --jitter-ms 30 --loss 4% -o a.hitlog");
+    let rows = folder.done("export a.hitlog --table executed");
+    let rows = rows.lines().map(|row| serde_json::from_str::<Value>(row).expect("JSON"));
+    let (run, unrun): (Vec<Value>, Vec<Value>) = rows.partition(|row| row["how"] == "run");
+    let id = |row: &Value| format!("p{}#{}", row["player"], row["command"]);
+    let run: BTreeSet<String> = run.iter().map(id).collect();
+    assert!(run.len() > 100 && unrun.iter().filter(|row| !run.contains(&id(row))).count() > 10, "{}", unrun.len());
+    let events = events(&folder, "a.hitlog");
+    let mut passed = of_kind(&events, &["t"]).map(|event| event["id"].as_str().expect("an id"));
+    assert!(passed.all(|id| run.contains(id)));
 }
 
 /// The timeline of a file, which hitreg reads player by player, has the bytes of a timeline of a pipe, which it reads

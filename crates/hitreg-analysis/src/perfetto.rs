@@ -98,7 +98,7 @@ pub fn write(
             &[
                 (corrections::NAME, &[], &of_group),
                 (frames::NAME, &MADE, &of_group),
-                (executed::NAME, &["player", "command", "tick"], &of_group),
+                (executed::NAME, &["player", "command", "tick", "how"], &of_group),
             ],
         )?;
         acked.tables.extend(ticks.tables.iter().cloned());
@@ -242,7 +242,9 @@ impl EventWriter<'_> {
             let id = Some(format!("p{player}#{command}"));
             let arrow = |ph, pid, tid, ts| TraceEvent { pid, tid, ts, id: id.clone(), ..plain(ph, "usercmd") };
             self.put(&arrow("s", pid, FRAMES, *frame_us))?;
-            let ran_in = ran.at([player, 0], command).next().map(|row| executed.tick[row]);
+            // A server did not run a usercmd that it refused, or that came late.
+            let is_run = |row: &usize| matches!(executed.how.get(*row), "run" | "");
+            let ran_in = ran.at([player, 0], command).find(is_run).map(|row| executed.tick[row]);
             let ran_us = ran_in.and_then(|number| ticks.at_us.get(tick.at([0, 0], number).next()?));
             if let Some(ran_us) = ran_us.filter(|ran_us| (*frame_us..=at).contains(*ran_us)) {
                 self.put(&arrow("t", SERVER, FRAMES, *ran_us))?;
