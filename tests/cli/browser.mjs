@@ -296,6 +296,22 @@ async function playersColumn(page, heading) {
   }, heading);
 }
 
+/** The first view shows all walls, and a client without prediction has no corrections. */
+async function walls() {
+  const { page, value } = await open("dumb.html");
+  const hidden = await page.evaluate(() => {
+    const { contents, field: { camera } } = window.hitreg;
+    const { clientWidth, clientHeight } = document.getElementById("field");
+    const [x1, y1, x2, y2] = contents.walls.ends;
+    const isHidden = (x, y) => Math.abs(x - camera.x) * camera.scale > clientWidth / 2 || Math.abs(y - camera.y) * camera.scale > clientHeight / 2;
+    return [x1.length, [...x1].filter((_, row) => isHidden(x1[row], y1[row]) || isHidden(x2[row], y2[row])).length];
+  });
+  assert.ok(hidden[0] > 50 && hidden[1] === 0, `${hidden[1]} of ${hidden[0]} walls are not in the view`);
+  assert.deepEqual(await playersColumn(page, "corr."), [0, 0]);
+  assert.ok((await value("[...document.querySelectorAll('[role=tab]')].map((tab) => tab.textContent)")).includes("Corrections 0"));
+  await page.close();
+}
+
 /** The head of a part, and the sums of its players, are the counts of `replay`. */
 async function part() {
   const { shots, exercised, network } = JSON.parse(fs.readFileSync(path.join(folder, "part.json"), "utf8"));
@@ -459,6 +475,8 @@ async function sweep() {
   const known = lines.map(([, colour]) => colour);
   assert.ok(drawn.every((colours) => colours.every((colour) => known.includes(colour))), "each line has a colour of the legend");
   assert.deepEqual(drawn[0], known);
+  const cut = () => value("[...document.querySelectorAll('figure text')].filter((text) => text.getBBox().x + text.getBBox().width > 400).map((text) => text.textContent)");
+  assert.deepEqual(await cut(), []);
   const points = await value("[...document.querySelectorAll('circle title')].map((point) => point.textContent)");
   assert.ok(points.every((text) => /^interpolation.lerp_ms (50|100), lag_compensation.enabled (true|false): [\d.]+$/.test(text)), points[0]);
   await page.screenshot({ path: path.join(screenshots, "sweep.png") });
@@ -470,6 +488,10 @@ async function sweep() {
   ]);
   assert.ok(texts <= plots, `the head ends at ${texts}, and the plots begin at ${plots}`);
   await page.screenshot({ path: path.join(screenshots, "sweep-400.png") });
+  await page.goto(`file://${folder}/modes.html`);
+  await page.waitForFunction(() => document.documentElement.dataset.ready === "yes");
+  assert.ok((await value("document.querySelectorAll('figure svg').length")) > 2);
+  assert.deepEqual(await cut(), []);
   await page.close();
 }
 
@@ -647,7 +669,7 @@ async function speed() {
 }
 
 try {
-  for (const check of [keysAndSlider, twoSides, tabs, counts, part, roundTrips, span, filter, jumps, links, labels, contrast, sweep, far, uneven, predictionErrors, names, gaps, numbers, empty, foreign, hostile, speed]) {
+  for (const check of [keysAndSlider, twoSides, tabs, counts, walls, part, roundTrips, span, filter, jumps, links, labels, contrast, sweep, far, uneven, predictionErrors, names, gaps, numbers, empty, foreign, hostile, speed]) {
     await check();
     console.log(`${check.name}: good`);
   }

@@ -82,7 +82,10 @@ fn write_pages(folder: &Path) {
         folder,
         "sweep late.hitlog --set interpolation.lerp_ms=50,100 --set lag_compensation.enabled=true,false --report sweep.html --csv sweep.csv",
     );
+    hitreg(folder, "sweep late.hitlog --set interpolation.mode=two-point,category --report modes.html");
     hitreg(folder, "report late.hitlog --from 6 --to 9 -o part.html");
+    hitreg(folder, "record synth --preset dumb-client --players 2 --seconds 3 -o dumb.hitlog");
+    hitreg(folder, "report dumb.hitlog -o dumb.html");
     for (name, line) in [("part.json", "replay late.hitlog --from 6 --to 9"), ("info.json", "info late.hitlog")] {
         fs::write(folder.join(name), hitreg(folder, &format!("{line} --format json"))).expect("written");
     }

@@ -122,7 +122,9 @@ export function makeCharts(canvas, room, charts, state) {
     const yOf = (value) => top + tall - 8 - ((bend(value) - low) / (high - low || 1)) * (tall - 18);
     context.textAlign = "right";
     context.fillStyle = theme.faint;
-    context.fillText(`${measure(most)} ${chart.unit}`, GUTTER - 8, top + LINE);
+    const words = `${measure(most)} ${chart.unit}`.trimEnd();
+    const isWide = context.measureText(`${chart.label}${words}`).width > GUTTER - 26;
+    context.fillText(words, GUTTER - 8, top + (isWide ? 2 : 1) * LINE);
     context.fillText(measure(least), GUTTER - 8, top + tall - 6);
     if (jump > most) {
       context.textAlign = "left";

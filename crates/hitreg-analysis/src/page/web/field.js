@@ -112,7 +112,7 @@ function wallsOf({ ends, of }) {
   return { still: all.filter((wall) => wall.of === null), moving, paths: new Map() };
 }
 
-/** The bounds of all walls, or of all movement if there are no walls. */
+/** The bounds of all movement and of the walls that do not move. */
 function boundsOf(contents, walls) {
   const bounds = { left: Infinity, right: -Infinity, bottom: Infinity, top: -Infinity };
   const add = (x, y) => {
@@ -127,7 +127,7 @@ function boundsOf(contents, walls) {
       for (let row = 0; row < xs.length; row += 1) add(xs[row], ys[row]);
     }
   }
-  if (bounds.left > bounds.right) for (const wall of walls.still) add(wall.x1, wall.y1);
+  for (const { x1, y1, x2, y2 } of walls.still) [[x1, y1], [x2, y2]].forEach(([x, y]) => add(x, y));
   if (bounds.left > bounds.right) [-1, 1].forEach((at) => add(at, at));
   const margin = 0.06 * Math.max(bounds.right - bounds.left, bounds.top - bounds.bottom, 1e-3);
   return { left: bounds.left - margin, right: bounds.right + margin, bottom: bounds.bottom - margin, top: bounds.top + margin };

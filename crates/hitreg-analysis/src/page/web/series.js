@@ -21,7 +21,7 @@ export function seriesOf(contents) {
   line("round trip", "ms", perSide((side) => side.round_trips.map(roundTrip)));
   line("jitter", "ms", perSide((side) => side.round_trips.map(jitter)));
   line("usercmds in flight", "", perSide((side) => side.round_trips.map((trips) => inFlight(side, trips))));
-  line("usercmds run per frame", "usercmds", perSide((side) => side.ran.map((of) => ran(side, of))));
+  line("usercmds run per frame", "", perSide((side) => side.ran.map((of) => ran(side, of))));
   for (const [way, words] of [["down", "bytes down"], ["up", "bytes up"]]) {
     line(words, "kB/s", perSide((side) => side.packets.filter((packets) => packets.way === way && packets.bytes).map(traffic)));
   }

@@ -1,7 +1,7 @@
 // The page of a sweep: a plot of each measure over the first setting, with a line for each value of the second.
 
 import { read } from "page/data.js";
-import { $, colours, el, svg } from "page/dom.js";
+import { $, colours, el, svg, widthOf } from "page/dom.js";
 
 const [WIDTH, HEIGHT, LEFT, BOTTOM] = [400, 200, 58, 34];
 const contents = await read($("data"));
@@ -49,7 +49,11 @@ function plot(column) {
   }
   const ticks = isNumber ? [...new Set(numbers)] : places.map((_, place) => place);
   const each = Math.max(1, Math.ceil(ticks.length / 7));
-  ticks.forEach((value, order) => order % each === 0 && drawing.append(words(x(value), HEIGHT - BOTTOM + 15, isNumber ? String(value) : places[value], "middle")));
+  ticks.forEach((value, order) => {
+    const text = isNumber ? String(value) : places[value];
+    // The last text ends at the edge of the plot.
+    if (order % each === 0) drawing.append(words(Math.min(x(value), WIDTH - 2 - widthOf(text, 11, "") / 2), HEIGHT - BOTTOM + 15, text, "middle"));
+  });
   drawing.append(words(WIDTH - 12, HEIGHT - 4, first, "end"));
   series.forEach((name, order) => {
     const rows = [...contents.rows.keys()].filter((row) => ys[row] !== null && (second === undefined || contents.rows[row][second] === name)).sort((a, b) => xs[a] - xs[b]);
