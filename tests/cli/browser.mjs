@@ -257,7 +257,7 @@ async function counts() {
     const { page, value } = await open(name);
     assert.match(await value("document.getElementById('subtitle').textContent"), /shots and hits not known · corrections not known$/, name);
     assert.deepEqual((await labels(value)).slice(0, 2), ["Shots —", "Corrections —"], name);
-    for (const [tab, words] of [[0, /^Shots and hits are not known: `shots` has no rows/], [1, /^Corrections are not known: `corrections` has no rows/]]) {
+    for (const [tab, words] of [[0, /^Shots and hits are not known: `shots` has no rows/], [1, /^Corrections are not known: there is no table `corrections`/]]) {
       await page.evaluate((tab) => document.querySelectorAll("[role=tab]")[tab].click(), tab);
       assert.match(await value("document.getElementById('table-box').textContent"), words, name);
     }
