@@ -24,7 +24,7 @@ struct PassingCounter {
 }
 
 impl SessionListener for PassingCounter {
-    fn hear(&mut self, passing: &PassingDatagram<'_>, out: &mut dyn FnMut(Record)) {
+    fn hear(&mut self, passing: &PassingDatagram, out: &mut dyn FnMut(Record)) {
         self.heard.datagrams += 1;
         self.heard.players = self.heard.players.max(u64::from(passing.client) + 1);
         let arrival = |at| ArrivalRecord { number: passing.bytes.len() as u32, at };

@@ -170,7 +170,7 @@ struct ProxyRecorder<'a> {
 impl ProxyRecorder<'_> {
     fn run(
         &mut self,
-        to_hear: &Receiver<ForwardedDatagram>,
+        to_hear: &Receiver<PassingDatagram>,
         length: Option<Micros>,
         stop: &AtomicBool,
     ) -> Result<(), LiveError> {
@@ -197,42 +197,38 @@ impl ProxyRecorder<'_> {
         Ok(())
     }
 
-    fn handle_datagram(&mut self, seen: &ForwardedDatagram) -> Result<ControlFlow<()>, LiveError> {
-        let ForwardedDatagram { at, client, direction, bytes, released } = seen;
-        let passing = PassingDatagram { at: *at, client: *client, direction: *direction, bytes, released: *released };
+    fn handle_datagram(&mut self, seen: &PassingDatagram) -> Result<ControlFlow<()>, LiveError> {
+        let at = seen.at;
         let mut made = Vec::new();
-        self.listener.hear(&passing, &mut |record| made.push(record));
+        self.listener.hear(seen, &mut |record| made.push(record));
         if let Some(header) = self.listener.header() {
             let header = header.map_err(LiveError::Proxy)?;
-            self.began = Some(*at);
+            self.began = Some(at);
             if self.sink.begin(&header).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
-        let due = self.ahead.partition_point(|(when, _)| when <= at);
+        let due = self.ahead.partition_point(|(when, _)| *when <= at);
         for (_, record) in self.ahead.drain(..due) {
             if self.sink.record(&record).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
         for record in made {
-            match record.when() {
-                EventTime::At(when) if when > *at => {
-                    let place = self.ahead.partition_point(|(other, _)| *other <= when);
-                    self.ahead.insert(place, (when, record));
-                }
-                EventTime::At(_) | EventTime::In(_) => {
-                    if self.sink.record(&record).is_break() {
-                        return Ok(ControlFlow::Break(()));
-                    }
-                }
+            if let EventTime::At(when) = record.when()
+                && when > at
+            {
+                let place = self.ahead.partition_point(|(other, _)| *other <= when);
+                self.ahead.insert(place, (when, record));
+            } else if self.sink.record(&record).is_break() {
+                return Ok(ControlFlow::Break(()));
             }
         }
         Ok(ControlFlow::Continue(()))
     }
 
     /// Records the datagrams that were forwarded before the end, including those still in transit.
-    fn rest(&mut self, to_hear: &Receiver<ForwardedDatagram>) {
+    fn rest(&mut self, to_hear: &Receiver<PassingDatagram>) {
         while let Ok(seen) = to_hear.try_recv() {
             // The sink keeps errors of the log. Errors of the session were reported when it began.
             if !matches!(self.handle_datagram(&seen), Ok(ControlFlow::Continue(()))) {
@@ -250,16 +246,6 @@ impl ProxyRecorder<'_> {
             let _ = sink.record(&record);
         }
     }
-}
-
-/// A forwarded datagram.
-#[derive(Debug)]
-struct ForwardedDatagram {
-    at: Micros,
-    client: u16,
-    direction: Direction,
-    bytes: Vec<u8>,
-    released: Option<Micros>,
 }
 
 /// A datagram that arrived at a socket.
@@ -291,7 +277,7 @@ struct Forwarder<'env> {
     front: &'env Arc<UdpSocket>,
     options: &'env ProxyOptions,
     over: &'env AtomicBool,
-    seen: SyncSender<ForwardedDatagram>,
+    seen: SyncSender<PassingDatagram>,
     came: (SyncSender<IncomingDatagram>, Receiver<IncomingDatagram>),
     clients: SortedMap<SocketAddr, u16>,
     ends: SortedMap<u16, ProxyClient>,
@@ -311,7 +297,7 @@ impl<'env> Forwarder<'env> {
         front: &'env Arc<UdpSocket>,
         options: &'env ProxyOptions,
         over: &'env AtomicBool,
-        seen: SyncSender<ForwardedDatagram>,
+        seen: SyncSender<PassingDatagram>,
     ) -> Forwarder<'env> {
         Forwarder {
             clock,
@@ -434,7 +420,7 @@ impl<'env> Forwarder<'env> {
             }
         }
         self.send_due();
-        let seen = ForwardedDatagram { at: came, client, direction, bytes, released: fate.first };
+        let seen = PassingDatagram { at: came, client, direction, bytes, released: fate.first };
         if let Err(TrySendError::Full(_)) = self.seen.try_send(seen) {
             self.report.unrecorded += 1;
         }

@@ -179,12 +179,7 @@ impl LatenessSummary {
     pub(super) fn of(mut lateness_us: Vec<u32>) -> Option<LatenessSummary> {
         lateness_us.sort_unstable();
         let at = |percent| percentile(&lateness_us, percent);
-        match (at(50.0), at(95.0), at(99.0), at(100.0)) {
-            (Some(p50_us), Some(p95_us), Some(p99_us), Some(max_us)) => {
-                Some(LatenessSummary { p50_us, p95_us, p99_us, max_us })
-            }
-            _ => None,
-        }
+        Some(LatenessSummary { p50_us: at(50.0)?, p95_us: at(95.0)?, p99_us: at(99.0)?, max_us: at(100.0)? })
     }
 }
 

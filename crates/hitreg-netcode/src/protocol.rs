@@ -14,8 +14,8 @@ pub enum Direction {
 }
 
 /// A datagram that passes through the proxy.
-#[derive(Clone, Copy, Debug)]
-pub struct PassingDatagram<'a> {
+#[derive(Clone, Debug)]
+pub struct PassingDatagram {
     /// The arrival time on the session's clock.
     pub at: Micros,
     /// The client's number, unique per connection.
@@ -23,7 +23,7 @@ pub struct PassingDatagram<'a> {
     /// Which way it goes.
     pub direction: Direction,
     /// The contents.
-    pub bytes: &'a [u8],
+    pub bytes: Vec<u8>,
     /// The time at which the proxy forwards it; `None` if the modelled link drops it.
     pub released: Option<Micros>,
 }
@@ -52,7 +52,7 @@ pub struct HeardCounts {
 pub trait SessionListener {
     /// Takes a datagram. Times never decrease between calls. `out` receives the resulting records; the record of a
     /// forwarding time may lie in the future.
-    fn hear(&mut self, passing: &PassingDatagram<'_>, out: &mut dyn FnMut(Record));
+    fn hear(&mut self, passing: &PassingDatagram, out: &mut dyn FnMut(Record));
 
     /// Returns the log's header once the session is identified. No record is made before that. An error means that the
     /// request does not fit the session, for example because of another map.

@@ -457,9 +457,9 @@ impl NewestTicks {
 }
 
 impl SessionListener for Quake3Listener {
-    fn hear(&mut self, passing: &PassingDatagram<'_>, out: &mut dyn FnMut(Record)) {
+    fn hear(&mut self, passing: &PassingDatagram, out: &mut dyn FnMut(Record)) {
         let onward = passing.released.map_or(DeliveryTime::Lost, DeliveryTime::At);
-        self.hear_at(passing.at, passing.client, passing.direction, passing.bytes, onward, out);
+        self.hear_at(passing.at, passing.client, passing.direction, &passing.bytes, onward, out);
     }
 
     fn header(&mut self) -> Option<Result<SessionHeader, String>> {

@@ -267,7 +267,7 @@ fn a_proxy_counts_forwarded_and_lost_datagrams() {
     let mut overheard = Quake3Listener::new(None);
     // Server browsers are no clients.
     for client in 100..400 {
-        let bytes = b"\xff\xff\xff\xffgetinfo xxx";
+        let bytes = b"\xff\xff\xff\xffgetinfo xxx".to_vec();
         let passing =
             PassingDatagram { at: Micros::ZERO, client, direction: Direction::Up, bytes, released: Some(Micros::ZERO) };
         overheard.hear(&passing, &mut |record| panic!("{record:?}"));
@@ -282,7 +282,7 @@ fn a_proxy_counts_forwarded_and_lost_datagrams() {
         let (direction, bytes) = (captured.direction, &captured.bytes);
         let mut hear = |released| {
             let mut once = Vec::new();
-            let passing = PassingDatagram { at, client: captured.client, direction, bytes, released };
+            let passing = PassingDatagram { at, client: captured.client, direction, bytes: bytes.clone(), released };
             overheard.hear(&passing, &mut |record| once.push(record));
             once
         };
@@ -325,7 +325,7 @@ fn a_proxy_without_the_played_map_records_and_warns() {
     let (bytes, ..) = session();
     let mut capture = CaptureReader::new(&bytes[..]).expect("a capture");
     let header = std::iter::from_fn(|| capture.read().expect("a capture")).find_map(|captured| {
-        let (client, direction, bytes) = (captured.client, captured.direction, &captured.bytes[..]);
+        let (client, direction, bytes) = (captured.client, captured.direction, captured.bytes);
         listener.hear(&PassingDatagram { at: Micros::ZERO, client, direction, bytes, released: None }, &mut |_| {});
         listener.header()
     });
