@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::movement::{Dialect, QuakeWorldMoveVars, QuakeWorldUsercmd};
 
 /// A complete recording. [`QuakeWorldDemo::parse`] creates it, and all its indices are valid.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct QuakeWorldDemo {
     /// Who made the recording.
     pub by: RecordedBy,
@@ -103,7 +103,7 @@ impl QuakeWorldDemo {
 }
 
 /// Properties of the server.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ServerDescription {
     /// `*version` of the server info, such as `2.30` or `MVDSV 1.20-dev`; empty when the server sent none.
     pub version: String,
@@ -274,9 +274,10 @@ pub enum EffectKind {
 }
 
 /// Why a demo ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DemoEnd {
     /// The file ends.
+    #[default]
     File,
     /// The client stopped recording, or the server dropped it.
     Disconnect,

@@ -87,6 +87,12 @@ pub enum Dialect {
     },
 }
 
+impl Default for Dialect {
+    fn default() -> Dialect {
+        Dialect::Classic { soft_landing: false, soft_jump: false, landing_fix: false }
+    }
+}
+
 impl Dialect {
     fn sweep_rule(self) -> SweepRule {
         match self {

@@ -6,10 +6,9 @@
 use super::players::MOST_PLAYERS;
 use super::svc::{PacketContent, SvcState};
 use super::{
-    DemoCut, DemoEnd, DemoHit, DemoLevel, Mover, OtherLevels, OtherPlayer, QuakeWorldDemo, QwdError, QwdResult,
-    RecordedBy, SentCommand, ServerPacket,
+    DemoEnd, DemoLevel, Mover, OtherLevels, OtherPlayer, QuakeWorldDemo, QwdError, QwdResult, RecordedBy, ServerPacket,
 };
-use crate::quakeworld::movement::{QuakeWorldMoveVars, QuakeWorldUsercmd};
+use crate::quakeworld::movement::QuakeWorldMoveVars;
 use hitreg_log::sorted::{SortedMap, SortedSet};
 
 /// Limit of states or events, above those of a day of play. A few damaged bytes could ask for more.
@@ -18,20 +17,12 @@ const MOST_LISTED: usize = 4_000_000;
 #[derive(Default)]
 pub(super) struct DemoCollector {
     pub(super) client: SvcState,
-    levels: Vec<DemoLevel>,
+    pub(super) demo: QuakeWorldDemo,
     /// The number of usercmds before each level.
     commands_before: Vec<usize>,
-    pub(super) commands: Vec<SentCommand>,
-    pub(super) packets: Vec<ServerPacket>,
     /// The numbers of states of other players, of brush models and of events in the packets.
     listed: [usize; 3],
-    pub(super) hits: Vec<DemoHit>,
-    pub(super) ran: Vec<(u8, u32, QuakeWorldUsercmd)>,
-    move_vars: Vec<QuakeWorldMoveVars>,
     bots: BotNumbers,
-    pub(super) end: Option<DemoEnd>,
-    pub(super) cut: Option<DemoCut>,
-    pub(super) after_end: Option<usize>,
     /// Indices of the packets that ack usercmds which the demo does not have yet.
     pub(super) acks_ahead: Vec<u32>,
 }
@@ -45,7 +36,7 @@ impl DemoCollector {
         offset: usize,
     ) -> QwdResult {
         self.note_level(content.levels_started);
-        let lists = self.listed.into_iter().chain([self.hits.len(), self.ran.len()]);
+        let lists = self.listed.into_iter().chain([self.demo.hits.len(), self.demo.ran.len()]);
         if lists.into_iter().any(|len| len > MOST_LISTED) {
             let limit = MOST_LISTED as i64;
             return Err(QwdError::out_of_bounds(offset, "the number of states and events", limit + 1, limit));
@@ -57,22 +48,22 @@ impl DemoCollector {
         let [all_others, all_movers, all_events] = self.listed;
         self.listed = [all_others + others.len(), all_movers + movers.len(), all_events + events.len()];
         let move_vars = self.current_move_vars();
-        let level = self.levels.len().saturating_sub(1) as u16;
+        let level = self.demo.levels.len().saturating_sub(1) as u16;
         self.client.is_played |= own.is_some() || !others.is_empty();
-        self.packets.push(ServerPacket { time_s, sequence, level, ack, own, others, movers, events, move_vars });
+        self.demo.packets.push(ServerPacket { time_s, sequence, level, ack, own, others, movers, events, move_vars });
         if content.disconnected {
-            self.end = Some(DemoEnd::Disconnect);
+            self.demo.end = DemoEnd::Disconnect;
         }
         Ok(())
     }
 
     fn note_level(&mut self, started: u32) {
         if let Some(level) = self.client.level {
-            if started > 0 && self.levels.len() < usize::from(u16::MAX) {
-                self.levels.push(DemoLevel { map: String::new(), player: level.player });
-                self.commands_before.push(self.commands.len());
+            if started > 0 && self.demo.levels.len() < usize::from(u16::MAX) {
+                self.demo.levels.push(DemoLevel { map: String::new(), player: level.player });
+                self.commands_before.push(self.demo.commands.len());
             }
-            if let Some(last) = self.levels.last_mut().filter(|last| last.map.is_empty()) {
+            if let Some(last) = self.demo.levels.last_mut().filter(|last| last.map.is_empty()) {
                 last.map.clone_from(&self.client.map);
             }
         }
@@ -80,46 +71,48 @@ impl DemoCollector {
 
     fn current_move_vars(&mut self) -> u16 {
         let now = self.client.level.map_or(QuakeWorldMoveVars::default(), |level| level.move_vars);
-        if self.move_vars.last() != Some(&now) && self.move_vars.len() < usize::from(u16::MAX) {
-            self.move_vars.push(now);
+        if self.demo.move_vars.last() != Some(&now) && self.demo.move_vars.len() < usize::from(u16::MAX) {
+            self.demo.move_vars.push(now);
         }
-        (self.move_vars.len() - 1) as u16
+        (self.demo.move_vars.len() - 1) as u16
     }
 
     /// Drops the packets and usercmds of levels on other maps than the first played one.
     fn drop_other_maps(&mut self) -> OtherLevels {
         let is_play = |packet: &&ServerPacket| packet.own.is_some() || !packet.others.is_empty();
-        let played = self.packets.iter().find(is_play).map_or(0, |packet| usize::from(packet.level));
-        let Some(map) = self.levels.get(played).map(|level| level.map.clone()) else { return OtherLevels::default() };
+        let played = self.demo.packets.iter().find(is_play).map_or(0, |packet| usize::from(packet.level));
+        let Some(map) = self.demo.levels.get(played).map(|level| level.map.clone()) else {
+            return OtherLevels::default();
+        };
         // A server that sends its data twice names the map only once.
         let is_same = |level: &DemoLevel| level.map.is_empty() || level.map == map;
-        let first = self.levels[..played].iter().rposition(|level| !is_same(level)).map_or(0, |other| other + 1);
-        let kept = self.levels[played..].iter().take_while(|level| level.map == map).count();
+        let first = self.demo.levels[..played].iter().rposition(|level| !is_same(level)).map_or(0, |other| other + 1);
+        let kept = self.demo.levels[played..].iter().take_while(|level| level.map == map).count();
         let levels = first..played + kept;
-        let place = |level: usize| self.packets.partition_point(|packet| usize::from(packet.level) < level);
+        let place = |level: usize| self.demo.packets.partition_point(|packet| usize::from(packet.level) < level);
         let packets = place(levels.start)..place(levels.end);
         let commands_before = |level: usize| self.commands_before.get(level).copied();
-        let after = commands_before(levels.end).unwrap_or(self.commands.len());
+        let after = commands_before(levels.end).unwrap_or(self.demo.commands.len());
         let commands = if levels.start == 0 { 0 } else { commands_before(levels.start).unwrap_or(0) }..after;
         let left_out = OtherLevels {
-            levels: (self.levels.len() - levels.len()) as u64,
-            packets: (self.packets.len() - packets.len()) as u64,
-            usercmds: (self.commands.len() - commands.len()) as u64,
+            levels: (self.demo.levels.len() - levels.len()) as u64,
+            packets: (self.demo.packets.len() - packets.len()) as u64,
+            usercmds: (self.demo.commands.len() - commands.len()) as u64,
         };
         let base = packets.start as u32;
         let is_kept = |packet: u32| packets.contains(&(packet as usize));
         self.acks_ahead.retain(|packet| is_kept(*packet));
-        self.hits.retain(|hit| is_kept(hit.packet));
-        self.hits.iter_mut().for_each(|hit| hit.packet -= base);
-        self.ran.retain(|(_, packet, _)| is_kept(*packet));
-        self.ran.iter_mut().for_each(|(_, packet, _)| *packet -= base);
-        self.commands = self.commands.drain(commands).collect();
-        self.packets = self.packets.drain(packets).collect();
-        self.packets.iter_mut().for_each(|packet| packet.level = packet.level.saturating_sub(levels.start as u16));
-        if levels.end < self.levels.len() {
-            self.end = None;
+        self.demo.hits.retain(|hit| is_kept(hit.packet));
+        self.demo.hits.iter_mut().for_each(|hit| hit.packet -= base);
+        self.demo.ran.retain(|(_, packet, _)| is_kept(*packet));
+        self.demo.ran.iter_mut().for_each(|(_, packet, _)| *packet -= base);
+        self.demo.commands = self.demo.commands.drain(commands).collect();
+        self.demo.packets = self.demo.packets.drain(packets).collect();
+        self.demo.packets.iter_mut().for_each(|packet| packet.level = packet.level.saturating_sub(levels.start as u16));
+        if levels.end < self.demo.levels.len() {
+            self.demo.end = DemoEnd::File;
         }
-        self.levels = self.levels.drain(levels).collect();
+        self.demo.levels = self.demo.levels.drain(levels).collect();
         left_out
     }
 
@@ -129,34 +122,19 @@ impl DemoCollector {
         let other_levels = self.drop_other_maps();
         let played = self.client.played.take().filter(|_| other_levels.levels > 0);
         let (by, server) = played.unwrap_or(last);
-        if self.commands.is_empty() && by == RecordedBy::Player {
+        let acks_ahead = self.acks_ahead.len() as u64;
+        let mut demo = QuakeWorldDemo { by, server, other_levels, acks_ahead, ..self.demo };
+        if demo.commands.is_empty() && by == RecordedBy::Player {
             return Err(QwdError::Nothing { missing: "usercmds" });
         }
-        let DemoCollector { mut levels, commands, mut packets, hits, ran, move_vars, .. } = self;
-        remove_markers(&mut packets);
-        give_slots(&mut packets, &levels);
-        packets.iter_mut().for_each(|packet| packet.others.sort_by_key(|other| other.slot));
+        remove_markers(&mut demo.packets);
+        give_slots(&mut demo.packets, &demo.levels);
+        demo.packets.iter_mut().for_each(|packet| packet.others.sort_by_key(|other| other.slot));
         if by == RecordedBy::Server {
-            add_velocities(&mut packets);
-            give_seat(&mut levels, &packets);
+            add_velocities(&mut demo.packets);
+            give_seat(&mut demo.levels, &demo.packets);
         }
-        let (end, cut) = (self.end.unwrap_or(DemoEnd::File), self.cut);
-        let (after_end, acks_ahead) = (self.after_end, self.acks_ahead.len() as u64);
-        Ok(QuakeWorldDemo {
-            by,
-            server,
-            levels,
-            commands,
-            packets,
-            move_vars,
-            hits,
-            ran,
-            other_levels,
-            end,
-            cut,
-            after_end,
-            acks_ahead,
-        })
+        Ok(demo)
     }
 }
 

@@ -65,14 +65,14 @@ fn read(data: &[u8]) -> QwdResult<QuakeWorldDemo> {
         match MvdBlock::read(&mut bytes) {
             Ok(block) => import.block(&block)?,
             Err(QwdError::Truncated { .. }) => {
-                import.gather.cut = Some(DemoCut { offset, bytes: data.len() - offset });
+                import.gather.demo.cut = Some(DemoCut { offset, bytes: data.len() - offset });
                 break;
             }
             Err(error) => return Err(error),
         }
     }
     if import.moment.disconnected && !bytes.is_empty() {
-        import.gather.after_end = Some(bytes.offset());
+        import.gather.demo.after_end = Some(bytes.offset());
     }
     import.end_moment(data.len())?;
     import.gather.finish()
@@ -121,7 +121,7 @@ impl MvdImport {
 
     /// Returns the index that the current packet will have.
     fn packet(&self) -> u32 {
-        self.gather.packets.len() as u32
+        self.gather.demo.packets.len() as u32
     }
 
     fn hidden(&mut self, bytes: &mut Bytes<'_>) -> QwdResult {
@@ -144,7 +144,7 @@ impl MvdImport {
         bytes.u8()?; // how many before it were lost
         let msec = bytes.u8()?;
         let cmd = read_usercmd(bytes, msec)?;
-        self.gather.ran.push((slot, self.packet(), cmd));
+        self.gather.demo.ran.push((slot, self.packet(), cmd));
         Ok(())
     }
 
@@ -154,7 +154,7 @@ impl MvdImport {
         let slot = |entity: u16| (1..=MOST_PLAYERS.into()).contains(&entity).then(|| (entity - 1) as u8);
         let (attacker, victim, damage) = (slot(bytes.u16()?), slot(bytes.u16()?), bytes.u16()?);
         if let Some(victim) = victim {
-            self.gather.hits.push(DemoHit { packet: self.packet(), attacker, victim, damage });
+            self.gather.demo.hits.push(DemoHit { packet: self.packet(), attacker, victim, damage });
         }
         Ok(())
     }

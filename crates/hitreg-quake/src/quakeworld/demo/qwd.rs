@@ -29,16 +29,16 @@ impl QuakeWorldDemo {
         }
         let mut import = QwdImport::default();
         let mut bytes = Bytes::new(data, 0);
-        while !bytes.is_empty() && import.gather.end.is_none() {
+        while !bytes.is_empty() && import.gather.demo.end == DemoEnd::File {
             let offset = bytes.offset();
             if !starts_with_whole_frame(&data[offset..]) {
-                import.gather.cut = Some(DemoCut { offset, bytes: data.len() - offset });
+                import.gather.demo.cut = Some(DemoCut { offset, bytes: data.len() - offset });
                 break;
             }
             import.read_frame(&mut bytes)?;
         }
-        if import.gather.end.is_some() && !bytes.is_empty() {
-            import.gather.after_end = Some(bytes.offset());
+        if import.gather.demo.end == DemoEnd::Disconnect && !bytes.is_empty() {
+            import.gather.demo.after_end = Some(bytes.offset());
         }
         import.gather.finish()
     }
@@ -99,7 +99,7 @@ impl QwdImport {
         bytes.vec3()?; // the view angles once more
         let seq = self.next_seq.unwrap_or(FIRST_SEQ_WITHOUT_FRAME);
         self.next_seq = Some(seq.wrapping_add(1));
-        self.gather.commands.push(SentCommand { seq, time_s, cmd });
+        self.gather.demo.commands.push(SentCommand { seq, time_s, cmd });
         Ok(())
     }
 
@@ -114,21 +114,22 @@ impl QwdImport {
         if sequence == CONNECTIONLESS {
             // A client that stops recording writes the end of the demo outside of its connection.
             if packet.u8()? == kind::DISCONNECT {
-                self.gather.end = Some(DemoEnd::Disconnect);
+                self.gather.demo.end = DemoEnd::Disconnect;
             }
             return Ok(());
         }
         let (sequence, ack) = (sequence & SEQUENCE_BITS, packet.u32()?);
         // Stale packets are skipped unread, as on clients. Packets with an equal number are not: a recording that
         // starts in play repeats the last packet of its initial state.
-        if self.gather.packets.last().is_some_and(|last| sequence < last.sequence) {
+        if self.gather.demo.packets.last().is_some_and(|last| sequence < last.sequence) {
             return Ok(());
         }
         let ack = (ack & SEQUENCE_BITS) as i32;
         let content = self.gather.client.read_packet(&mut packet, sequence)?;
         let is_play = content.own.is_some() || !content.others.is_empty();
-        if is_play && self.gather.commands.last().is_some_and(|newest| ack > newest.seq.saturating_add(MOST_AHEAD)) {
-            self.gather.acks_ahead.push(self.gather.packets.len() as u32);
+        if is_play && self.gather.demo.commands.last().is_some_and(|newest| ack > newest.seq.saturating_add(MOST_AHEAD))
+        {
+            self.gather.acks_ahead.push(self.gather.demo.packets.len() as u32);
         }
         self.gather.add((time_s, sequence, ack), content, packet.offset())
     }

@@ -2,9 +2,7 @@
 //! in a log. A demo that survives the round trip lost nothing in the import.
 
 use crate::quakeworld::body::{FIRST_MODEL, QuakeWorldBody, command_of, flag};
-use crate::quakeworld::demo::{
-    Mover, OtherLevels, OtherPlayer, OwnState, QuakeWorldDemo, RecordedBy, SentCommand, ServerPacket,
-};
+use crate::quakeworld::demo::{Mover, OtherPlayer, OwnState, QuakeWorldDemo, RecordedBy, SentCommand, ServerPacket};
 use crate::quakeworld::events::{Extra, PacketEvents};
 use crate::quakeworld::{QuakeWorld, QuakeWorldRules};
 use hitreg_log::record::{FrameRecord, Session, SnapshotRecord};
@@ -21,18 +19,13 @@ pub(crate) fn recorded_demo(session: &Session, rules: &QuakeWorldRules) -> Quake
     };
     let demo = QuakeWorldDemo {
         by: RecordedBy::Player,
-        hits: Vec::new(),
-        ran: Vec::new(),
         server: rules.server.clone(),
         levels: rules.levels.clone(),
         commands: records.frames.iter().map(sent).collect(),
         packets: Vec::with_capacity(records.snapshots.len()),
         move_vars: rules.move_vars.clone(),
-        other_levels: OtherLevels::default(),
         end: rules.end,
-        cut: None,
-        after_end: None,
-        acks_ahead: 0,
+        ..QuakeWorldDemo::default()
     };
     let mut rebuild = DemoRebuilder { bodies: RecordedBodies::of(session), rules, demo, level: 0, move_vars: 0 };
     for snapshot in &records.snapshots {
