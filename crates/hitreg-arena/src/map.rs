@@ -139,7 +139,6 @@ impl PartialEq for ArenaMap {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SpawnPoint {
     /// The middle of the standing hull, in units.
-    #[serde(with = "stored_vector")]
     pub origin: Vec3,
     /// The view direction in degrees, counter-clockwise from +x.
     pub yaw_deg: f32,
@@ -161,10 +160,8 @@ impl SpawnPoint {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Teleporter {
     /// The box's lowest corner, in units.
-    #[serde(with = "stored_vector")]
     pub min: Vec3,
     /// The box's highest corner, in units.
-    #[serde(with = "stored_vector")]
     pub max: Vec3,
     /// The destination.
     pub to: SpawnPoint,
@@ -284,20 +281,6 @@ mod stored_brushes {
             ConvexBrush::new(facets).map_err(|source| D::Error::custom(format!("brush {brush}: {source}")))
         };
         brushes.into_iter().enumerate().map(to_brush).collect()
-    }
-}
-
-/// Serialises vectors as arrays of three numbers.
-mod stored_vector {
-    use glam::Vec3;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(vector: &Vec3, serializer: S) -> Result<S::Ok, S::Error> {
-        vector.to_array().serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec3, D::Error> {
-        <[f32; 3]>::deserialize(deserializer).map(Vec3::from_array)
     }
 }
 
