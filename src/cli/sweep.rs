@@ -15,7 +15,7 @@ use crate::page::{SweepPage, sweep_html};
 use crate::replay::WhatIf;
 use crate::report::{self, print_thresholds, sweep_page, what_if_line};
 use crate::store::{self, FileType};
-use crate::sweep::{Axis, PRESET, SEEDS, Sweep, SweepBuilder, SweepPlan, figure_names};
+use crate::sweep::{Axis, LogFigures, PRESET, SEEDS, Sweep, SweepPlan, figure_names};
 
 /// Run logs under many values of a setting, and compare hits, view error and corrections
 ///
@@ -183,13 +183,8 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
 /// Sweeps the logs of a game that this program plays.
 fn sweep(games: &Games, logs: Vec<PathBuf>, plan: &SweepPlan) -> Result<(Sweep, SweptLogs), CommandError> {
     let progress = Progress::of_things("sweeping", (plan.runs() * logs.len()) as u64);
-    let mut sweep = OwnSweep {
-        games,
-        plan,
-        done: &|| progress.one_done(),
-        builder: SweepBuilder::new(plan),
-        swept: SweptLogs::default(),
-    };
+    let mut sweep =
+        OwnSweep { games, plan, done: &|| progress.one_done(), figures: Vec::new(), swept: SweptLogs::default() };
     let (mut group, mut game) = (Vec::new(), None);
     for path in logs {
         let log = match engine_with_notes(games).survey(&path) {
@@ -211,7 +206,7 @@ fn sweep(games: &Games, logs: Vec<PathBuf>, plan: &SweepPlan) -> Result<(Sweep, 
         }
     }
     sweep.run(group)?;
-    Ok((sweep.builder.finish(), sweep.swept.check()?))
+    Ok((plan.sweep(&sweep.figures), sweep.swept.check()?))
 }
 
 /// A sweep of logs by this program.
@@ -220,7 +215,7 @@ struct OwnSweep<'a> {
     plan: &'a SweepPlan,
     /// Called at the end of each run.
     done: &'a (dyn Fn() + Sync),
-    builder: SweepBuilder<'a>,
+    figures: Vec<LogFigures>,
     swept: SweptLogs,
 }
 
@@ -232,7 +227,7 @@ impl OwnSweep<'_> {
         let game = self.games.of_header(&first.header).map_err(|error| CommandError::file(&paths[0], error))?;
         match engine::sweep(game, &logs, self.plan, self.done) {
             Ok(figures) => {
-                self.builder.add(figures);
+                self.figures.extend(figures);
                 self.swept.logs.extend(paths);
             }
             Err(SweepError { log, source: EngineError::Setting(source) }) => {

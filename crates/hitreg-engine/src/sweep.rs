@@ -106,57 +106,33 @@ impl SweepPlan {
         let (preset, set) = self.options(point);
         own_settings(header)?.with_changes(preset, &set)
     }
+
+    /// The rows of all logs together. The logs were run under this plan.
+    pub fn sweep(&self, logs: &[LogFigures]) -> Sweep {
+        let repeats = usize::from(self.repeats());
+        let row = |(point, values): (usize, Vec<&str>)| {
+            let runs = logs.iter().flat_map(|LogFigures(runs)| &runs[point * repeats..][..repeats]);
+            let runs: Vec<&RunFigures> = runs.collect();
+            // A sample is one seed: the runs of all logs with it. Logs differ from each other for other reasons.
+            let of_seed = |seed: usize| {
+                let hits = runs.iter().skip(seed).step_by(repeats).map(|run| run.hits_of_shots());
+                hits.fold((0, 0), |sum, run| (sum.0 + run.0, sum.1 + run.1))
+            };
+            let hits = ShareEstimate::of((0..repeats).map(of_seed));
+            let hit_share_ci95 =
+                hits.filter(|_| self.what_if == WhatIf::Rerecord).and_then(|hits| hits.confidence_95());
+            let figures = SweepFigures { hit_share_ci95, ..RunFigures::together(&runs) };
+            SweepRow { values: values.into_iter().map(str::to_owned).collect(), figures }
+        };
+        let rows = self.points().into_iter().enumerate().map(row).collect();
+        let keys = self.axes.iter().map(|axis| axis.key().to_owned()).collect();
+        Sweep { what_if: self.what_if, repeats: self.repeats(), keys, rows, is_by_build: false }
+    }
 }
 
 /// The figures of the runs of one log: of each repetition of each point.
 #[derive(Debug)]
 pub struct LogFigures(Vec<RunFigures>);
-
-/// Adds up the figures of logs.
-#[derive(Debug)]
-pub struct SweepBuilder<'p> {
-    plan: &'p SweepPlan,
-    /// The runs of each combination so far.
-    points: Vec<Vec<RunFigures>>,
-}
-
-impl<'p> SweepBuilder<'p> {
-    /// Begins a sweep without logs.
-    pub fn new(plan: &'p SweepPlan) -> SweepBuilder<'p> {
-        SweepBuilder { plan, points: vec![Vec::new(); plan.points().len()] }
-    }
-
-    /// Adds logs that were run under this plan.
-    pub fn add(&mut self, logs: Vec<LogFigures>) {
-        for LogFigures(runs) in logs {
-            let mut runs = runs.into_iter();
-            for point in &mut self.points {
-                point.extend(runs.by_ref().take(usize::from(self.plan.repeats())));
-            }
-        }
-    }
-
-    /// The rows of all logs together.
-    pub fn finish(self) -> Sweep {
-        let plan = self.plan;
-        let row = |(values, runs): (Vec<&str>, Vec<RunFigures>)| {
-            // A sample is one seed: the runs of all logs with it. Logs differ from each other for other reasons.
-            let repeats = usize::from(plan.repeats());
-            let of_seed = |seed: usize| {
-                let hits = runs.iter().skip(seed).step_by(repeats).map(RunFigures::hits_of_shots);
-                hits.fold((0, 0), |sum, run| (sum.0 + run.0, sum.1 + run.1))
-            };
-            let hits = ShareEstimate::of((0..repeats).map(of_seed));
-            let hit_share_ci95 =
-                hits.filter(|_| plan.what_if == WhatIf::Rerecord).and_then(|hits| hits.confidence_95());
-            let figures = SweepFigures { hit_share_ci95, ..RunFigures::together(&runs) };
-            SweepRow { values: values.into_iter().map(str::to_owned).collect(), figures }
-        };
-        let rows = plan.points().into_iter().zip(self.points).map(row).collect();
-        let keys = plan.axes.iter().map(|axis| axis.key().to_owned()).collect();
-        Sweep { what_if: plan.what_if, repeats: plan.repeats(), keys, rows, is_by_build: false }
-    }
-}
 
 /// Makes the figures of one log, by its index, at one point. The number is the index of the repetition, from 0.
 type FigureRun<'a, E> = dyn Fn(usize, &[&str], u16) -> Result<RunFigures, E> + Sync + 'a;
@@ -277,7 +253,7 @@ pub struct SweepError {
 }
 
 /// Runs every log of a game at every point of a plan, [`SweepPlan::repeats`] times each, in parallel;
-/// [`SweepBuilder`] adds up their figures. `done` is called at the end of each run; each log
+/// [`SweepPlan::sweep`] adds up their figures. `done` is called at the end of each run; each log
 /// has [`SweepPlan::runs`] of them. Logs are replayed while they are read; bots that play again need them in memory.
 ///
 /// # Errors
@@ -408,9 +384,7 @@ impl ReplaySpec {
         };
         let swept = sweep_by::<EngineError>(sources.len(), plan, (&one, rayon::current_num_threads()));
         check(&engine.runner.stop)?;
-        let mut builder = SweepBuilder::new(plan);
-        builder.add(swept?);
-        Ok(Sweep { is_by_build: true, ..builder.finish() })
+        Ok(Sweep { is_by_build: true, ..plan.sweep(&swept?) })
     }
 
     /// This side at one point of a plan.
@@ -506,10 +480,10 @@ impl RunFigures {
     }
 
     /// The figures of several replays together, without the confidence interval.
-    pub(crate) fn together(runs: &[RunFigures]) -> SweepFigures {
-        let has = |table: fn(&RunFigures) -> bool| runs.iter().any(table);
-        let sum = |of: fn(&RunFigures) -> u64| runs.iter().map(of).sum::<u64>();
-        let spread = |of: fn(&RunFigures) -> &Vec<f32>| Spread::of(runs.iter().flat_map(of).copied());
+    fn together(runs: &[&RunFigures]) -> SweepFigures {
+        let has = |table: fn(&RunFigures) -> bool| runs.iter().copied().any(table);
+        let sum = |of: fn(&RunFigures) -> u64| runs.iter().copied().map(of).sum::<u64>();
+        let spread = |of: fn(&RunFigures) -> &Vec<f32>| Spread::of(runs.iter().copied().flat_map(of).copied());
         let mut cover = CoverSums::default();
         runs.iter().for_each(|run| cover.append(&run.cover));
         let cover = cover.hits();

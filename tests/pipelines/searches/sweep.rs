@@ -18,7 +18,7 @@ use hitreg::session::scenario::Scenario;
 use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::settings::Settings;
 use hitreg::summary::Summary;
-use hitreg::sweep::{Axis, SEEDS, Sweep, SweepBuilder, SweepCell, SweepPlan};
+use hitreg::sweep::{Axis, SEEDS, Sweep, SweepCell, SweepPlan};
 use hitreg::trace::{ColumnData, Trace};
 
 fn record_discs(scenario: &Scenario, rules: DiscRules) -> Session {
@@ -65,11 +65,8 @@ pub(super) fn run_sweep(sessions: &[Session], plan: &SweepPlan, done: &(dyn Fn()
     };
     let logs: Vec<SurveyedLog> = sessions.iter().enumerate().map(log).collect();
     let of_groups = |size, done| {
-        let mut builder = SweepBuilder::new(plan);
-        for group in logs.chunks(size) {
-            builder.add(engine::sweep(game, group, plan, done).expect("logs of this build"));
-        }
-        builder.finish()
+        let figures = |group| engine::sweep(game, group, plan, done).expect("logs of this build");
+        plan.sweep(&logs.chunks(size).flat_map(figures).collect::<Vec<_>>())
     };
     let sweep = of_groups(sessions.len(), done);
     if sessions.len() > 1 {
