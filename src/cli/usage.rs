@@ -12,7 +12,7 @@ use super::CommandError;
 use crate::corpus::command_line;
 use crate::log::{FileKind, Lookalike};
 use crate::store::shown::shell_path;
-use crate::store::{self, StoreError, StoreErrorKind};
+use crate::store::{self, StoreError};
 
 /// The commands that need a subcommand, with the names of their subcommands.
 const GROUPS: [(&str, &[&str]); 2] =
@@ -45,7 +45,7 @@ pub(super) fn with_chosen_subcommand(mut args: Vec<OsString>) -> Result<Vec<OsSt
     if !path.exists() {
         // A word without an extension may be a misspelt subcommand.
         return match path.extension() {
-            Some(_) => Err(StoreError::new(path, StoreErrorKind::NotFound).into()),
+            Some(_) => Err(StoreError::not_found(path).into()),
             None => Ok(args),
         };
     }

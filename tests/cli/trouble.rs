@@ -368,6 +368,13 @@ fn error_messages_name_the_command_to_run() {
     fs::write(folder.path("empty.hitlog"), "").unwrap();
     fs::write(folder.path("bad.toml"), "speed = 9\n").unwrap();
     fs::create_dir(folder.path("demos")).unwrap();
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("absent.hitlog", folder.path("dangling.hitlog")).unwrap();
+        let said = folder.refused("info dangling.hitlog");
+        assert!(said.contains("dangling.hitlog: this symbolic link leads to absent.hitlog, which does not"), "{said}");
+        fs::remove_file(folder.path("dangling.hitlog")).unwrap();
+    }
     let cases = [
         ("verify nodir", "nodir: there is no such file; this folder has a.hitlog"),
         (

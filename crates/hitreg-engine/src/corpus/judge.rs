@@ -344,7 +344,7 @@ impl CorpusJudge for VerifiedCorpus<'_> {
 
     fn judge(&self, log: &Path, about: LogRow) -> Result<(Vec<ResultRow>, LogReport), EngineError> {
         let Some(goldens) = self.goldens.get(log) else {
-            return Err(StoreError::new(log, StoreErrorKind::NotFound).into());
+            return Err(StoreError::not_found(log).into());
         };
         let started = (self.options.clock)();
         // With threads to spare, the replays of one log run in parallel.

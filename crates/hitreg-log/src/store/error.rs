@@ -43,6 +43,9 @@ pub enum StoreErrorKind {
     /// The file does not exist.
     #[error("there is no such file")]
     NotFound,
+    /// The file is a symbolic link to this path, where no file exists.
+    #[error("this symbolic link leads to {}, which does not exist", .0.display())]
+    DanglingLink(PathBuf),
     /// Only an unfinished recording, which is given, exists.
     #[error("there is only an unfinished recording. Run: hitreg recover {}", shell_path(.0))]
     OnlyUnfinished(PathBuf),
@@ -130,7 +133,7 @@ pub enum StoreErrorKind {
     )]
     Gone,
     /// The file cannot be written.
-    #[error("{}{}", .0, other_place(.0))]
+    #[error("{}{}", unwritten(.0), other_place(.0))]
     Unwritable(#[source] WriteError),
 }
 
@@ -142,7 +145,18 @@ pub fn reason(error: &std::io::Error) -> String {
     match error.kind() {
         ErrorKind::PermissionDenied => "permission is denied".to_owned(),
         ErrorKind::StorageFull => DISK_FULL.to_owned(),
-        _ => error.to_string(),
+        _ => {
+            let text = error.to_string();
+            text.split_once(" (os error").map_or(text.as_str(), |(text, _)| text).to_owned()
+        }
+    }
+}
+
+/// Returns what the system or the format refuses.
+fn unwritten(source: &WriteError) -> String {
+    match source {
+        WriteError::Io(error) => format!("cannot be written: {}", reason(error)),
+        source => source.to_string(),
     }
 }
 
@@ -169,15 +183,20 @@ impl StoreError {
 
     pub(super) fn open(path: &Path, source: std::io::Error) -> StoreError {
         let kind = match source.kind() {
-            ErrorKind::NotFound => {
-                let unfinished = Recording::unfinished_path(path);
-                match std::fs::metadata(&unfinished).is_ok_and(|meta| meta.len() > 0) {
-                    true => StoreErrorKind::OnlyUnfinished(unfinished),
-                    false => StoreErrorKind::NotFound,
-                }
-            }
+            ErrorKind::NotFound => return StoreError::not_found(path),
             ErrorKind::IsADirectory => StoreErrorKind::IsDirectory,
             _ => StoreErrorKind::Unreadable(source),
+        };
+        StoreError::new(path, kind)
+    }
+
+    /// Creates the error of a file that does not exist.
+    pub fn not_found(path: &Path) -> StoreError {
+        let unfinished = Recording::unfinished_path(path);
+        let kind = match (std::fs::read_link(path), std::fs::metadata(&unfinished)) {
+            (Ok(target), _) => StoreErrorKind::DanglingLink(target),
+            (Err(_), Ok(meta)) if meta.len() > 0 => StoreErrorKind::OnlyUnfinished(unfinished),
+            _ => StoreErrorKind::NotFound,
         };
         StoreError::new(path, kind)
     }

@@ -164,7 +164,7 @@ impl RecordingClaim {
             return Err(StoreError::new(target.path(), StoreErrorKind::NoFile));
         };
         let unfinished = Recording::unfinished_path(&file.path);
-        let out = claim(&unfinished)?;
+        let out = claim(&unfinished, &file.path)?;
         let claimed = RecordingClaim { target: target.clone(), path: file.path, unfinished, file: Some(out) };
         if let (Some(permissions), Some(out)) = (file.permissions, &claimed.file) {
             out.set_permissions(permissions).map_err(|source| StoreError::write(&claimed.unfinished, source.into()))?;
@@ -235,16 +235,17 @@ impl UnfinishedRecording {
     }
 }
 
-/// Opens and locks the file of an unfinished recording. An empty file holds no data and may be reused: its process was
+/// Opens and locks the file of an unfinished recording to `path`. An empty file holds no data and may be reused: its process was
 /// killed before it wrote the header.
-fn claim(unfinished: &Path) -> Result<File, StoreError> {
+fn claim(unfinished: &Path, path: &Path) -> Result<File, StoreError> {
     let fail = |source: std::io::Error| StoreError::write(unfinished, source.into());
     let unfinished_exists = || StoreError::new(unfinished, StoreErrorKind::Unfinished(unfinished.into()));
     let (file, is_new) = match File::options().write(true).create_new(true).open(unfinished) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
             (File::options().write(true).open(unfinished).map_err(fail)?, false)
         }
-        file => (file.map_err(fail)?, true),
+        // Nobody asked for the unfinished file.
+        file => (file.map_err(|source| StoreError::write(path, source.into()))?, true),
     };
     match file.try_lock() {
         Ok(()) => {}

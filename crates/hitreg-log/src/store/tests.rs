@@ -110,6 +110,11 @@ fn errors_name_the_file_and_what_to_do() {
     assert!(matches!(read_log(&folder.path().join("none")), Err(StoreError { kind: StoreErrorKind::NotFound, .. })));
     assert!(matches!(read_log(folder.path()), Err(StoreError { kind: StoreErrorKind::IsDirectory, .. })));
     assert!(names(folder.path()).is_empty());
+    let denied = StoreError::write(Path::new("a.hitlog"), std::io::Error::from_raw_os_error(13).into()).to_string();
+    assert!(
+        cfg!(not(unix)) || denied.starts_with("a.hitlog: cannot be written: permission is denied: name"),
+        "{denied}"
+    );
 }
 
 #[test]
