@@ -115,7 +115,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     }
     args.check_rows(output)?;
     let target = match (&args.table, &args.output) {
-        (Some(name), Some(path)) => Some(output.files.target(path, like(name, args.format()))?),
+        (Some(name), Some(path)) => Some(output.files.target(path, like_key(name, args.format()))?),
         _ => None,
     };
     let source = ExportSource::of_tables(games, export)?;
@@ -208,16 +208,17 @@ impl ExportSource {
     }
 
     fn save(&self, name: &str, export: FileExport<'_>, target: &Target) -> Result<(), CommandError> {
-        find(&self.shapes(), name, export.file)?;
-        save(target, &mut |out| self.write(name, export, out))
+        let kind = like(find(&self.shapes(), name, export.file)?, export.args.format());
+        save(&target.with_kind(kind), &mut |out| self.write(name, export, out))
     }
 
     /// Writes each table to its file in a folder.
     fn save_all(&self, export: FileExport<'_>, folder: &Path, outputs: &Outputs) -> Result<(), CommandError> {
-        let files = files_in(&self.shapes(), export);
+        let shapes = self.shapes();
+        let files = files_in(&shapes, export);
         store::create_folder(folder)?;
         let target = |(name, file): (String, String)| {
-            let kind = like(&name, export.args.format());
+            let kind = like(find(&shapes, &name, export.file)?, export.args.format());
             Ok((name, outputs.target_at(&folder.join(file), kind)?))
         };
         let targets = files.into_iter().map(target).collect::<Result<Vec<_>, CommandError>>()?;
@@ -306,9 +307,20 @@ fn plain_name(table: &str, keeps_capitals: bool) -> String {
 /// The most bytes of a table's name in the name of its file.
 const MOST_NAME_BYTES: usize = 200;
 
-/// The kind of an earlier export of this table, by the columns that identify its rows. Tables of other builds are never
-/// replaced.
-fn like(name: &str, format: RowFormat) -> FileType {
+/// The kind of an earlier export of this table.
+fn like(table: &Table, format: RowFormat) -> FileType {
+    match format {
+        #[cfg(feature = "parquet")]
+        RowFormat::Parquet => FileType::Parquet,
+        RowFormat::Jsonl | RowFormat::Csv => {
+            let columns = table.columns.iter().map(|column| column.name.clone()).collect();
+            FileType::TraceTable { name: table.name.clone(), columns }
+        }
+    }
+}
+
+/// What is known of the kind before the table is: the columns that identify its rows.
+fn like_key(name: &str, format: RowFormat) -> FileType {
     match format {
         #[cfg(feature = "parquet")]
         RowFormat::Parquet => FileType::Parquet,
@@ -372,7 +384,7 @@ fn run_corpus(games: &Games, args: &Args, output: &mut Output) -> CommandResult 
         store::create_folder(&folders[number])?;
         let format = args.format();
         let path = folders[number].join(format!("{name}.{}", format.ending()));
-        source.save(name, export, &outputs.target_at(&path, like(name, format))?)
+        source.save(name, export, &outputs.target_at(&path, like_key(name, format))?)
     })?;
     Ok(exported.report())
 }

@@ -120,6 +120,25 @@ fn files_of_another_kind_are_never_replaced() {
     let said = text(&folder.run("export a.hittrace --all -o tables --force").stderr);
     assert!(said.contains("shots.jsonl: exists and is not a hitreg table"), "{said}");
     assert_eq!(fs::read_dir(folder.path("tables")).unwrap().count(), 1, "nothing is written where not all can be");
+    // Of tables, only one with the same columns is replaced.
+    folder.done("export a.hittrace --table bodies --to csv -o bodies.csv");
+    let bodies = String::from_utf8(fs::read(folder.path("bodies.csv")).unwrap()).unwrap();
+    for (table, name, before) in [
+        ("ticks", "ticks.csv", "tick,note\n1,\"hand-made\"\n"),
+        ("ticks", "ticks.csv", "tick,at_us,hash,note\n1,2,3,mine\n"),
+        ("ticks", "ticks.csv", &*bodies),
+        ("bodies", "bodies.csv", "tick,entity,note\n1,2,mine\n"),
+        ("executed", "executed.csv", "player,command\n0,1\n"),
+        ("ticks", "ticks.jsonl", "{\"tick\":1,\"note\":\"tick\\\":\"}\n"),
+    ] {
+        fs::write(folder.path(name), before).unwrap();
+        let format = name.rsplit_once('.').unwrap().1;
+        for from in ["a.hittrace", "a.hitlog"] {
+            let said = folder.refused(&format!("export {from} --table {table} --to {format} -o {name} --force"));
+            assert!(said.contains("is not a hitreg table with the same columns"), "{said}");
+            assert_eq!(fs::read(folder.path(name)).unwrap(), before.as_bytes(), "{name}");
+        }
+    }
     fs::create_dir(folder.path("pages")).unwrap();
     fs::write(folder.path("pages/hitreg-info.1"), "my notes\n").unwrap();
     let said = text(&folder.run("man -o pages").stderr);
@@ -137,6 +156,9 @@ fn files_of_another_kind_are_never_replaced() {
 #[test]
 fn only_recordings_need_force_to_be_replaced() {
     let folder = prepared();
+    // The tables of a game that this build does not know lack columns.
+    fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/compat/log-v1.0.hitlog"), folder.path("other.hitlog"))
+        .unwrap();
     fs::write(folder.path("empty"), "").unwrap();
     for (first, again) in [
         ("record synth --seconds 1 -o c.hitlog", "record synth --seconds 1 --seed 2 -o c.hitlog"),
@@ -156,6 +178,9 @@ fn only_recordings_need_force_to_be_replaced() {
         "export a.hittrace --table shots -o shots.jsonl",
         "export a.hittrace --table shots --to csv -o shots.csv",
         "export a.hittrace --all -o tables",
+        "export a.hitlog --table bodies --to csv -o bodies.csv",
+        "export other.hitlog --all -o others",
+        "export other.hitlog --table frames --to csv -o frames.csv",
         "sweep a.hitlog --set interpolation.lerp_ms=50,100 --csv sweep.csv",
         "verify a.hitlog --junit report.xml",
         "diff a.hittrace b.hittrace --junit diff.xml",

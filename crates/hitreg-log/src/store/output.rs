@@ -18,6 +18,7 @@ use crate::log::{self, FileKind, WriteError, WriterOptions};
 use crate::record::Session;
 use crate::sorted::SortedSet;
 use crate::trace::Trace;
+use crate::trace::schema::TableSchema;
 
 /// The kind of an output. Only a file of the same kind is ever replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,8 +31,16 @@ pub enum FileType {
     Golden,
     /// A report for CI systems.
     Junit,
-    /// Rows as CSV or JSONL, with these columns. Only a table with the same columns is of the same kind.
+    /// Rows as CSV or JSONL, with these columns in this order. They may have others, too.
     Table(Vec<String>),
+    /// Rows of a trace's table as CSV or JSONL. Only a table with the same columns is of the same kind. Optional columns
+    /// do not count.
+    TraceTable {
+        /// The name of the table.
+        name: String,
+        /// The names of its columns.
+        columns: Vec<String>,
+    },
     /// A manual page.
     Manual,
     /// A drawing of `why`.
@@ -139,6 +148,13 @@ impl Targets {
 }
 
 impl Target {
+    /// Returns the same target for a file of this kind, which was not known before.
+    #[must_use]
+    pub fn with_kind(&self, kind: FileType) -> Target {
+        let guard = self.guard.clone().map(|guard| Guard { kind, ..guard });
+        Target { guard, ..self.clone() }
+    }
+
     /// Returns a target in a folder that hitreg owns.
     pub(super) fn own(path: PathBuf) -> Target {
         Target { path, guard: None, is_lasting: true }
@@ -211,7 +227,7 @@ impl FileType {
             FileType::Trace => "trace",
             FileType::Golden => "golden",
             FileType::Junit => "JUnit report",
-            FileType::Table(_) => "table with the same columns",
+            FileType::Table(_) | FileType::TraceTable { .. } => "table with the same columns",
             FileType::Manual => "manual page",
             FileType::Svg => "`why` drawing",
             FileType::Parquet => "Parquet file",
@@ -231,8 +247,16 @@ impl FileType {
             FileType::Golden => text.starts_with("hitreg golden "),
             FileType::Junit => text.starts_with("<?xml") && text.contains("<testsuites name=\"hitreg"),
             FileType::Table(columns) => {
-                let line = text.lines().next().unwrap_or_default();
-                !columns.is_empty() && columns.iter().all(|column| has_column(line, column))
+                let mut names = column_names(&text).into_iter();
+                columns.iter().all(|column| names.any(|name| name == column))
+            }
+            FileType::TraceTable { name, columns } => {
+                let schema = TableSchema::of(name);
+                let is_optional =
+                    |name: &str| schema.and_then(|schema| schema.column(name)).is_some_and(|column| column.optional);
+                let counts = |name: &&str| !is_optional(name);
+                let columns = columns.iter().map(String::as_str).filter(counts);
+                column_names(&text).into_iter().filter(counts).eq(columns)
             }
             FileType::Manual => text.lines().take(3).any(|line| line.starts_with(".TH ")),
             FileType::Svg => text.starts_with("<svg ") && text.contains("<title>hitreg why: "),
@@ -245,12 +269,28 @@ impl FileType {
     }
 }
 
-/// Whether the first line of a table has a column: the header of CSV, or a JSON object. Key columns have plain names.
-fn has_column(line: &str, column: &str) -> bool {
-    match line.starts_with('{') {
-        true => line.contains(&format!("\"{column}\":")),
-        false => line.split(',').any(|name| name.trim_matches('"') == column),
+/// Returns the names of the columns in the first line of a table: the header of CSV, or a JSON object without inner
+/// objects. Declared columns have plain names.
+fn column_names(text: &str) -> Vec<&str> {
+    let line = text.lines().next().unwrap_or_default();
+    if !line.starts_with('{') {
+        return line.split(',').map(|name| name.trim_matches('"')).collect();
     }
+    let (mut names, mut rest) = (Vec::new(), line);
+    while let Some((_, text)) = rest.split_once('"') {
+        let mut escaped = false;
+        let end = text.find(|c| {
+            let is_end = c == '"' && !escaped;
+            escaped = c == '\\' && !escaped;
+            is_end
+        });
+        let Some((word, after)) = end.map(|end| (&text[..end], &text[end + 1..])) else { break };
+        if after.trim_start().starts_with(':') {
+            names.push(word);
+        }
+        rest = after;
+    }
+    names
 }
 
 /// The most links to follow; more count as a cycle. This is Linux's own limit.
