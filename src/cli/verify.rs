@@ -21,6 +21,7 @@ use crate::build::{Build, BuildRunner, TIME_LIMIT};
 use crate::corpus::{CorpusRun, CorpusSummary, JudgedLog, LogRow, VerifiedCorpus, name_of};
 use crate::engine::{Engine, EngineError, Games};
 use crate::golden::GoldenChange;
+use crate::report::layout::WIDTH;
 use crate::report::{corpus_page, verdict_line};
 use crate::store::shown::shell_path;
 use crate::store::{self, FileType, Target, is_standard_stream};
@@ -213,7 +214,11 @@ fn orphans(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
     let mut orphans = Vec::new();
     for directory in paths.iter().filter(|path| path.is_dir()) {
         let goldens = store::files_below(directory, "golden")?;
-        orphans.extend(goldens.into_iter().filter(|golden| !golden.with_extension("hitlog").exists()));
+        for golden in goldens.into_iter().filter(|golden| !golden.with_extension("hitlog").exists()) {
+            if store::is_of(&golden, &FileType::Golden)? {
+                orphans.push(golden);
+            }
+        }
     }
     Ok(orphans)
 }
@@ -232,7 +237,9 @@ fn write_report(
     for log in logs {
         let mut case = TestCase::new(log.path.display().to_string(), junit_status(log));
         case.set_classname("hitreg.verify").set_time(Duration::from_secs_f64(log.seconds));
-        case.set_system_out(exercised(&log.exercised));
+        if was_replayed(log) {
+            case.set_system_out(exercised(&log.exercised));
+        }
         suite.add_test_case(case);
     }
     let orphans = orphans.iter().map(|golden| (golden.display().to_string(), LogVerdict::Untestable, ORPHAN));
@@ -301,6 +308,9 @@ fn print_results(
             true => page.append(corpus_page(&report.summary)),
             false => page.line(&verdict_line(&report.summary.logs)),
         }
+        if let orphans @ 1.. = report.orphans.len() as u64 {
+            page.styled(UNSURE, &format!("{} without a log: untestable", counted(orphans, "golden")));
+        }
     }
     if !has_page {
         for problem in &report.summary.problems {
@@ -323,14 +333,24 @@ fn head_of(log: &LogReport) -> Vec<TextSpan> {
 fn print_line(page: &mut Page, log: &LogReport) {
     let mut parts = head_of(log);
     let hits = log.exercised.hits.map_or("hits not known".to_owned(), |hits| counted(hits, "hit"));
-    let figures = format!("  {}, {hits}", counted(log.exercised.ticks, "tick"));
-    parts.push(TextSpan::styled(FAINT, figures));
+    let figures = format!("{}, {hits}", counted(log.exercised.ticks, "tick"));
+    let used: usize = parts.iter().map(|part| part.text.chars().count()).sum();
+    if used + 2 + figures.len() > WIDTH {
+        page.parts(parts);
+        return page.faint(11, &figures);
+    }
+    parts.push(TextSpan::styled(FAINT, format!("  {figures}")));
     page.parts(parts);
+}
+
+/// Whether the log was replayed, so that its counts are known.
+fn was_replayed(log: &LogReport) -> bool {
+    log.digest.is_some() || log.legs.is_some()
 }
 
 fn print_log(page: &mut Page, log: &LogReport, args: &Args, program: &str) {
     page.parts(head_of(log));
-    if log.digest.is_some() || log.legs.is_some() {
+    if was_replayed(log) {
         page.paragraph(11, &exercised(&log.exercised));
         page.paragraph(11, &compared(log));
     }
@@ -354,7 +374,13 @@ fn takes_golden(log: &LogReport) -> bool {
 fn compared(log: &LogReport) -> String {
     let golden = match log.golden {
         Golden::None if takes_golden(log) => "no golden (create one with --accept)",
-        Golden::None => "no golden",
+        Golden::None if log.why == Some(VerdictReason::NoGolden) => "no golden",
+        Golden::None => match log.verdict {
+            LogVerdict::Same | LogVerdict::Accepted => "no golden",
+            LogVerdict::Differs => "no golden (none is written for a log that differs)",
+            LogVerdict::Untestable => "no golden (none is written for an untestable log)",
+            LogVerdict::Broken => "no golden (none is written for a broken log)",
+        },
         Golden::Compared if log.why == Some(VerdictReason::Golden) || log.difference.is_some() => "golden compared",
         Golden::Compared => "golden matches",
         Golden::Accepted => "golden written",

@@ -55,7 +55,10 @@ fn a_log_with_a_hole_is_judged_up_to_the_hole() {
         }
         // Ticks after the hole fail no build, and a golden does not replace the missing part.
         fs::remove_file(folder.path("holed.golden")).unwrap_or_default();
-        assert_eq!(exit_of(&folder, "verify holed.hitlog --accept"), 125);
+        let output = folder.run("verify holed.hitlog --accept");
+        assert_eq!(code(&output), 125);
+        let words = stdout_text(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("no golden (none is written for an untestable log)"), "{words}");
         assert!(!folder.path("holed.golden").exists());
     }
     assert_eq!(holes, 3);
@@ -171,8 +174,10 @@ fn proposals_are_reviewed() {
     let printed = stdout_text(&list);
     assert_eq!(code(&list), 1, "they wait");
     assert!(printed.contains("-shots met") && printed.contains("waits      ./b.golden"), "{printed}");
-    folder.done("review a.hitlog --accept");
-    folder.done("review b.hitlog --reject");
+    fs::write(folder.path("a.txt"), "hello\n").unwrap();
+    assert!(folder.refused("review a.txt").contains("a.txt: this is neither a log nor a golden"));
+    folder.done("review a.golden.new --accept");
+    folder.done("review b.golden --reject");
     assert_eq!((read(&folder, "a.golden"), read(&folder, "b.golden")), (golden, other));
     folder.done("review . --accept");
     folder.done("verify a.hitlog old.hitlog");
@@ -271,9 +276,12 @@ fn missing_goldens_and_missing_logs_are_reported() {
     fs::write(folder.path("a.golden"), read(&folder, "a.golden").replace('\n', "\r\n")).unwrap();
     folder.done("verify a.hitlog --require-golden");
     fs::copy(folder.path("a.golden"), folder.path("gone.golden")).unwrap();
+    // Another program's file is no golden.
+    fs::write(folder.path("other.golden"), "some other tool\n").unwrap();
     let output = folder.run("verify . --junit report.xml");
     assert_eq!(code(&output), 125);
     assert!(stdout_text(&output).contains("orphan     ./gone.golden"), "{}", stdout_text(&output));
+    assert!(stdout_text(&output).ends_with("1 golden without a log: untestable\n"), "{}", stdout_text(&output));
     let report = read(&folder, "report.xml");
     assert!(report.contains("name=\"./gone.golden\"") && report.contains("errors=\"1\""), "{report}");
     fs::write(folder.path("list"), "a.hitlog\nmissing.hitlog\n").unwrap();
@@ -284,9 +292,15 @@ fn missing_goldens_and_missing_logs_are_reported() {
     // An unreadable golden affects only the verdict of its own log.
     fs::copy(folder.path("a.hitlog"), folder.path("b.hitlog")).unwrap();
     fs::write(folder.path("b.golden"), [0xff, 0xfe]).unwrap();
-    let output = folder.run("verify .");
+    fs::remove_file(folder.path("gone.golden")).unwrap();
+    let long = format!("{}.hitlog", "long".repeat(14));
+    fs::copy(folder.path("a.hitlog"), folder.path(&long)).unwrap();
+    let output = folder.run("verify . --junit report.xml");
     assert_eq!(code(&output), 128);
-    assert!(stdout_text(&output).ends_with("2 logs: 1 ok, 1 broken\n"), "{}", stdout_text(&output));
+    let page = stdout_text(&output);
+    assert!(page.ends_with("3 logs: 2 ok, 1 broken\n"), "{page}");
+    assert!(page.contains(&long) && page.lines().all(|line| line.chars().count() <= 80), "{page}");
+    assert!(!read(&folder, "report.xml").contains("0 ticks"), "an unreadable log has no counts");
 }
 
 #[test]

@@ -119,6 +119,15 @@ pub fn kind_of(path: &Path) -> Result<FileKind, StoreError> {
     Ok(open_either(path)?.0)
 }
 
+/// Returns whether a file is of this kind, by its first bytes. A missing file is of no kind.
+///
+/// # Errors
+/// When the file cannot be opened or read, or is a pipe or a device.
+pub fn is_of(path: &Path, kind: &FileType) -> Result<bool, StoreError> {
+    check_regular(path)?;
+    Ok(path.exists() && kind.is_of(&read_start(path, READ_AHEAD as u64)?))
+}
+
 /// Describes what a file that is neither a log nor a trace seems to be; `None` if unrecognized.
 ///
 /// # Errors

@@ -8,7 +8,7 @@ use super::verdict::{LogReport, LogVerdict, VerdictReason};
 use crate::engine::EngineError;
 use hitreg_analysis::golden::{self, GoldenChange};
 use hitreg_analysis::text_diff::TextDiff;
-use hitreg_log::store::{self, FileType, StoreError, StoreErrorKind, Target, Targets, TemporaryFolder};
+use hitreg_log::store::{self, FileType, StoreError, Target, Targets, TemporaryFolder};
 
 /// What to do if the outcome differs from the golden.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -203,20 +203,30 @@ impl Goldens {
     }
 }
 
-/// The proposed goldens in folders or beside logs.
+/// The proposed goldens in folders or beside logs. A golden, a proposed golden or a proposed log names its log.
 ///
 /// # Errors
-/// Fails if a folder or a golden cannot be read.
+/// Fails if a folder or a golden cannot be read, or a file is neither a log nor a golden.
 pub fn proposals_below(paths: &[PathBuf]) -> Result<Vec<Proposal>, EngineError> {
     let mut waiting = Vec::new();
     for path in paths {
         match path.is_dir() {
             true => waiting.extend(store::files_below(path, "golden.new")?),
-            false => match new(&path.with_extension("golden")) {
-                proposal if proposal.exists() => waiting.push(proposal),
-                _ if path.exists() => {}
-                _ => return Err(StoreError::new(path, StoreErrorKind::NotFound).into()),
-            },
+            false => {
+                let is_proposal = path.extension().is_some_and(|extension| extension == "new");
+                let log = if is_proposal { path.with_extension("") } else { path.clone() };
+                let proposal = new(&log.with_extension("golden"));
+                match path.exists() {
+                    true if store::is_of(path, &FileType::Log)? || store::is_of(path, &FileType::Golden)? => {}
+                    true => {
+                        let what = "this is neither a log nor a golden: name a log, a golden or a directory";
+                        return Err(EngineError::unsuitable(path, what));
+                    }
+                    false if proposal.exists() => {}
+                    false => return Err(StoreError::not_found(path).into()),
+                }
+                waiting.extend(proposal.exists().then_some(proposal));
+            }
         }
     }
     waiting.iter().map(|path| Proposal::read(path)).collect()
