@@ -28,7 +28,8 @@ use crate::store::{self, FileType};
 /// to differ.
 ///
 /// The game records each reduced session again. If its build cannot, the log is only cut: it begins later, ends
-/// earlier, and has fewer players and less input. All other records stay.
+/// earlier, and has fewer players and less input. All other records stay. An imported recording of a game that this
+/// hitreg replays is refused, because it has no server to record it again.
 ///
 /// A setting such as `p3.interpolation.lerp_ms` applies to the player with that number in each smaller log, so at least
 /// p0 to p3 stay.
