@@ -10,8 +10,8 @@ use std::fmt::{Display, Formatter};
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use side::paired;
 pub use side::{SideFigures, compared_rows};
+pub(crate) use side::{paired, three_digits};
 pub(crate) use summary::LEAST_CHANGED_LOGS;
 pub use summary::{
     CorpusSummary, CorpusSummaryBuilder, CorrectionCause, NO_CACHE, ShotGroup, SideCounts, THIS_BUILD, UnjudgedLog,

@@ -242,7 +242,7 @@ fn counted_text(values: &CountedValues) -> String {
 }
 
 /// Rounds a value to three digits.
-pub(super) fn three_digits(value: f32) -> f32 {
+pub(crate) fn three_digits(value: f32) -> f32 {
     format!("{value:.2e}").parse().unwrap_or(value)
 }
 

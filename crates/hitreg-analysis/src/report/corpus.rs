@@ -4,7 +4,7 @@ use super::figures::{count, counted, share};
 use super::page::{BAD, FAINT, GOOD, Page, TextSpan, UNSURE};
 use crate::corpus::{
     CorpusSummary, CorrectionCause, LEAST_CHANGED_LOGS, ShotGroup, SideCounts, ThresholdResult, VerdictCounts,
-    WeaponChange,
+    WeaponChange, three_digits,
 };
 
 /// The numbers of logs in one line: `3 logs: 2 ok, 1 different`.
@@ -56,7 +56,7 @@ pub fn builds_page(builds: &[CorpusSummary]) -> Page {
             percent(of.b.hits, of.b.shots),
             of.hits_changed.map_or("-".to_owned(), count),
             of.b.corrections.map_or("-".to_owned(), |corrections| percent(corrections, of.b.usercmds)),
-            of.view_errors.b.map_or("-".to_owned(), |spread| format!("{:.2}", spread.p95)),
+            of.view_errors.b.map_or("-".to_owned(), |spread| three_digits(spread.p95).to_string()),
         ]
     };
     page.section("build", &columns, builds.iter().map(row));
@@ -108,7 +108,7 @@ fn figures(page: &mut Page, summary: &CorpusSummary) {
     };
     let errors = |part: fn(hitreg_log::stats::Spread) -> f32| {
         let text = |spread: Option<hitreg_log::stats::Spread>| {
-            spread.map_or("-".to_owned(), |spread| format!("{:.2}", part(spread)))
+            spread.map_or("-".to_owned(), |spread| three_digits(part(spread)).to_string())
         };
         both(a.map(|_| text(summary.view_errors.a)), text(summary.view_errors.b))
     };
@@ -209,7 +209,10 @@ fn worst(page: &mut Page, summary: &CorpusSummary) {
         };
         let figures = match summary.a.is_some() {
             true => {
-                let corrections = log.corrections_changed.map(|change| format!(", {change:+} corrections"));
+                let corrections = log.corrections_changed.filter(|change| *change != 0).map(|change| {
+                    let word = if change < 0 { "fewer" } else { "more" };
+                    format!(", {} {word}", counted(change.unsigned_abs(), "correction"))
+                });
                 format!(": {}{}", counted(log.hits_changed, "changed shot"), corrections.unwrap_or_default())
             }
             false => String::new(),
@@ -239,6 +242,23 @@ fn unjudged(page: &mut Page, summary: &CorpusSummary) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::corpus::WorstLog;
+
+    #[test]
+    fn view_errors_have_three_digits_and_changes_a_direction() {
+        let mut summary = CorpusSummary { a: Some(SideCounts::default()), ..CorpusSummary::default() };
+        summary.b.usercmds = 1;
+        summary.view_errors.b = Some(hitreg_log::stats::Spread { p50: 23.04, p95: 0.0512, max: 123.0 });
+        for change in [-1, 0, 2] {
+            let log = format!("log{change}");
+            summary.worst.push(WorstLog { log, corrections_changed: Some(change), ..WorstLog::default() });
+        }
+        let page = corpus_page(&summary).text();
+        assert!(page.contains(" 23\n") && page.contains("0.0512\n"), "{page}");
+        for line in ["log-1: 0 changed shots, 1 correction fewer", "log0: 0 changed shots", "2 corrections more"] {
+            assert!(page.lines().any(|shown| shown.ends_with(line)), "{line}: {page}");
+        }
+    }
 
     #[test]
     fn a_build_is_named_once() {
