@@ -1,6 +1,7 @@
 //! The process of a command: its signals, and its threads within what the system allows.
 #![expect(clippy::disallowed_methods, reason = "the number of threads does not affect results")]
 
+use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -95,6 +96,11 @@ fn end_all() {
         }
         Some(_) | None => {
             store::remove_unnamed();
+            if std::io::stderr().is_terminal() {
+                // A progress bar may be in the line.
+                let _ = write!(std::io::stderr(), "\r\x1b[2K");
+            }
+            CommandError::Interrupted { resumes: false }.print();
             std::process::exit(CommandOutcome::Interrupted as i32)
         }
     }

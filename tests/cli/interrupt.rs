@@ -193,7 +193,7 @@ fn unfinished_files_are_removed() {
         assert!(before.contains(to) || !names().contains(to), "{:?}", names());
         kill_process(Pid::from_child(&child), signal).unwrap();
         let output = child.wait_with_output().unwrap();
-        assert_eq!((output.status.code(), &*output.stderr), (Some(130), &b""[..]), "{command:?}");
+        assert_eq!((output.status.code(), &*output.stderr), (Some(130), &b"error: interrupted\n"[..]), "{command:?}");
         assert_eq!(names(), before, "{command:?}");
     }
     assert_eq!(std::fs::read(path("there.hitlog")).unwrap(), std::fs::read(path("log.hitlog")).unwrap());
@@ -207,7 +207,10 @@ fn an_ignored_hangup_stays_ignored() {
     let path = |name: &str| folder.path().join(name);
     let log = path("log.hitlog");
     assert!(hitreg().args(["record", "synth", "--seconds", "300", "-o"]).arg(&log).output().unwrap().status.success());
-    for (signal, trace, comes_to) in [(Signal::HUP, path("a.hittrace"), 0), (Signal::INT, path("b.hittrace"), 130)] {
+    for (signal, trace, comes_to, said) in [
+        (Signal::HUP, path("a.hittrace"), 0, &b""[..]),
+        (Signal::INT, path("b.hittrace"), 130, b"error: interrupted\n"),
+    ] {
         let before = std::fs::read_dir(folder.path()).unwrap().count();
         let mut shell = Command::new("sh");
         shell.args(["-c", "trap '' HUP INT; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_hitreg"), "replay"]);
@@ -216,7 +219,7 @@ fn an_ignored_hangup_stays_ignored() {
         kill_process(Pid::from_child(&child), signal).unwrap();
         let output = child.wait_with_output().unwrap();
         let came_to = (output.status.code(), &*output.stderr, trace.exists());
-        assert_eq!(came_to, (Some(comes_to), &b""[..], comes_to == 0), "{signal:?}");
+        assert_eq!(came_to, (Some(comes_to), said, comes_to == 0), "{signal:?}");
     }
 }
 
