@@ -193,13 +193,18 @@ impl GoldenChange {
     }
 }
 
+/// What begins the rewind in the line of a shot.
+const REWOUND: &str = "; rewound ";
+/// What begins the view error in the line of a shot, which may have no rewind.
+const VIEW_ERROR: &str = ", view error ";
+
 /// The shooter, the usercmd and the outcome of each shot. Goldens list shots in the order of their ticks, which are not
 /// part of an outcome.
 fn outcomes(shots: &str) -> Vec<&str> {
     let of = |shot| {
         let after_tick = str::strip_prefix(shot, "tick ").and_then(|rest| rest.split_once(' '));
         let outcome = after_tick.map_or(shot, |(_, outcome)| outcome);
-        outcome.split_once("; rewound").map_or(outcome, |(outcome, _)| outcome)
+        [REWOUND, VIEW_ERROR].iter().fold(outcome, |text, end| text.split_once(end).map_or(text, |(before, _)| before))
     };
     let mut all: Vec<&str> = shots.lines().map(of).collect();
     all.sort_unstable();
@@ -280,12 +285,12 @@ fn shot(shots: &Table, row: usize) -> String {
     if let Some(ColumnData::I64(rewind)) = shots.column("rewind_us").map(|c| &c.data)
         && rewind[row] > 0
     {
-        let _ = write!(text, "; rewound {:.3} ms", rewind[row] as f64 / 1000.0);
+        let _ = write!(text, "{REWOUND}{:.3} ms", rewind[row] as f64 / 1000.0);
     }
     if let Some(ColumnData::F32(error)) = shots.column("view_error_units").map(|c| &c.data)
         && !error[row].is_nan()
     {
-        let _ = write!(text, ", view error {:.3}", error[row]);
+        let _ = write!(text, "{VIEW_ERROR}{:.3}", error[row]);
     }
     text
 }
@@ -343,6 +348,8 @@ mod tests {
         ] {
             assert_eq!(of(Some(&before), &after), kind);
         }
+        let unrewound = |error: &str| golden("aa", 1, &[&format!("tick 1 p0 #1 rifle: missed, view error {error}")]);
+        assert_eq!(of(Some(&unrewound("49.616")), &unrewound("49.617")), GoldenChange::Shots);
         assert_eq!(of(None, &before), GoldenChange::New);
         assert_eq!(of(Some("not a golden\n"), &before), GoldenChange::Hits);
     }
