@@ -51,7 +51,7 @@ impl ReplaySummary {
     pub fn add(&mut self, rows: &Table) {
         let known = self.tables.iter().position(|known| known.name() == rows.name);
         let place = known.unwrap_or_else(|| {
-            self.tables.push(TableDigest::new(&rows.name));
+            self.tables.push(TableDigest::new(&rows.name, self.header.is_open()));
             self.tables.len() - 1
         });
         self.tables[place].add(rows);

@@ -3,9 +3,10 @@
 use bytemuck::cast_slice;
 use xxhash_rust::xxh3::Xxh3Default;
 
-use super::schema::{NONE, TableSchema};
-use super::{ColumnData, Table, Trace};
+use super::schema::{NO_SERVER, NONE, NOT_RUN, TableSchema};
+use super::{Column, ColumnData, Table, Trace};
 use crate::hash::little_endian;
+use crate::sorted::SortedMap;
 
 /// A 128-bit digest, shown in hexadecimal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,13 +27,16 @@ impl std::fmt::Display for Digest {
 
 /// The digest of a table, computed as rows arrive. It does not depend on how the rows are split into parts.
 ///
-/// A column's digest is XXH3-128 over its values, little endian; a `name` counts as its 32-bit code. A table's digest
-/// is XXH3-128 over its name, its number of rows, its number of columns, and its columns. Each column contributes its
-/// name, the name of its type and its digest. Before its digest, a `name` column has the number of names and the names.
-/// A zero byte follows each name; numbers have 64 bits.
+/// A column's digest is XXH3-128 over its values, little endian; a `name` counts as its 32-bit place in the list of
+/// names. That list begins with the declared names of the column; the others follow in the order of their first rows. So
+/// equal values have equal digests, whatever list a file has. A table's digest is XXH3-128 over its name, its number of
+/// rows, its number of columns, and its columns. Each column contributes its name, the name of its type and its digest.
+/// Before its digest, a `name` column has the number of names and the names. A zero byte follows each name; numbers have
+/// 64 bits.
 #[derive(Clone)]
 pub struct TableDigest {
     name: String,
+    is_open: bool,
     rows: usize,
     columns: Vec<ColumnDigest>,
 }
@@ -41,14 +45,19 @@ pub struct TableDigest {
 struct ColumnDigest {
     name: String,
     kind: &'static str,
+    /// The list of names, and the place of each name in it.
     names: Vec<String>,
+    places: SortedMap<String, u32>,
     values: Xxh3Default,
 }
 
 impl TableDigest {
-    /// Returns the digest of a table without rows.
-    pub fn new(name: &str) -> TableDigest {
-        TableDigest { name: name.to_owned(), rows: 0, columns: Vec::new() }
+    /// Returns the digest of a table without rows. In a trace without a server ([`TraceHeader::is_open`]), the declared
+    /// name [`NOT_RUN`] is [`NO_SERVER`].
+    ///
+    /// [`TraceHeader::is_open`]: super::TraceHeader::is_open
+    pub fn new(name: &str, is_open: bool) -> TableDigest {
+        TableDigest { name: name.to_owned(), is_open, rows: 0, columns: Vec::new() }
     }
 
     /// Adds rows. A column that one part lacks gets the value `none` in the rows of that part.
@@ -66,7 +75,7 @@ impl TableDigest {
                 _ => self.columns.iter().position(is_it),
             };
             let known = known.unwrap_or_else(|| {
-                let mut new = ColumnDigest::new(&column.name, &column.data);
+                let mut new = ColumnDigest::new((&self.name, self.is_open), column);
                 new.add_none(self.rows);
                 let place = place.min(self.columns.len());
                 self.columns.insert(place, new);
@@ -118,39 +127,63 @@ impl std::fmt::Debug for TableDigest {
 }
 
 impl ColumnDigest {
-    fn new(name: &str, data: &ColumnData) -> ColumnDigest {
-        let names = if let ColumnData::Name { names, .. } = data { names.clone() } else { Vec::new() };
-        ColumnDigest { name: name.to_owned(), kind: data.type_name(), names, values: Xxh3Default::new() }
+    fn new((table, is_open): (&str, bool), column: &Column) -> ColumnDigest {
+        let (name, kind) = (column.name.clone(), column.data.type_name());
+        let (names, places) = (Vec::new(), SortedMap::new());
+        let mut new = ColumnDigest { name, kind, names, places, values: Xxh3Default::new() };
+        let declared = TableSchema::of(table).and_then(|table| table.column(&column.name));
+        for name in declared.map_or(&[][..], |declared| declared.names) {
+            new.place(if is_open && *name == NOT_RUN { NO_SERVER } else { name });
+        }
+        new
     }
 
     fn add(&mut self, data: &ColumnData) {
-        if let ColumnData::Name { names, .. } = data
-            && names.len() > self.names.len()
-        {
-            self.names.clone_from(names);
-        }
-        values(&mut self.values, data);
+        let ColumnData::Name { names, codes } = data else { return values(&mut self.values, data) };
+        let mut places: Vec<Option<u32>> = vec![None; names.len()];
+        let place = |code: &u32| match places.get_mut(*code as usize) {
+            Some(Some(place)) => *place,
+            Some(place) => *place.insert(self.place(&names[*code as usize])),
+            // A code without a name is in no readable trace.
+            None => *code,
+        };
+        let codes: Vec<u32> = codes.iter().map(place).collect();
+        self.values.update(&little_endian(&codes, u32::to_le));
     }
 
-    /// Adds rows without a value, which only columns of names can have. The last name of the column is then `none`.
+    /// Adds rows without a value, which only columns of names can have.
     fn add_none(&mut self, rows: usize) {
-        if rows == 0 {
-            return;
+        if rows > 0 {
+            let none = self.place(NONE);
+            self.values.update(&little_endian(&vec![none; rows], u32::to_le));
         }
-        if self.names.last().is_none_or(|name| name != NONE) {
-            self.names.push(NONE.to_owned());
+    }
+
+    /// Returns the place of a name in the list; a new name becomes the last.
+    fn place(&mut self, name: &str) -> u32 {
+        if let Some(place) = self.places.get(name) {
+            return *place;
         }
-        let none = (self.names.len() - 1) as u32;
-        self.values.update(&little_endian(&vec![none; rows], u32::to_le));
+        let place = self.names.len() as u32;
+        self.names.push(name.to_owned());
+        self.places.insert(name.to_owned(), place);
+        place
+    }
+}
+
+impl TableDigest {
+    /// Returns the digest of a table that is in memory.
+    pub(crate) fn of(table: &Table, is_open: bool) -> Digest {
+        let mut digest = TableDigest::new(&table.name, is_open);
+        digest.add(table);
+        digest.digest()
     }
 }
 
 impl Table {
-    /// Returns the digest of the table, as defined by [`TableDigest`].
+    /// Returns the digest of the table in a trace with a server, as defined by [`TableDigest`].
     pub fn digest(&self) -> Digest {
-        let mut digest = TableDigest::new(&self.name);
-        digest.add(self);
-        digest.digest()
+        TableDigest::of(self, false)
     }
 }
 
@@ -172,7 +205,8 @@ impl Trace {
     /// Returns the digest of all tables that [count](counts), in their order. It does not depend on how the trace is
     /// stored.
     pub fn digest(&self) -> Digest {
-        of_tables(self.tables.iter().filter(|table| counts(&table.name)).map(Table::digest).collect::<Vec<Digest>>())
+        let counting = self.tables.iter().filter(|table| counts(&table.name));
+        of_tables(counting.map(|table| TableDigest::of(table, self.header.is_open())))
     }
 }
 
@@ -185,7 +219,7 @@ fn number(hasher: &mut Xxh3Default, number: usize) {
     hasher.update(&(number as u64).to_le_bytes());
 }
 
-/// Hashes the values of a column; of names, the codes.
+/// Hashes the values of a column without names.
 fn values(hasher: &mut Xxh3Default, data: &ColumnData) {
     match data {
         ColumnData::U32(v) => hasher.update(&little_endian(v, u32::to_le)),
@@ -194,14 +228,14 @@ fn values(hasher: &mut Xxh3Default, data: &ColumnData) {
         ColumnData::F32(v) => hasher.update(&little_endian(cast_slice::<f32, u32>(v), u32::to_le)),
         ColumnData::F64(v) => hasher.update(&little_endian(cast_slice::<f64, u64>(v), u64::to_le)),
         ColumnData::Bool(v) => hasher.update(&v.iter().map(|flag| u8::from(*flag)).collect::<Vec<_>>()),
-        ColumnData::Name { codes, .. } => hasher.update(&little_endian(codes, u32::to_le)),
+        ColumnData::Name { .. } => {}
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::Column;
+    use crate::trace::schema::{executed, name_missing_server, shots};
 
     fn trace(data: ColumnData) -> Trace {
         let columns = vec![Column::new("c", data)];
@@ -231,10 +265,32 @@ mod tests {
         assert_eq!(other.digest(), trace(ColumnData::U64(vec![7])).digest());
     }
 
+    fn names(names: &[&str], codes: Vec<u32>) -> ColumnData {
+        ColumnData::Name { names: names.iter().map(|n| (*n).to_owned()).collect(), codes }
+    }
+
+    /// A build may list other names, or the same in another order.
+    #[test]
+    fn the_digest_covers_names_and_not_their_list() {
+        let of = |table: &str, column: &str, data| Table::new(table, vec![Column::new(column, data)]).digest();
+        assert_eq!(of("t", "c", names(&["a", "b"], vec![0, 1])), of("t", "c", names(&["b", "x", "a"], vec![2, 0])));
+        assert_ne!(of("t", "c", names(&["a", "b"], vec![0, 1])), of("t", "c", names(&["a", "b"], vec![1, 0])));
+        let mut executed = executed::Writer::default();
+        executed.push(executed::Row { player: 0, command: 1, tick: 1, how: 2 });
+        let mut written = executed.finish(Vec::new());
+        let digest = written.digest();
+        written.columns.retain(|column| column.name != "how");
+        written.columns.push(Column::new("how", names(&["missing"], vec![0])));
+        assert_eq!(written.digest(), digest);
+        // In a trace without a server, another name has the place of `not run`.
+        let fired = shots::Writer::default().finish(Vec::new());
+        let mut unjudged = fired.clone();
+        name_missing_server(&mut unjudged);
+        assert_eq!(TableDigest::of(&fired, true), TableDigest::of(&unjudged, true));
+    }
+
     #[test]
     fn the_digest_does_not_depend_on_parts() {
-        let names =
-            |names: &[&str], codes| ColumnData::Name { names: names.iter().map(|n| (*n).to_owned()).collect(), codes };
         let table = |n: Vec<u32>, optional: Option<ColumnData>, text: ColumnData| {
             let optional = optional.map(|data| Column::new("optional", data));
             let columns = std::iter::once(Column::new("n", ColumnData::U32(n))).chain(optional);
@@ -248,7 +304,7 @@ mod tests {
             table(vec![2], Some(some), names(&["a", "b"], vec![1])),
             table(vec![3], None, names(&["a", "b"], vec![1])),
         ];
-        let mut cut = TableDigest::new("t");
+        let mut cut = TableDigest::new("t", false);
         parts.iter().for_each(|part| cut.add(part));
         assert_eq!((cut.rows(), cut.digest()), (3, whole.digest()));
     }
