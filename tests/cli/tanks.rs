@@ -143,6 +143,7 @@ fn check_names_each_point_of_the_contract() {
         let scripts = [
             ("unknown command", format!("[ \"$1\" = replay ] || exit 0; exec {build} \"$@\"")),
             ("unknown setting", format!("exec {build} \"$1\" \"$2\" \"$3\" \"$4\"")),
+            ("takes --set", format!("exec {build} \"$1\" \"$2\" \"$3\" \"$4\"")),
             ("refuses another game", format!("exec {build} \"$1\" {} \"$3\" \"$4\"", word(folder.path("a.hitlog")))),
             (
                 "refuses a damaged log",

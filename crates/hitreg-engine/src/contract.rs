@@ -218,17 +218,23 @@ impl ContractTest<'_> {
     fn setting(&self) -> Result<PointFinding, EngineError> {
         // hitreg itself knows the other settings, such as the tick rate, and a build may only copy them.
         let settings = || self.file.session.header.settings.iter().filter(|(key, _)| !key.starts_with("recorder."));
-        let own = settings().find(|(key, _)| !Settings::is_known(key));
-        let Some((key, value)) = own.or(settings().next()) else {
-            return Ok(absent("the log records no settings"));
+        let (own, known): (Vec<_>, Vec<_>) = settings().partition(|(key, _)| !Settings::is_known(key));
+        let others = |(key, value): &(String, String)| {
+            Some((key.clone(), other_values(key, value))).filter(|of| !of.1.is_empty())
         };
-        Ok(match self.replay(&["--set".to_owned(), format!("{key}={value}")])? {
-            Ok(trace) if trace.header.settings.iter().any(|(known, _)| known == key) => {
-                kept(format!("--set {key}={value}"))
-            }
-            Ok(_) => wrong(format!("the trace does not show the setting {key}")),
-            Err(_) => absent(format!("--set {key}={value} is refused: settings cannot be compared")),
-        })
+        let Some((key, values)) = own.into_iter().chain(known).find_map(others) else {
+            return Ok(absent("the log records no number and no flag as a setting"));
+        };
+        for value in &values {
+            let Ok(trace) = self.replay(&["--set".to_owned(), format!("{key}={value}")])? else { continue };
+            let found = trace.header.settings.iter().find(|(known, _)| *known == key).map(|(_, found)| found);
+            return Ok(match found {
+                Some(found) if found == value => kept(format!("--set {key}={value}")),
+                Some(found) => wrong(format!("ignores --set {key}={value}: the trace has {found}")),
+                None => wrong(format!("--set {key}={value}: the trace does not show the setting")),
+            });
+        }
+        Ok(absent(format!("--set {key}={} is refused: settings cannot be compared", values.join(" and "))))
     }
 
     /// Tests the second half of the session, as a flight recorder or `shrink` writes it. `None` without ticks.
@@ -316,6 +322,19 @@ impl ContractTest<'_> {
         check(&self.engine.runner.stop)?;
         ended.map_err(|source| EngineError::unsuitable(self.build.path(), source))
     }
+}
+
+/// Returns other values than the recorded one to try for a setting: of a flag or a number. A build that knows the setting
+/// takes at least one of them.
+fn other_values(key: &str, recorded: &str) -> Vec<String> {
+    let all = match (recorded, recorded.parse::<f64>()) {
+        ("true", _) => vec!["false".to_owned()],
+        ("false", _) => vec!["true".to_owned()],
+        (_, Ok(number)) => [number + 1.0, number - 1.0, number / 2.0].map(|other| other.to_string()).to_vec(),
+        _ => Vec::new(),
+    };
+    let is_taken = |value: &String| !Settings::is_known(key) || Settings::default().set(key, value).is_ok();
+    all.into_iter().filter(|value| value != recorded && is_taken(value)).collect()
 }
 
 /// Whether a build refused what it was given.
