@@ -59,6 +59,12 @@ fn every_command_shows_the_shots_of_a_real_game() {
     let fixtures = word(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/openarena"));
     folder.done(&format!("import quake3-udp {fixtures}/duel.trace.zst -o mapless.hitlog"));
     let yaw = folder.json("why mapless.hitlog p0#292")["shot"]["line"]["yaw"].as_f64().expect("a yaw");
+    // So a replay predicts nothing that could be compared with the recording.
+    for line in ["diff mapless.hitlog", "bisect ticks mapless.hitlog"] {
+        let output = folder.run(line);
+        assert_eq!(code(&output), 125, "{line}");
+        assert!(text(&output.stdout).contains("only recorded input in common"), "{line}");
+    }
     let predicted = frames.lines().map(|row| serde_json::from_str::<serde_json::Value>(row).expect("JSON"));
     let predicted = predicted.filter(|row| row["player"] == 0 && row["command"] == 292);
     let predicted: Vec<_> = predicted.map(|row| row["own.viewangles.y"].as_f64().expect("a yaw")).collect();

@@ -14,7 +14,7 @@ use crate::diff::{
 };
 use hitreg_log::record::Cause;
 use hitreg_log::sorted::SortedMap;
-use hitreg_log::trace::schema::{BODIES_OF_CLASS, bodies, corrections, errors, executed, frames, shots};
+use hitreg_log::trace::schema::{BODIES_OF_CLASS, bodies, corrections, errors, executed, frames, is_input, shots};
 use hitreg_log::trace::{Column, ColumnData, ColumnSpan, Table, Trace, TraceSource, select_rows};
 
 pub use cause::{CauseFinding, DivergenceCause, DivergenceOrigin};
@@ -277,27 +277,26 @@ pub struct PredictionTraces {
     pub checked: usize,
     /// How many predictions were wrong.
     pub misses: usize,
-    /// How many wrong predictions have a cause. If others have none, the traces leave these out.
+    /// How many wrong predictions have a known cause. The traces leave these out.
     pub explained: usize,
 }
 
-/// Splits an open-loop replay of a client's recording into two traces. Each has `corrections` with the fields that were
-/// predicted wrong, and NaN for correct fields. A miss with a known cause, such as a rocket that pushed the player,
-/// does not concern the movement code. If any miss has no cause, only such misses are included.
+/// Splits an open-loop replay of a client's recording into two traces. Each has the usercmds, and `corrections` with the
+/// fields that were predicted wrong, and NaN for correct fields. A miss with a known cause, such as a rocket that pushed
+/// the player, does not concern the movement code, so the traces have no row of it.
 pub fn predicted(replay: &Trace) -> PredictionTraces {
-    let acks = corrections::Columns::of(replay);
-    let misses: Vec<usize> = (0..acks.rows).filter(|&row| acks.result.get(row) == "miss").collect();
-    let unknown = Cause::Unknown.name();
-    let bare: Vec<usize> = misses.iter().copied().filter(|&row| acks.cause.get(row) == unknown).collect();
-    let explained = misses.len() - bare.len();
-    let shown: SortedMap<(u32, u32), usize> = (if bare.is_empty() { &misses } else { &bare })
-        .iter()
-        .map(|&row| ((acks.player[row], acks.command[row]), row))
-        .collect();
+    let all = corrections::Columns::of(replay);
+    let is_miss = |acks: &corrections::Columns<'_>, row: usize| acks.result.get(row) == "miss";
+    let is_explained = |row: &usize| is_miss(&all, *row) && all.cause.get(*row) != Cause::Unknown.name();
+    let compared = (0..all.rows).filter(|row| !is_explained(row)).map(|row| row as u32).collect::<Vec<_>>();
+    let table = replay.table(corrections::NAME).map(|table| table.select(&compared)).unwrap_or_default();
+    let acks = corrections::Columns::read(&table);
+    let misses = (0..acks.rows).filter(|&row| is_miss(&acks, row));
+    let misses: SortedMap<(u32, u32), usize> = misses.map(|row| ((acks.player[row], acks.command[row]), row)).collect();
     let mut fields: SortedMap<&str, [Vec<f32>; 2]> = SortedMap::new();
     let wrong = errors::Columns::of(replay);
     for row in 0..wrong.rows {
-        let Some(&ack) = shown.get(&(wrong.player[row], wrong.command[row])) else { continue };
+        let Some(&ack) = misses.get(&(wrong.player[row], wrong.command[row])) else { continue };
         let [said, predicted] = fields
             .entry(wrong.field.get(row))
             .or_insert_with(|| [vec![f32::NAN; acks.rows], vec![f32::NAN; acks.rows]]);
@@ -308,19 +307,21 @@ pub fn predicted(replay: &Trace) -> PredictionTraces {
         said.push(Column::new(name, ColumnData::F32(by_server)));
         predicted.push(Column::new(name, ColumnData::F32(by_client)));
     }
+    let usercmds = replay.table(frames::NAME).map(|table| {
+        let input = table.columns.iter().filter(|column| is_input(column)).cloned().collect();
+        Table { columns: input, ..table.without_rows() }
+    });
     let side = |cells: Vec<Column>, kept: &[&str]| {
-        let acks = replay.table(corrections::NAME).into_iter().flat_map(|table| &table.columns);
-        let columns = acks.filter(|column| kept.contains(&column.name.as_str())).cloned().chain(cells).collect();
-        let table = Table::new(corrections::NAME, columns);
-        let usercmds = replay.table(frames::NAME).cloned();
-        Trace { header: replay.header.clone(), tables: usercmds.into_iter().chain([table]).collect() }
+        let columns = table.columns.iter().filter(|column| kept.contains(&column.name.as_str()));
+        let acks = Table::new(corrections::NAME, columns.cloned().chain(cells).collect());
+        Trace { header: replay.header.clone(), tables: usercmds.clone().into_iter().chain([acks]).collect() }
     };
     PredictionTraces {
         said: side(said, &["player", "at_us", "command"]),
         predicted: side(predicted, &["player", "at_us", "command", "cause", "evidence"]),
-        checked: acks.rows,
-        misses: misses.len(),
-        explained,
+        checked: all.rows,
+        misses: (0..all.rows).filter(|&row| is_miss(&all, row)).count(),
+        explained: all.rows - acks.rows,
     }
 }
 
@@ -385,7 +386,7 @@ mod tests {
         let [exact, near, miss] = [0, 1, 2];
         let pushed = |command| (command, miss, Cause::Knockback, 9.0);
         assert_eq!(first(&[(1, exact, Cause::Unknown, 0.0), (2, near, Cause::Quantisation, 0.1)]), (None, 0, 0));
-        assert_eq!(first(&[(1, exact, Cause::Unknown, 0.0), pushed(2), pushed(3)]), (Some(2), 2, 2));
+        assert_eq!(first(&[(1, exact, Cause::Unknown, 0.0), pushed(2), pushed(3)]), (None, 2, 2));
         assert_eq!(first(&[pushed(2), (3, miss, Cause::Unknown, 2.0), pushed(4)]), (Some(3), 3, 2));
     }
 }

@@ -27,7 +27,7 @@ use distributions::{Relocations, TraceTally};
 use hitreg_log::record::split_of_player;
 use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::schema::{JoinRule, TableSchema, bodies, corrections, frames, is_bodies, shots, ticks, views};
-use hitreg_log::trace::{Table, Trace, TraceHeader, TraceSource, digest};
+use hitreg_log::trace::{Table, Trace, TraceHeader, TraceSource, digest, each_part};
 use hitreg_log::units::{ClockTime, Micros};
 use join::RowKey;
 use table::{ComparedTable, compare};
@@ -139,7 +139,8 @@ pub fn diff(a: &dyn TraceSource, b: &dyn TraceSource, options: &DiffOptions) -> 
     let interpolation = InterpolationDiff::of(of_drawn, drawn.diff.rows.compared, &drawn.apart);
     let tables: Vec<TableDiff> = compared.into_iter().map(|c| c.diff).collect();
     let headers = [a.header(), b.header()];
-    let (verdict, untestable) = judge(headers, (&tables, &hits), options);
+    let made_rows = made_rows([a, b], (&tables, &hits))?;
+    let (verdict, untestable) = judge(headers, (&tables, made_rows), options);
     let worst = worst(&tables);
     let mut found = TraceDiff {
         verdict,
@@ -247,7 +248,7 @@ fn order(divergence: &Divergence) -> (bool, Option<i64>, usize, String) {
 
 fn judge(
     [a, b]: [&TraceHeader; 2],
-    (tables, hits): (&[TableDiff], &HitChanges),
+    (tables, made_rows): (&[TableDiff], u64),
     options: &DiffOptions,
 ) -> (TraceVerdict, Option<String>) {
     let (game_a, game_b) = (&a.game, &b.game);
@@ -268,11 +269,37 @@ fn judge(
         let reason = table.untestable.as_deref().unwrap_or_default();
         return (TraceVerdict::Untestable, Some(format!("table `{}`: {reason}", table.name)));
     }
-    // Equal rows of hits that only the recorded server reported say nothing about a replay.
-    match tables.iter().map(|t| t.rows.compared).sum::<u64>().saturating_sub(hits.reported) {
-        0 => (TraceVerdict::Untestable, Some("the traces have no rows in common that could be compared".to_owned())),
-        1.. => (TraceVerdict::Same, None),
+    let reason = match made_rows {
+        1.. => return (TraceVerdict::Same, None),
+        0 if tables.iter().any(|t| t.rows.compared > 0) => {
+            "the traces have only recorded input in common: no client predicted, and no shot was judged"
+        }
+        0 => "the traces have no rows in common that could be compared",
+    };
+    (TraceVerdict::Untestable, Some(reason.to_owned()))
+}
+
+/// The number of compared rows that a replay made. Equal rows of recorded input say nothing about a replay: usercmds for
+/// which no client had a body, and hits that only the recorded server reported.
+fn made_rows(traces: [&dyn TraceSource; 2], (tables, hits): (&[TableDiff], &HitChanges)) -> Result<u64, String> {
+    let (usercmds, others): (Vec<&TableDiff>, Vec<&TableDiff>) = tables.iter().partition(|t| t.name == frames::NAME);
+    let compared = |tables: Vec<&TableDiff>| tables.iter().map(|t| t.rows.compared).sum::<u64>();
+    let made = compared(others).saturating_sub(hits.reported);
+    // All usercmds are read only if nothing else was compared.
+    match made == 0 && has_own_bodies(traces[0])? && has_own_bodies(traces[1])? {
+        true => Ok(compared(usercmds)),
+        false => Ok(made),
     }
+}
+
+/// Whether a client had a body in any frame.
+fn has_own_bodies(trace: &dyn TraceSource) -> Result<bool, String> {
+    let mut found = false;
+    each_part(trace, frames::NAME, (&["has_body"], None), &mut |rows| {
+        found |= rows.u32s("has_body").iter().any(|has_body| *has_body != 0);
+        Ok(())
+    })?;
+    Ok(found)
 }
 
 fn worst(tables: &[TableDiff]) -> Option<DifferenceClass> {

@@ -10,8 +10,8 @@ use crate::record::{
 };
 use crate::sorted::{SortedMap, SortedSet};
 use crate::trace::schema::{
-    BODIES_OF_CLASS, ColumnRole, IMPACT, NO_HASH, bodies, executed, frames, is_judged, is_reserved,
-    name_missing_server, packets, shots, snapshots, ticks,
+    BODIES_OF_CLASS, IMPACT, NO_HASH, bodies, executed, frames, is_input, is_judged, is_reserved, name_missing_server,
+    packets, shots, snapshots, ticks,
 };
 use crate::trace::{Column, ColumnData, SessionSource, Table, Trace, TraceHeader};
 use crate::units::{Micros, PlayerId, Tick};
@@ -215,9 +215,7 @@ fn frames(session: &Session, is_added: fn(&Column) -> bool) -> Table {
         }
     }
     let mut table = frames.finish(Vec::new());
-    let recorded = ["player", "at_us", "command"].into_iter().chain(frames::SCHEMA.names_of(ColumnRole::Input));
-    let recorded: Vec<&str> = recorded.collect();
-    table.columns.retain(|column| recorded.contains(&column.name.as_str()) || is_added(column));
+    table.columns.retain(|column| is_input(column) || is_added(column));
     table.columns.extend(own_usercmd_columns(session));
     table
 }

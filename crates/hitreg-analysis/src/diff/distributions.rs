@@ -66,7 +66,8 @@ pub struct InterpolationDiff {
     /// How many of them are views of an entity that spawned or teleported in one trace only, or at another time. They do
     /// not count in `moved`, and have no distance.
     pub relocated: u64,
-    /// Distance between the places at which the traces drew the same entity in the same client frame, in units.
+    /// Distance between the places at which the traces drew the same entity in the same client frame, in units; without
+    /// `relocated`.
     pub distance_units: Option<Tail>,
     /// The largest distance, in units.
     pub distance_max_units: Option<f32>,

@@ -36,7 +36,7 @@ pub struct HitChanges {
     pub other_wound: u64,
     /// Hit in neither trace.
     pub neither: u64,
-    /// The part of `neither` whose reason for the miss differs.
+    /// The part of `neither` whose reason for the miss differs, or which one trace lacks.
     pub other_reason: u64,
     /// Shots that B lacks, whatever their result.
     pub shots_only_in_a: u64,

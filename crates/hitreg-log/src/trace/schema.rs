@@ -213,6 +213,13 @@ impl ColumnSchema {
 
 // Usercmds in the `frames` table, and their packets in the table `packets`.
 
+/// Returns whether a log records a column of `frames`: its key and time, and the usercmd's input.
+pub fn is_input(column: &Column) -> bool {
+    ["player", "at_us", "command"].contains(&&*column.name)
+        || frames::SCHEMA.names_of(ColumnRole::Input).any(|input| input == column.name)
+        || !is_frames_column(&column.name)
+}
+
 /// Returns the columns of the usercmd fields that the game declares.
 pub fn own_input(frames: &Table) -> impl Iterator<Item = &Column> {
     frames.columns.iter().filter(|column| !is_frames_column(&column.name))
