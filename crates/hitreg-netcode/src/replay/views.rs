@@ -103,9 +103,8 @@ impl ViewTable {
         screen.put(&mut rows.how.codes, |_, placed| placed.how as u32);
         let none = rows.category.no_value();
         screen.put(&mut rows.category.codes, |_, placed| placed.by.map_or(none, |by| by.category as u32));
-        match self.has_teleports {
-            true => screen.put(&mut rows.teleports, |_, placed| Some(placed.body.teleports())),
-            false => rows.teleports.extend(repeat_n(None, count)),
+        if self.has_teleports {
+            screen.put(&mut rows.teleports, |_, placed| Some(placed.body.teleports()));
         }
     }
 
