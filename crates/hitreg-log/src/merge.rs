@@ -306,8 +306,7 @@ pub struct SessionCut {
 /// Which records of the logs a merged session keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct SessionEnd {
-    /// The last tick whose executions and states are kept. A server's log may end inside a tick, with records of it and
-    /// without the tick itself.
+    /// The last tick. Executions and states of later ticks are not kept: the server's log ends inside such a tick.
     tick: Tick,
     /// The time of the last record.
     until: Micros,
@@ -347,7 +346,7 @@ impl SessionEnd {
         }
         let early = server.zip(clients).filter(|(server, clients)| *clients - *server > LATER_MOST);
         Ok(SessionEnd {
-            tick: Tick(u32::MAX),
+            tick: last.tick,
             until: early.map_or(Micros(i64::MAX), |(server, _)| server),
             cut: early.map(|_| SessionCut { tick: last.tick, at: last.at, player: None, without: None }),
         })
@@ -707,9 +706,9 @@ mod tests {
             (all.frames.len(), all.sent.len(), all.received.len(), all.snapshots.len(), all.executed.len())
         };
         let goes_on = with_last_frame(Micros::from_s(1));
-        assert_eq!((goes_on.cut, counts(&goes_on)), (None, (21, 21, 20, 20, 1)));
+        assert_eq!((goes_on.cut, counts(&goes_on)), (None, (21, 21, 20, 20, 0)));
         let early = with_last_frame(Micros::from_s(3));
         assert_eq!(early.cut, Some(SessionCut { tick: Tick(20), at: at(20), player: None, without: None }));
-        assert_eq!(counts(&early), (20, 20, 19, 20, 1), "the last arrival is later than the server's last record");
+        assert_eq!(counts(&early), (20, 20, 19, 20, 0), "the last arrival is later than the server's last record");
     }
 }
