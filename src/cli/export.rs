@@ -319,7 +319,8 @@ fn like(table: &Table, format: RowFormat) -> FileType {
     }
 }
 
-/// What is known of the kind before the table is: the columns that identify its rows.
+/// What is known of the kind before the table is: the columns that identify its rows. A custom table declares none, so
+/// any file passes until its columns are known.
 fn like_key(name: &str, format: RowFormat) -> FileType {
     match format {
         #[cfg(feature = "parquet")]

@@ -235,8 +235,8 @@ impl UnfinishedRecording {
     }
 }
 
-/// Opens and locks the file of an unfinished recording to `path`. An empty file holds no data and may be reused: its process was
-/// killed before it wrote the header.
+/// Opens and locks the file of an unfinished recording to `path`. An empty file holds no data and may be reused: its
+/// process was killed before it wrote the header.
 fn claim(unfinished: &Path, path: &Path) -> Result<File, StoreError> {
     let fail = |source: std::io::Error| StoreError::write(unfinished, source.into());
     let unfinished_exists = || StoreError::new(unfinished, StoreErrorKind::Unfinished(unfinished.into()));

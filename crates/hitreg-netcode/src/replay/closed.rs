@@ -392,9 +392,6 @@ impl HashChecker<'_, '_> {
     /// Advances the phase to `at`. Returns whether to record what happens then.
     #[inline]
     fn advance(&mut self, at: Micros) -> bool {
-        if self.phase == ReplayPhase::Within && at < self.part.to {
-            return true;
-        }
         if self.phase == ReplayPhase::Away && at >= self.away_until {
             self.phase = ReplayPhase::Before;
         }

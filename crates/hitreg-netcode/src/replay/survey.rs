@@ -580,9 +580,7 @@ impl DirectionNumbers {
             }
             self.newest = self.newest.max(Some(number));
             self.sent.insert(SentPacket { number, at, chunk: bounds.chunk });
-            if !self.early.is_empty()
-                && let Some(arrived) = self.early.remove(&number)
-            {
+            if let Some(arrived) = self.early.remove(&number) {
                 bounds.all_is_known = false;
                 bounds.ahead(bounds.chunk - arrived);
             }
