@@ -299,7 +299,7 @@ fn of_records(engine: &Engine<'_>, path: &Path, asked: &Result<WhyQuery, u32>) -
     note_hole(path, engine.first_hole(path)?.as_ref());
     let asked = match asked {
         Ok(asked) => asked,
-        Err(player) => return Err(which_shot(path, &fired.trace, *player)),
+        Err(player) => return Err(which_shot(path, &fired, *player)),
     };
     let not_found = |error| CommandError::file(path, error);
     let ExplainingRows { trace, session, .. } = engine.recorded_shot(path, &fired, asked)?;

@@ -4,7 +4,7 @@ use hitreg::engine::Engine;
 use hitreg::log::read_session;
 use hitreg::record::{
     ArrivalRecord, CellKind, Class, ClassId, Execution, ExecutionRecord, FieldSchema, Meaning, OwnValue, PacketRecord,
-    Reason, Record, Scope, ShotRecord, SnapshotRecord,
+    Reason, Record, Scope, ShotRecord, SnapshotRecord, StateRecord,
 };
 use hitreg::recorder::{Description, Recorder, RecorderOptions};
 use hitreg::replay::Part;
@@ -17,7 +17,8 @@ use serde_json::json;
 use super::folder::{Folder, text, word};
 use super::report::page;
 
-/// A second of one player. The setting, the usercmd field and the record kind exist only in this game.
+/// A second of one player, who receives another state at its end. The setting, the usercmd field and the record kind exist
+/// only in this game.
 fn record_game() -> Folder {
     let folder = Folder::empty();
     let x = FieldSchema::new("origin.x", CellKind::F32, Scope::Movement).meaning(Meaning::Position);
@@ -34,6 +35,9 @@ fn record_game() -> Folder {
         stream.body(Tick(tick), EntityId(0), ClassId(0), &[(tick as f32).to_bits()]).unwrap();
         stream.row(0, 0, at, &[OwnValue::Float(1.5)]).unwrap();
     }
+    let (tick, viewer) = (Tick(100), Some(PlayerId(0)));
+    let masked = StateRecord { tick, viewer, entity: EntityId(0), class: ClassId(0), cells: vec![0] };
+    stream.push(Record::State(masked)).unwrap();
     recorder.finish().unwrap();
     folder
 }
@@ -82,6 +86,8 @@ fn records_of_an_unknown_game_are_exported_unchanged() {
     assert_eq!(tables, [("ticks", 100), ("bodies", 100), ("executed", 0), ("frames", 100), ("casts", 100)]);
     let frames = folder.run("export a.hitlog --table frames");
     assert!(text(&frames.stdout).lines().next().unwrap().contains("\"lean\":0.25"), "{}", text(&frames.stdout));
+    let bodies = folder.done("export a.hitlog --table bodies --to csv");
+    assert_eq!(bodies.lines().last(), Some("100,0,100"), "the state that all players share");
     let casts = folder.run("export a.hitlog --table casts --to csv");
     assert_eq!(text(&casts.stdout).lines().nth(1), Some("0,10000,1.5"));
     let refused = folder.refused("export a.hitlog --set interpolation.lerp_ms=50");

@@ -236,12 +236,26 @@ fn verify_compares_the_recorded_shots_with_those_of_a_build() {
     }
     let (found, code) = json(hitreg().arg("verify").arg(&log).arg("--build").arg(&honest));
     assert_eq!((found["verdict"].as_str(), code), (Some("same"), 0), "{found:#}");
-    let points = |build: &Path| {
+    let point = |build: &Path, name: &str| {
         let (found, _) = json(hitreg().arg("check").arg(build).arg(&log));
         let mut points = found["points"].as_array().unwrap().iter();
-        points.find(|point| point["point"] == "shots as recorded").unwrap()["result"].clone()
+        points.find(|point| point["point"] == name).unwrap().clone()
     };
-    assert_eq!((points(&honest), points(&build)), ("ok".into(), "wrong".into()));
+    let shots = |build: &Path| point(build, "shots as recorded")["result"].clone();
+    assert_eq!((shots(&honest), shots(&build)), ("ok".into(), "wrong".into()));
+
+    // A field that one client received with another value cannot be compared.
+    let bodies = || point(&honest, "bodies as recorded");
+    assert_eq!(bodies()["what"], "all recorded bodies");
+    let (key, mut cells) = session.states.iter().next().map(|(key, cells)| (key, cells.to_vec())).unwrap();
+    cells[0] ^= 1;
+    session.states.push(hitreg::record::StateKey { viewer: Some(hitreg::units::PlayerId(0)), ..key }, &cells);
+    session.put_in_order();
+    let targets = hitreg::store::Targets::new([], true);
+    let target = targets.file(&log, hitreg::store::FileType::Log).unwrap();
+    hitreg::store::save_log(&target, &session, hitreg::log::WriterOptions::whole()).unwrap();
+    let what = bodies()["what"].as_str().unwrap().to_owned();
+    assert!(what.contains("origin.x: not compared, because viewers received different values"), "{what}");
 }
 
 /// Zero shots are something else than a trace that does not tell.

@@ -31,7 +31,7 @@ pub use crate::games::{
     Bodies, GameError, Games, MapFile, Playable, ReadySession, RulesError, SelfPlaying, recording, replaying,
 };
 pub use crate::merge::MergedLog;
-pub use crate::moment::{ExplainedLog, ExplainingRows, RecordedShots};
+pub use crate::moment::{ExplainedLog, ExplainingRows};
 pub use crate::shown::{LogRecords, ShownReplay, SideRejudgement};
 pub use crate::surveyed_log::{SurveyedLog, retry_with_encoding, write_replayed};
 pub use crate::sweep::{SweepError, sweep};

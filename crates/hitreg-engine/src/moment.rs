@@ -8,9 +8,8 @@ use crate::shown::OtherRules;
 use crate::surveyed_log::{collect_replayed, part_of_correction};
 use hitreg_analysis::why::{CorrectionRows, NEAR, OtherCorrections, RejudgedShots, ShotRows, WhyError, WhyQuery};
 use hitreg_log::log::{KeyframeQuery, LogReader};
-use hitreg_log::record::{GapRecord, PlayerRecords, Session, SessionHeader, SessionStretch, viewer_specific_fields};
-use hitreg_log::recorded::{all_records, all_records_without, recorded_shots};
-use hitreg_log::sorted::SortedSet;
+use hitreg_log::record::{GapRecord, PlayerRecords, Session, SessionHeader, SessionStretch};
+use hitreg_log::recorded::{all_records, recorded_shots};
 use hitreg_log::store;
 use hitreg_log::trace::schema::{TableSet, corrections, shots};
 use hitreg_log::trace::{Table, Trace, TraceHeader};
@@ -59,20 +58,14 @@ impl Engine<'_> {
     ///
     /// # Errors
     /// Fails if the log cannot be read. If it does not contain the shot, the error names the nearest ones.
-    pub fn recorded_shot(
-        &self,
-        path: &Path,
-        fired: &RecordedShots,
-        asked: &WhyQuery,
-    ) -> Result<ExplainingRows, EngineError> {
+    pub fn recorded_shot(&self, path: &Path, fired: &Trace, asked: &WhyQuery) -> Result<ExplainingRows, EngineError> {
         if let WhyQuery::Correction { player, number } = *asked {
             return self.recorded_correction(path, (player, number));
         }
-        let shot = asked.shot(&fired.trace).map_err(|error| EngineError::unsuitable(path, error))?;
-        let rows = ShotRows::of(&fired.trace, shot);
+        let shot = asked.shot(fired).map_err(|error| EngineError::unsuitable(path, error))?;
+        let rows = ShotRows::of(fired, shot);
         let session = self.records_around(path, &rows)?;
-        let trace = all_records_without(&session, &fired.hidden);
-        let trace = selected(trace, &ShotRows::TABLES, |table| rows.select(table));
+        let trace = selected(all_records(&session), &ShotRows::TABLES, |table| rows.select(table));
         let (rejudged, other_corrections) = (Vec::new(), OtherCorrections::default());
         Ok(ExplainingRows { trace: rows.with(trace), session, rejudged, other_corrections })
     }
@@ -105,15 +98,13 @@ impl Engine<'_> {
     ///
     /// # Errors
     /// Fails if the log cannot be read.
-    pub fn recorded_shots(&self, path: &Path) -> Result<RecordedShots, EngineError> {
+    pub fn recorded_shots(&self, path: &Path) -> Result<Trace, EngineError> {
         let fail = |source| EngineError::content(path, source);
         let mut reader = LogReader::new(store::open(path)?).map_err(fail)?;
         let header = reader.header().clone();
         (self.read)(path, &header);
-        let (mut session, mut hidden) = (Session::new(header), SortedSet::new());
+        let mut session = Session::new(header);
         while let Some(chunk) = reader.next_chunk().map_err(fail)? {
-            let apart = viewer_specific_fields(&session.header.classes, &chunk.states);
-            hidden.extend(apart.into_iter().map(str::to_owned));
             let of_shots = |records: PlayerRecords| {
                 let PlayerRecords { predicted, judged, executed, .. } = records;
                 PlayerRecords { predicted, judged, executed, ..PlayerRecords::default() }
@@ -126,17 +117,8 @@ impl Engine<'_> {
                 ..SessionStretch::default()
             });
         }
-        Ok(RecordedShots { trace: recorded_shots(&session), hidden })
+        Ok(recorded_shots(&session))
     }
-}
-
-/// The recorded shots of a log.
-#[derive(Debug)]
-pub struct RecordedShots {
-    /// The shots.
-    pub trace: Trace,
-    /// The fields of states that not every viewer received alike.
-    hidden: SortedSet<String>,
 }
 
 /// A log whose shots and corrections are explained from its replay.

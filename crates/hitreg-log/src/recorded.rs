@@ -51,15 +51,10 @@ pub fn recorded_without(session: &Session, hidden: &SortedSet<String>) -> Trace 
 }
 
 /// Returns all tables from a log's own records: the tables of [`recorded`] with every tick, a table of states for each
-/// class, shots, damage, and one table for each custom kind.
+/// class, shots, damage, and one table for each custom kind. States that only one viewer received are in no table.
 pub fn all_records(session: &Session) -> Trace {
-    all_records_without(session, &hidden_fields(session))
-}
-
-/// Returns the same tables for part of a log, without the `hidden` fields.
-pub fn all_records_without(session: &Session, hidden: &SortedSet<String>) -> Trace {
     let mut tables = vec![tick_table(session, true)];
-    tables.extend(bodies_by_class(session, hidden));
+    tables.extend(bodies_by_class(session, &SortedSet::new()));
     tables.extend([executed(session), frames(session, is_time_of_view)]);
     tables.extend(shot_table(session));
     tables.extend(damage_table(session));
@@ -98,8 +93,8 @@ pub fn judged_shots(session: &Session) -> Option<Table> {
     (judged.rows() > 0).then_some(judged)
 }
 
-/// Returns the fields that viewers of the log received with different values.
-fn hidden_fields(session: &Session) -> SortedSet<String> {
+/// Returns the fields that viewers of the log received with different values. A replay's state need not equal them.
+pub fn hidden_fields(session: &Session) -> SortedSet<String> {
     viewer_specific_fields(&session.header.classes, &session.states).into_iter().map(str::to_owned).collect()
 }
 
