@@ -69,7 +69,7 @@ fn shots_at_extrapolated_targets_are_judged_against_drawn_positions() {
 /// A usercmd that waits for its tick is judged by the snapshots that its client had when it made the usercmd.
 #[test]
 fn shots_on_a_tick_schedule_are_judged_against_drawn_positions() {
-    let settings = [("server.schedule", "tick"), ("client.clock", "calibrated"), ("interpolation.lerp_ms", "0")];
+    let settings = [("server.schedule", "tick"), ("interpolation.lerp_ms", "0")];
     let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
     let scenario = Scenario { link: constant(60.0), seconds: 40.0, settings, ..Scenario::default() };
     let shots = Summary::of(&replay_with(&record(&scenario, ArenaRules::default()), &[]).trace).shots;

@@ -425,7 +425,7 @@ fn two_shots_of_one_usercmd_have_their_own_index() {
 
 #[test]
 fn scheduled_usercmds_begin_a_lead_after_the_servers_time() {
-    let settings = ["client.clock=calibrated", "client.lead_ms=100", "server.schedule=tick", "server.tick_hz=100"];
+    let settings = ["client.lead_ms=100", "server.schedule=tick", "server.tick_hz=100"];
     let mut desk = ClientBench::new(DiscRules::default(), &settings);
     // The client's clock differs: its first update arrives 700 ms after its start and has the server's start time.
     desk.behind = Micros::from_ms(700);

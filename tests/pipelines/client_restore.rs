@@ -55,7 +55,7 @@ fn a_restored_client_continues_as_the_saved_one() {
         vec!["client.clock=adopt", "client.redundancy=4"],
         vec!["client.clock=drift", "interpolation.mode=last-rendered"],
         vec!["interpolation.mode=category", "prediction.push_latency_ms=-2000"],
-        vec!["client.clock=calibrated", "client.lead_ms=100", "server.schedule=tick"],
+        vec!["client.lead_ms=100", "server.schedule=tick"],
     ];
     for (mode, drawn_in_the_way) in modes.iter().flat_map(|mode| [(mode, false), (mode, true)]) {
         let desk = || ClientBench::new(DiscRules { drawn_in_the_way, ..DiscRules::default() }, mode);

@@ -158,7 +158,7 @@ impl Settings {
 
     /// Returns whether usercmds carry the time of their tick, which is ahead of the snapshots that the client received.
     pub(crate) fn stamps_ticks(&self) -> bool {
-        self.server.schedule == Schedule::Tick || self.client.clock == ClockMode::Calibrated
+        self.server.schedule == Schedule::Tick
     }
 
     /// Returns whether clients predict weapons.

@@ -227,7 +227,7 @@ fn lag_compensation_causes_hits_around_corners() {
 #[test]
 fn latencies_are_round_trips() {
     let link = LinkModel { delay_ms: 40.0, ..LinkModel::default() };
-    let settings = [("client.clock", "calibrated"), ("prediction.mode", "off")];
+    let settings = [("server.schedule", "tick"), ("prediction.mode", "off")];
     for (setting, value) in settings {
         let settings = [(setting.to_owned(), value.to_owned())].into();
         let scenario = Scenario { seconds: 12.0, link: link.clone(), settings, ..Scenario::default() };

@@ -73,7 +73,7 @@ fn rejudging_under_the_same_settings_equals_the_replay() {
 
 #[test]
 fn rejudging_uses_the_changed_interpolation_delay() {
-    let by_tick = [("server.schedule", "tick"), ("client.clock", "calibrated"), ("client.lead_ms", "40")];
+    let by_tick = [("server.schedule", "tick"), ("client.lead_ms", "40")];
     for more in [&[][..], &by_tick] {
         let session = recorded_with(&[&[("interpolation.lerp_ms", "100")], more].concat());
         let rewinds = |lerp: &str| {

@@ -35,7 +35,7 @@ impl ServerClock {
     pub(super) fn handle_update(&mut self, now: Micros, server_time: Micros) {
         let newest = server_time - now;
         self.offset = Some(match (self.mode, self.offset) {
-            (ClockMode::Adopt | ClockMode::Calibrated, _) | (ClockMode::Drift, None) => newest,
+            (ClockMode::Adopt, _) | (ClockMode::Drift, None) => newest,
             (ClockMode::Drift, Some(offset)) => drift(offset, newest),
         });
     }
@@ -243,6 +243,7 @@ mod tests {
     use std::sync::Arc;
 
     use crate::history::Frame;
+    use crate::settings::Schedule;
     use hitreg_log::record::OutOfSequence;
     use hitreg_log::units::{SnapshotSeq, Tick};
     use hitreg_log::usercmd::Usercmd;
@@ -290,7 +291,7 @@ mod tests {
         let lead_ms = i16::try_from(Settings::default().client.lead_ms).unwrap();
         let moved_by_warning = |helpers: [Option<i16>; 2]| {
             let mut settings = Settings::default();
-            settings.client.clock = ClockMode::Calibrated;
+            settings.server.schedule = Schedule::Tick;
             let mut time = InputTime::new(&settings);
             let frame = Frame::<()> { tick: Tick(1), server_time: Micros::ZERO, entities: Vec::new() };
             let mut snapshot = Snapshot::new(SnapshotSeq(1), CommandSeq(0), Arc::new(frame));

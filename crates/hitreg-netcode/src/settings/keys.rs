@@ -196,10 +196,10 @@ settings! {
         redundancy: i64 (1..=16 "usercmds") = 3,
             "usercmds in each packet: the newest, and earlier ones again", "QuakeWorld: three in a packet";
         clock: ClockMode = ClockMode::Adopt,
-            "how the client follows the server's clock; usercmds with server.schedule=tick are always calibrated",
+            "how the clock with which a client draws follows the server's clock",
             "Bernier 2001, footnote 6";
         lead_ms: i64 (0..=1000 "ms") = 146,
-            "how long before its tick a calibrated client's input should arrive",
+            "how long before its tick input should arrive, with server.schedule=tick",
             "NeREIDS: three ticks of 32 ms for redundancy; and 50 ms for jitter";
         adaptive_redundancy: bool = false,
             "whether redundancy follows bandwidth, loss and jitter, up to client.redundancy",
@@ -272,7 +272,6 @@ pub static PRESETS: &[Preset] = &[
             ("server.schedule", "tick", "NeREIDS: input waits for its frame"),
             ("client.cmd_hz", "31.25", "NeREIDS: input on each tick"),
             ("client.redundancy", "4", "NeREIDS: 4:1, the input of the three ticks before with each"),
-            ("client.clock", "calibrated", "NeREIDS: the calibration helper"),
         ],
     },
     Preset {
@@ -489,9 +488,6 @@ choices! {
         Adopt = "adopt",
         /// Drifts towards it, as Quake III does: reset above 500 ms, halve above 100, else +1 or -2 ms.
         Drift = "drift",
-        /// Like `adopt`, but usercmds carry the time of their tick, from a clock that the server's calibration helper
-        /// steers. With [`Schedule::Tick`] they carry it in all modes.
-        Calibrated = "calibrated",
     }
     /// The regularity of a bot client's frames.
     Frames {

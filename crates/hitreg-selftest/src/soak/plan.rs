@@ -121,7 +121,7 @@ const SETTINGS: &[(&str, &[&str])] = &[
     ("server.schedule", &["arrival", "tick"]),
     ("client.cmd_hz", &["20", "31.25", "125"]),
     ("client.redundancy", &["1", "2", "16"]),
-    ("client.clock", &["adopt", "drift", "calibrated"]),
+    ("client.clock", &["adopt", "drift"]),
     ("client.lead_ms", &["0", "60"]),
     ("client.adaptive_redundancy", &["true"]),
     ("wire.sizes", &["nominal", "datagrams"]),
