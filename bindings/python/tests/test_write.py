@@ -343,6 +343,15 @@ def test_wrong_rows_are_refused(table: str, columns: dict, what: str, tmp_path: 
     assert list(tmp_path.iterdir()) == [], "nothing is left of a failed log"
 
 
+def test_a_log_may_have_tables_without_rows(tmp_path: Path) -> None:
+    path = tmp_path / "a.hitlog"
+    with hitreg.LogWriter(path, game="g", players=["a"], classes={"player": FIELDS}) as log:
+        log.write("frames", {"player": [], "seq": [], "at_us": [], "msec": 16})
+        log.write("ticks", {"tick": [], "at_us": []})
+        log.write_states("player", {"tick": [], "entity": []})
+    assert hitreg.open_log(path)["frames"].rows == 0
+
+
 def write_tick(path: Path, **more: bool) -> None:
     with hitreg.LogWriter(path, game="g", players=["a"], **more) as log:
         log.write("ticks", {"tick": 1, "at_us": 10})

@@ -174,7 +174,7 @@ class LogWriter(_Writer):
         time = "at_us" if "at_us" in known else "tick"
         if time not in columns:
             raise HitregError(f"table {table}: the column {time!r} is missing")
-        rows = max((np.size(values) for values in columns.values() if not isinstance(values, (str, bytes))), default=1)
+        rows = max((np.size(values) for values in columns.values() if np.ndim(values)), default=1)
         try:
             wide = {
                 name: _stored(KindColumn(name, "i64"), columns.get(name, least), rows)
@@ -196,7 +196,7 @@ class LogWriter(_Writer):
         self._add_texts(table, {text for of in schema if of.kind == "text" for text in stored[of.name].tolist()})
         stored[""] = series + ((viewer + 1) << 16)
         self._rows.setdefault(table, []).append(stored)
-        if table == "ticks":
+        if table == "ticks" and rows:
             self._ticks.append((stored["tick"], stored["at_us"]))
 
     def _add_texts(self, table: str, texts: set[str]) -> None:
