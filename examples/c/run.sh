@@ -106,4 +106,5 @@ expect 1 'version 5' "$hitreg" bisect git slide.hitlog v1..v8 --repo source --bu
 c++ -std=c++17 -ffp-contract=off "${flags[@]}" "$here/dot.cpp" -o dot "${libs[@]}"
 ./dot record dot.hitlog
 expect 0 '1 ok' "$hitreg" verify dot.hitlog --build ./dot
+expect 0 'keeps the contract' "$hitreg" check ./dot dot.hitlog
 echo "all right"

@@ -161,7 +161,8 @@ table! {
 
 table! {
     /// One ack, compared with its prediction. A snapshot that repeats an ack has a row only if it corrects the body. An ack
-    /// has no row if the client had dropped its usercmd, which happens with more than 2,048 in flight.
+    /// has no row if the client had not predicted its usercmd (`prediction.push_latency_ms`), or had dropped it, which
+    /// happens with more than 2,048 in flight.
     corrections {
         key: &["player", "command"], repeats: true, series: &["player"], joined: JoinRule::Always,
         about: TableSubject::Corrections, rank: 4,
