@@ -163,6 +163,25 @@ fn the_recent_part_is_saved_on_request() {
     assert_eq!(files(folder.path()).len(), 2);
 }
 
+/// A client records no ticks, and its clock may be behind zero.
+#[test]
+fn a_client_saves_its_recent_part() {
+    let folder = tempfile::tempdir().unwrap();
+    let about = about(1).client_side(7, PlayerId(0));
+    let recorder = Recorder::keep_last(Micros::from_s(10), about, RecorderOptions::patient()).unwrap();
+    let mut stream = recorder.stream();
+    let made = |number: u32| at(number) - Micros::from_s(1_000);
+    (1..=6000).for_each(|number| stream.usercmd(PlayerId(0), made(number), usercmd(number)).unwrap());
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    let path = folder.path().join("client.hitlog");
+    recorder.save(&path).unwrap();
+    let saved = read_log(&path).unwrap();
+    let first = saved.players[0].frames[0].command.seq.0;
+    assert!((4700..=5000).contains(&first), "{first}");
+    let [gap] = &saved.gaps[..] else { panic!("{:?}", saved.gaps) };
+    assert_eq!((gap.from, gap.to, gap.why), (made(1), made(first - 1), GapCause::Paused));
+}
+
 #[test]
 fn a_save_without_a_recent_part_is_refused() {
     let recorder = Recorder::to(std::io::sink(), about(1), RecorderOptions::default()).unwrap();

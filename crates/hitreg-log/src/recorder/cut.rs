@@ -87,8 +87,10 @@ impl FlightCut {
         !self.is_in_tick && self.is_later(record)
     }
 
+    /// Whether the record is later than the last tick. Before the first tick, times may be negative.
     fn is_later(&self, record: &Record) -> bool {
         match record.when() {
+            _ if self.last.tick == Tick(0) => true,
             EventTime::At(at) => at > self.last.at,
             EventTime::In(tick) => tick > self.last.tick,
         }
@@ -348,6 +350,8 @@ mod tests {
         let state = |number| Record::State(StateRecord { tick: Tick(number), ..StateRecord::default() });
         let mut cut = FlightCut::new(None);
         assert!(cut.may_split_before(&ran(1)), "there is no tick yet");
+        let joined = PresenceRecord { at: Micros(-9_000), ..PresenceRecord::default() };
+        assert!(cut.may_split_before(&Record::Presence(PLAYER, joined)), "times may be negative");
         cut.update(&tick(1));
         assert!(!cut.may_split_before(&state(1)) && cut.may_split_before(&ran(2)));
         cut.update(&ran(2));

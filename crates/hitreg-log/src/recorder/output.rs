@@ -12,7 +12,7 @@ use crate::record::{EventTime, GapCause, GapRecord, Record, SessionHeader, Sessi
 use crate::recorded;
 use crate::store::{self, FileType, Recording, RecordingClaim, Target, Targets};
 use crate::trace::Digest;
-use crate::units::{Micros, Tick};
+use crate::units::Micros;
 
 /// A destination of records. They come in time order, except those that are older than the reorder window.
 pub(super) trait RecordOutput: Send {
@@ -220,14 +220,14 @@ pub(super) struct FlightRecording {
     newest: Option<Micros>,
     /// Time of the session's first record.
     first: Option<Micros>,
-    /// Number of parts dropped because they were too old.
-    forgotten: u32,
+    /// Number of parts dropped because they were too old, and the last time in them.
+    forgotten: Option<(u32, Micros)>,
 }
 
 impl FlightBuffer {
     pub(super) fn new(header: SessionHeader, cut: FlightCut, keep: Micros) -> FlightBuffer {
         let current = SessionStretch::of(&header);
-        let (parts, beginning, newest, first, forgotten) = (VecDeque::new(), Arc::default(), None, None, 0);
+        let (parts, beginning, newest, first, forgotten) = (VecDeque::new(), Arc::default(), None, None, None);
         let kept = FlightRecording { header, keep, parts, beginning, current, newest, first, forgotten };
         FlightBuffer { kept, cut, begun: None }
     }
@@ -278,8 +278,9 @@ impl RecordOutput for FlightBuffer {
 impl FlightRecording {
     /// Drops the parts that end before the kept span. A part that extends into it stays.
     fn forget(&mut self, newest: Micros) {
-        let old = self.parts.iter().take_while(|part| part.last <= newest - self.keep).count();
-        self.forgotten += self.parts.drain(..old).count() as u32;
+        while let Some(part) = self.parts.pop_front_if(|part| part.last <= newest - self.keep) {
+            self.forgotten = Some((self.forgotten.map_or(1, |(parts, _)| parts + 1), part.last));
+        }
     }
 
     /// Adds a record to the current part.
@@ -295,10 +296,10 @@ impl FlightRecording {
         let target = Targets::new([], false).file(path, FileType::Log)?;
         self.newest.into_iter().for_each(|newest| self.forget(newest));
         let begins = self.parts.front().map_or(&self.beginning, |part| &part.beginning);
-        let header = begins.header(&self.header, self.forgotten + 1);
+        let header = begins.header(&self.header, self.forgotten.map_or(1, |(parts, _)| parts + 1));
         let mut session = begins.stretch(&self.header)?.with_header(header);
-        if begins.after.tick > Tick(0) {
-            let (from, to) = (self.first.unwrap_or(begins.after.at), begins.after.at);
+        if let Some((_, to)) = self.forgotten {
+            let from = self.first.unwrap_or(to);
             session.gaps.push(GapRecord { from, to, player: None, why: GapCause::Paused });
         }
         for part in &self.parts {
