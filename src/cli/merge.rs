@@ -71,6 +71,8 @@ struct ClientClock {
     by_ticks: bool,
     /// Whether the server received packets that are older than its log. The earlier usercmds are the server's.
     begins_late: bool,
+    /// Whether its log has states of the game's own client, which the session does not have.
+    leaves_out_states: bool,
     usercmds: usize,
 }
 
@@ -89,7 +91,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
 
 impl MergeReport {
     fn new(args: &Args, merged: MergedLog) -> MergeReport {
-        let MergedLog { session, info, clients, usercmds, cut, cut_off } = merged;
+        let MergedLog { session, info, clients, usercmds, cut, cut_off, is_foreign } = merged;
         let client = |(aligned, usercmds): (&AlignedClient, usize)| ClientClock {
             player: aligned.player.0,
             path: aligned.log.map(|log| args.logs[log].display().to_string()),
@@ -97,6 +99,8 @@ impl MergeReport {
             error_us: aligned.offset.and_then(|found| found.error).map(|error| error.0),
             by_ticks: aligned.is_by_ticks,
             begins_late: aligned.begins_late,
+            // hitreg's own clients receive the states that the server records.
+            leaves_out_states: aligned.has_states && is_foreign,
             usercmds,
         };
         MergeReport {
@@ -124,8 +128,11 @@ impl MergeReport {
         let length = duration(Micros(self.duration_us));
         page.pair("duration", &format!("{length}, {} ticks", count(self.ticks as u64)));
         if let Some(end) = &self.ends_early {
-            let log = end.player.map_or("the server's log".to_owned(), |player| format!("player {}'s log", player.0));
-            page.pair("ends early", &format!("after tick {}, because {log} ends there", end.tick.0));
+            let why = match end.player {
+                Some(player) => format!("player {}'s log lacks packets after it", player.0),
+                None => "the server's log ends there".to_owned(),
+            };
+            page.pair("ends early", &format!("after tick {}, because {why}", end.tick.0));
             let left_out = end.player.and_then(|player| self.clients[usize::from(player.0)].path.as_ref());
             if let Some((path, without)) = left_out.zip(end.without).filter(|(_, without)| *without > end.at) {
                 let kept = duration(Micros(self.duration_us) + (without - end.at));
@@ -144,20 +151,20 @@ impl MergeReport {
             let path = client.path.clone().unwrap_or("none: from the server's packets".to_owned());
             [client.player.to_string(), offset, error, usercmds, path]
         };
-        let names = |is_meant: fn(&ClientClock) -> bool| {
-            let meant = self.clients.iter().filter(|client| is_meant(client));
-            meant.map(|client| format!("p{}", client.player)).collect::<Vec<String>>()
-        };
-        let (by_ticks, late) = (names(|client| client.by_ticks), names(|client| client.begins_late));
         page.table(&[">player", ">offset", ">error", ">usercmds", "log"], self.clients.iter().map(row));
-        if !by_ticks.is_empty() {
-            let text = "their logs have no packets, so ticks with equal numbers give the offset; transit times and losses are \
-                        not known";
-            page.paragraph(2, &format!("{}: {text}", by_ticks.join(", ")));
-        }
-        if !late.is_empty() {
-            let text = "the client's log begins late, and the server's log provides the earlier usercmds";
-            page.paragraph(2, &format!("{}: {text}", late.join(", ")));
-        }
+        let mut note = |is_meant: fn(&ClientClock) -> bool, [one, more]: [&str; 2], text: &str| {
+            let meant = self.clients.iter().filter(|client| is_meant(client));
+            let names: Vec<String> = meant.map(|client| format!("p{}", client.player)).collect();
+            if !names.is_empty() {
+                let whose = if names.len() == 1 { one } else { more };
+                page.paragraph(2, &format!("{}: {whose} {text}", names.join(", ")));
+            }
+        };
+        let text = "no packets, so ticks with equal numbers give the offset; transit times and losses are not known";
+        note(|client| client.by_ticks, ["the log has", "their logs have"], text);
+        let text = "late, and the server's log provides the earlier usercmds";
+        note(|client| client.begins_late, ["the client's log begins", "the clients' logs begin"], text);
+        let text = "states, which are left out: the session has the server's";
+        note(|client| client.leaves_out_states, ["the client's log has", "the clients' logs have"], text);
     }
 }

@@ -8,8 +8,9 @@ use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::log::{StretchWriter, WriteError, WriterOptions, write_session};
 use hitreg::merge::{MergeError, MergePlan, MergedSession, PlanFailure, SideLogs, merge};
 use hitreg::record::{
-    ClockOwner, EventTime, ExecutionRecord, FrameRecord, NumberForm, Origin, PlayerRecords, RecordedSide, Session,
-    SessionHeader, SessionId, SessionStretch, StateKey, States, TickRecord, UnknownColumn, UnknownKind, UnknownRecords,
+    ClockOwner, EventTime, ExecutionRecord, FrameRecord, GapRecord, NumberForm, Origin, PlayerRecords, RecordStream,
+    RecordedSide, Session, SessionHeader, SessionId, SessionStretch, StateKey, States, TickRecord, UnknownColumn,
+    UnknownKind, UnknownRecords,
 };
 use hitreg::rng::Rng;
 use hitreg::session::SessionRecorder;
@@ -166,6 +167,16 @@ fn sides(session: &Session, case: &MergeCase, rng: &mut Rng) -> Vec<Session> {
         server.players[index] = of_server;
         all.push(client);
     }
+    for log in all.iter_mut().chain([&mut server]) {
+        // Gaps can end at the same time.
+        let mut gap = || {
+            let (from, player) = (Micros(rng.below(5) as i64 * 500_000), rng.below(3) as u16);
+            let player = Some(PlayerId(player)).filter(|_| player < case.players);
+            GapRecord { from, to: from + Micros(500_000), player, ..GapRecord::default() }
+        };
+        log.gaps = (0..2).map(|_| gap()).collect();
+        log.put_in_order();
+    }
     for client in &mut all {
         let clock = Micros(rng.below(4_000_000_000_000) as i64 - 2_000_000_000_000);
         move_by(client, clock);
@@ -182,6 +193,7 @@ fn move_by(client: &mut Session, by: Micros) {
             stream.move_by(by);
         }
     }
+    client.gaps.move_by(by);
 }
 
 fn break_something(logs: &mut Vec<Session>, case: &MergeCase, rng: &mut Rng) {
@@ -277,6 +289,9 @@ fn chunks(session: &Session, case: &MergeCase, rng: &mut Rng) -> Vec<SessionStre
     for (record, place) in session.damage.iter().zip(dealt(session.damage.iter().map(|r| r.at).collect())) {
         out[place].damage.push(*record);
     }
+    for (record, place) in session.gaps.iter().zip(dealt(session.gaps.iter().map(|gap| gap.to).collect())) {
+        out[place].gaps.push(*record);
+    }
     let places = dealt(session.states.keys().iter().map(|key| in_tick(key.tick)).collect());
     for records in &session.unknown {
         let at = kinds()
@@ -332,6 +347,7 @@ fn join_chunks(header: &SessionHeader, chunks: &[SessionStretch]) -> Session {
         }
         session.ticks.extend(&chunk.ticks);
         session.damage.extend(&chunk.damage);
+        session.gaps.extend(&chunk.gaps);
         chunk.states.iter().for_each(|(key, cells)| session.states.push(key, cells));
         for records in &chunk.unknown {
             match session.unknown.iter_mut().find(|known| known.kind == records.kind) {

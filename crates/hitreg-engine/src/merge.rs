@@ -9,7 +9,7 @@ use hitreg_log::memory::MemoryLimit;
 use hitreg_log::merge::{AlignedClient, MergePlan, PlanFailure, SessionCut, SideLogs, merge};
 use hitreg_log::record::{Outline, SessionHeader, SessionId, SessionStretch};
 use hitreg_log::store::{self, StoreError, Target};
-use hitreg_netcode::info::{InfoBuilder, SessionInfo};
+use hitreg_netcode::info::{InfoBuilder, SessionInfo, is_foreign};
 
 /// The maximum number of logs that are open at once. More logs are loaded into memory, one after another.
 const OPEN_MOST: usize = 256;
@@ -29,6 +29,8 @@ pub struct MergedLog {
     pub cut: Option<SessionCut>,
     /// The logs that are cut off.
     pub cut_off: Vec<usize>,
+    /// Whether the session is of a game with its own netcode.
+    pub is_foreign: bool,
 }
 
 impl Engine<'_> {
@@ -131,7 +133,8 @@ fn write(
     merged?;
     written?.put()?;
     let (clients, cut) = (plan.clients.clone(), plan.cut);
-    Ok(MergedLog { session, info: figures.info(header), clients, usercmds, cut, cut_off })
+    let is_foreign = is_foreign(header);
+    Ok(MergedLog { session, info: figures.info(header), clients, usercmds, cut, cut_off, is_foreign })
 }
 
 /// Merges logs in memory.
@@ -154,5 +157,6 @@ fn in_memory(
     store::save_log(target, &merged.session, WriterOptions::whole())?;
     let usercmds = merged.session.players.iter().map(|player| player.frames.len()).collect();
     let info = SessionInfo::of(&merged.session);
-    Ok(MergedLog { session, info, clients: merged.clients, usercmds, cut: merged.cut, cut_off })
+    let is_foreign = is_foreign(&merged.session.header);
+    Ok(MergedLog { session, info, clients: merged.clients, usercmds, cut: merged.cut, cut_off, is_foreign })
 }

@@ -16,8 +16,8 @@ pub use streamed::{MergePlan, PlanFailure, SideLogs};
 use serde::Serialize;
 
 use crate::record::{
-    ClockOwner, FrameRecord, OF_PLAYERS, PlayerRecords, RecordStream, Session, SessionHeader, SessionStretch, Texts,
-    TickRecord, USERCMD_BYTES, UnknownKind, UnknownRecords, player_of,
+    ClockOwner, FrameRecord, GapCause, GapRecord, OF_PLAYERS, PlayerRecords, RecordStream, Session, SessionHeader,
+    SessionStretch, Texts, TickRecord, USERCMD_BYTES, UnknownKind, UnknownRecords, player_of, widest,
 };
 use crate::recorder::usercmds_as_received_of;
 use crate::sorted::SortedSet;
@@ -47,6 +47,8 @@ pub struct AlignedClient {
     pub is_by_ticks: bool,
     /// Whether the server received packets that are older than the log. The earlier usercmds are the server's.
     pub begins_late: bool,
+    /// Whether the log has states, which are left out: the session has the server's.
+    pub has_states: bool,
 }
 
 /// Merges the sides of one session, given in any order. A client without a log takes part as the server heard it, if
@@ -64,9 +66,20 @@ pub fn merge(logs: Vec<Session>) -> Result<MergedSession, MergeError> {
                 let is_by_ticks = side.has_no_packets();
                 let offset = align(side, (server, &session.ticks), player)?;
                 let (is_by_ticks, begins_late) = (is_by_ticks && offset.is_some(), side.begins_late(server));
-                AlignedClient { player, log: Some(side.log), offset, is_by_ticks, begins_late }
+                if begins_late {
+                    side.note_missing_beginning(server, player);
+                }
+                let has_states = side.has_states;
+                AlignedClient { player, log: Some(side.log), offset, is_by_ticks, begins_late, has_states }
             }
-            None => AlignedClient { player, log: None, offset: None, is_by_ticks: false, begins_late: false },
+            None => AlignedClient {
+                player,
+                log: None,
+                offset: None,
+                is_by_ticks: false,
+                begins_late: false,
+                has_states: false,
+            },
         });
     }
     for (client, server) in clients.iter().zip(&session.players) {
@@ -107,6 +120,7 @@ pub fn merge(logs: Vec<Session>) -> Result<MergedSession, MergeError> {
             bytes.for_each(|records| drop_bytes(records, player as u32, &own));
         }
         side.unknown.into_iter().for_each(|records| session.append_unknown(records));
+        session.gaps.append(&mut side.gaps);
         session.texts.append(&side.texts);
     }
     session.put_in_order();
@@ -123,7 +137,9 @@ struct ClientSide {
     /// Columns of those records that this build does not know, and rows of custom kinds.
     unknown: Vec<UnknownRecords>,
     ticks: Vec<TickRecord>,
+    gaps: Vec<GapRecord>,
     texts: Texts,
+    has_states: bool,
 }
 
 impl ClientSide {
@@ -136,6 +152,15 @@ impl ClientSide {
     fn begins_late(&self, server: &PlayerRecords) -> bool {
         let first = self.records.sent.first();
         first.is_some_and(|first| server.reached.iter().any(|arrival| arrival.number < first.number))
+    }
+
+    /// Adds a gap up to the log's first record, unless the log has a gap there.
+    fn note_missing_beginning(&mut self, server: &PlayerRecords, player: PlayerId) {
+        let span = |of: &PlayerRecords| widest(of.streams().into_iter().filter_map(|list| list.span(0..list.len())));
+        let Some(((from, _), (to, _))) = span(server).zip(span(&self.records)) else { return };
+        if !self.gaps.iter().any(|gap| gap.to <= to) {
+            self.gaps.push(GapRecord { from, to, player: Some(player), why: GapCause::Paused });
+        }
     }
 
     fn own_usercmds(&self) -> SortedSet<CommandSeq> {
@@ -169,6 +194,7 @@ impl ClientSide {
     fn move_by(&mut self, by: Micros) {
         self.records.move_by(ClockOwner::Client, by);
         self.unknown.iter_mut().for_each(|records| records.move_by(by));
+        self.gaps.move_by(by);
     }
 }
 
@@ -195,7 +221,9 @@ fn split_by_side(logs: Vec<Session>) -> Result<(usize, Session, Vec<Option<Clien
             unknown: std::mem::take(&mut session.unknown).into_iter().filter(is_kept).collect(),
             records: without_unsent(session.players.get_mut(player).map(std::mem::take).unwrap_or_default()),
             ticks: session.ticks,
+            gaps: GapRecord::of_log(session.gaps, PlayerId(player as u16)),
             texts: session.texts,
+            has_states: !session.states.is_empty(),
         })
     };
     let clients = sides.clients.iter().enumerate().map(&mut of).collect();
@@ -245,7 +273,7 @@ fn align(
     let found = check_offset(found, !server.reached.is_empty(), whose)?;
     match found {
         Some(found) => side.move_by(found.offset),
-        None => (side.records, side.unknown) = (PlayerRecords::default(), Vec::new()),
+        None => (side.records, side.unknown, side.gaps) = Default::default(),
     }
     Ok(found)
 }
@@ -294,8 +322,8 @@ pub struct SessionCut {
     /// Time of that tick on the server's clock.
     #[serde(rename = "at_us")]
     pub at: Micros,
-    /// The player whose log ends there: the server received later packets that this log does not have. `None` if the
-    /// server's log ends there, and a client's log continues for more than two seconds.
+    /// The player whose log lacks packets that the server received later. `None` if the server's log ends there, and a
+    /// client's log continues for more than two seconds.
     pub player: Option<PlayerId>,
     /// Time of the last tick of a merge without this player's log. `None` without a player, or if the server's log
     /// lacks the player's usercmds.
@@ -441,8 +469,9 @@ impl SideIndex {
             Some(player) => {
                 let records = stretch.players.get_mut(player).map(std::mem::take).unwrap_or_default();
                 taken[player].take(ClockOwner::Client, records);
-                let known = stretch.unknown.into_iter().filter(is_of_clients).collect();
-                SessionStretch { players: taken, unknown: known, texts: stretch.texts, ..SessionStretch::default() }
+                let unknown = stretch.unknown.into_iter().filter(is_of_clients).collect();
+                let gaps = GapRecord::of_log(stretch.gaps, PlayerId(player as u16));
+                SessionStretch { players: taken, unknown, gaps, texts: stretch.texts, ..SessionStretch::default() }
             }
             None => {
                 for ((taken, log), records) in taken.iter_mut().zip(&self.clients).zip(stretch.players) {
@@ -503,7 +532,7 @@ mod tests {
     use super::*;
     use crate::record::{
         ArrivalRecord, DamageRecord, ExecutionRecord, PacketRecord, PlayerInfo, PresenceRecord, SessionStretch,
-        ShotRecord, SnapshotRecord,
+        ShotRecord, SnapshotRecord, StateKey,
     };
     use crate::recorder::Description;
     use crate::units::{SnapshotSeq, Tick};
@@ -582,7 +611,38 @@ mod tests {
         assert_eq!(frames.iter().map(|frame| frame.command.seq.0).collect::<Vec<_>>(), (1..=20).collect::<Vec<_>>());
         let received = |number: u32| frames[number as usize - 1].at == at(number) - Micros(1_000);
         assert_eq!((received(11), received(12)), (true, false), "each by the log that has it first");
-        assert!(!merge(sides(1)).unwrap().clients[0].begins_late);
+        let begins = GapRecord {
+            from: at(1) - Micros(1_000),
+            to: at(12) - Micros(3_000),
+            player: Some(PlayerId(0)),
+            why: GapCause::Paused,
+        };
+        assert_eq!(merged.session.gaps, [begins], "the packets from before are not lost");
+        let mut saved = sides(12);
+        saved[1].gaps = vec![GapRecord { from: at(3), to: at(11), why: GapCause::Paused, player: None }];
+        assert_eq!(merge(saved).unwrap().session.gaps.len(), 1, "a flight recorder notes the gap");
+        let whole = merge(sides(1)).unwrap();
+        assert_eq!((whole.clients[0].begins_late, &whole.session.gaps[..]), (false, &[][..]));
+    }
+
+    /// A gap that ends after the session is not kept.
+    #[test]
+    fn gaps_of_a_client_are_those_of_its_player() {
+        let (mut logs, clock) = (sides(1), Micros(-7_000));
+        let gap = |from: u32, to: u32, player| {
+            let player = Option::map(player, PlayerId);
+            GapRecord { from: at(from), to: at(to), player, ..GapRecord::default() }
+        };
+        logs[0].gaps = vec![gap(2, 9, None)];
+        let of_client = &mut logs[1];
+        of_client.gaps = vec![gap(4, 5, Some(1)), gap(5, 6, None), gap(7, 9, Some(0)), gap(12, 13, None)];
+        of_client.players[0].sent.truncate(12);
+        of_client.states.push(StateKey { tick: Tick(3), ..StateKey::default() }, &[1]);
+        of_client.gaps.move_by(clock);
+        of_client.players[0].move_by(ClockOwner::Client, clock);
+        let MergedSession { session, clients, .. } = merge_both_ways(logs);
+        assert!(clients[0].has_states && session.states.is_empty());
+        assert_eq!(session.gaps, [gap(5, 6, Some(0)), gap(2, 9, None), gap(7, 9, Some(0))]);
     }
 
     #[test]
@@ -644,7 +704,9 @@ mod tests {
         put.expect("logs in memory");
         let merged = merge(logs).expect("merged");
         assert_eq!((&merged.session.header, &merged.clients, merged.cut), (&plan.header, &plan.clients, plan.cut));
+        streamed.put_in_order();
         assert_eq!((&merged.session.players, &merged.session.damage), (&streamed.players, &streamed.damage));
+        assert_eq!(merged.session.gaps, streamed.gaps);
         merged
     }
 

@@ -314,6 +314,12 @@ impl GapRecord {
         self.player.is_none_or(|of| of == player)
     }
 
+    /// Returns the gaps of one player's log, for a session with other logs.
+    pub(crate) fn of_log(gaps: Vec<GapRecord>, player: PlayerId) -> Vec<GapRecord> {
+        let of_player = gaps.into_iter().filter(|gap| gap.concerns(player));
+        of_player.map(|gap| GapRecord { player: Some(player), ..gap }).collect()
+    }
+
     /// Returns the gaps that end after the first tick. Gaps before the first tick are outside the session.
     pub fn all_after(gaps: &[GapRecord], first_tick: Option<Micros>) -> impl Iterator<Item = &GapRecord> {
         let first = first_tick.unwrap_or(Micros(i64::MIN));

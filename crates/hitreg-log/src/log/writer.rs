@@ -625,7 +625,7 @@ impl Timeline {
         for (index, list) in session.lists().enumerate().take(self.taken.len()) {
             let ListCursor { rank: (group, ..), queued, .. } = self.taken[index];
             // Lists that are sorted on arrival may have another record in front.
-            if queued.is_none() || matches!(group, ListGroup::States | ListGroup::Unknown) {
+            if queued.is_none() || !matches!(group, ListGroup::Player | ListGroup::AfterTick) {
                 self.enqueue(list, index);
             }
         }

@@ -81,12 +81,12 @@ impl MergePlan {
             return Err(PlanFailure::Whole);
         }
         let (_, last) = survey.ticks.ok_or(MergeError::NoTicks)?;
-        let aligned = |((player, log), offset)| {
-            let player = PlayerId(player);
-            AlignedClient { player, log, offset, is_by_ticks: false, begins_late: false }
+        let aligned = |(((player, log), offset), of): (_, &PlayerMerge)| {
+            let (player, has_states) = (PlayerId(player), of.has_states);
+            AlignedClient { player, log, offset, is_by_ticks: false, begins_late: false, has_states }
         };
-        let clients: Vec<AlignedClient> =
-            (0..).zip(survey.sides.clients.iter().copied()).zip(offsets).map(aligned).collect();
+        let clients = (0..).zip(survey.sides.clients.iter().copied()).zip(offsets).zip(&survey.players);
+        let clients: Vec<AlignedClient> = clients.map(aligned).collect();
         let ends = (survey.ends[survey.sides.server], longest(&clients, &survey.ends));
         let last_before = |until| last_before(until, &survey, logs).map_err(PlanFailure::Read);
         let end = SessionEnd::of(last, survey.unknown_packets(), ends, last_before)?;
@@ -209,6 +209,7 @@ impl MergeInput {
             let records = &mut stretch.players[player];
             super::without_later(records, plan.last_sent[player]);
             records.move_by(ClockOwner::Client, self.offset);
+            stretch.gaps.move_by(self.offset);
         }
         let timed = self.seen.newest.map(|newest| newest - plan.logs[self.log].back + self.offset);
         let of_ticks = if self.player.is_some() { timed } else { self.ticks.front().map(|tick| tick.at) };
@@ -256,6 +257,8 @@ struct PlayerMerge {
     /// Whether the client's log has usercmds, and packets.
     has_usercmds: bool,
     has_packets: bool,
+    /// Whether the client's log has states.
+    has_states: bool,
     /// Whether the server received packets that are older than the client's log.
     begins_late: bool,
     /// Arrival time of the first packet that is missing after the beginning of the client's log.
@@ -330,7 +333,9 @@ impl MergeSurvey {
             return Err(PlanFailure::Whole);
         }
         self.ends[log] = self.ends[log].max(stretch.full_time_span().map(|(_, last)| last));
-        if log == self.sides.server {
+        if let Some(player) = self.sides.player_of(log) {
+            self.players[player].has_states |= !stretch.states.is_empty();
+        } else {
             // The merged session takes the input of players with a log from that log.
             for (of, records) in self.players.iter_mut().zip(&stretch.players) {
                 of.has_frames |= !records.frames.is_empty();

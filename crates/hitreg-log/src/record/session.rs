@@ -137,13 +137,15 @@ impl<H> Session<H> {
         }
     }
 
-    /// Sorts the states by key, and the records of unknown kinds by time.
+    /// Sorts the lists to which the logs of several sides contribute: the states by key, and the gaps and the records of
+    /// unknown kinds by time.
     pub(crate) fn put_lists_in_order(&mut self) {
         self.states.put_in_order();
+        self.gaps.sort_by_key(|gap| (gap.to, gap.from, gap.player, gap.why));
         self.unknown.iter_mut().for_each(RecordStream::sort_by_time);
     }
 
-    /// Removes everything after a tick and its time.
+    /// Removes everything after a tick and its time, also a gap that ends later.
     pub fn end_at(&mut self, tick: Tick, at: Micros) {
         let keep = |when: EventTime| match when {
             EventTime::At(then) => then <= at,
