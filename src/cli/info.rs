@@ -191,14 +191,19 @@ enum ReceivedUsercmds {
 
 impl ReceivedUsercmds {
     fn of(header: &SessionHeader, info: &SessionInfo) -> ReceivedUsercmds {
-        let is_received = |player: &u32| last_usercmd_as_received(&header.settings, *player).is_some();
-        let received: Vec<u32> = (0..header.players.len() as u32).filter(is_received).collect();
+        let last = |player: u32| Some((player, last_usercmd_as_received(&header.settings, player)?.0));
+        let received: Vec<(u32, u32)> = (0..header.players.len() as u32).filter_map(last).collect();
+        let has_all = received.iter().all(|(_, last)| *last == u32::MAX);
         let with_usercmds = info.by_player.iter().filter(|player| player.usercmds > 0).count();
         match received.len() {
             0 => ReceivedUsercmds::None,
-            all if all >= with_usercmds => ReceivedUsercmds::All,
+            all if all >= with_usercmds && has_all => ReceivedUsercmds::All,
             1..=3 => {
-                let names: Vec<String> = received.iter().map(|player| format!("p{player}")).collect();
+                let name = |(player, last): &(u32, u32)| match *last {
+                    u32::MAX => format!("p{player}"),
+                    last => format!("p{player} up to #{last}"),
+                };
+                let names: Vec<String> = received.iter().map(name).collect();
                 ReceivedUsercmds::Some(names.join(", "))
             }
             some => ReceivedUsercmds::Some(format!("{some} players")),

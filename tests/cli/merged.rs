@@ -5,11 +5,11 @@ use std::process::Stdio;
 
 use hitreg::log::read_session;
 use hitreg::record::{
-    ArrivalRecord, Origin, PacketRecord, PlayerRecords, Reason, Record, RecordedSide, Session, SessionId, ShotRecord,
-    SnapshotRecord,
+    ArrivalRecord, CellKind, Class, ClassId, FieldSchema, Origin, PacketRecord, PlayerRecords, Reason, Record,
+    RecordedSide, Scope, Session, SessionId, ShotRecord, SnapshotRecord,
 };
 use hitreg::recorder::{Description, Recorder, RecorderOptions};
-use hitreg::units::{CommandSeq, Micros, PlayerId, SnapshotSeq, Tick};
+use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
 use hitreg::usercmd::Usercmd;
 use serde_json::Value;
 
@@ -212,12 +212,14 @@ fn packets_of_missing_client_logs_do_not_count() {
 #[test]
 fn a_missing_log_changes_only_what_is_said_of_its_player() {
     let folder = Folder::empty();
-    let record = |name: &str, side: fn(Description) -> Description| {
-        let about = side(Description::new("mygame").tick_hz(100).player("p0").player("p1"));
+    let record = |name: &str, begins: u32, side: fn(Description) -> Description| {
+        let health = FieldSchema::new("health", CellKind::I32, Scope::Status);
+        let about = Description::new("mygame").tick_hz(100).player("p0").player("p1");
+        let about = side(about.class(Class::new("player", vec![health])));
         let recorder = Recorder::create(&folder.path(name), about, RecorderOptions::patient()).unwrap();
         let (mut stream, first) = (recorder.stream(), PlayerId(0));
         let is_server = name == "server.hitlog";
-        for number in 1..=100u32 {
+        for number in begins..=100 {
             let (at, command) = (Micros::from_ms(10 * i64::from(number)), CommandSeq(number));
             let before = |ms| at - Micros::from_ms(ms);
             for player in if is_server { vec![first, PlayerId(1)] } else { vec![first] } {
@@ -237,14 +239,17 @@ fn a_missing_log_changes_only_what_is_said_of_its_player() {
                 false => [Record::Sent(first, packet), Record::Received(first, arrived(at + Micros::from_ms(1)))],
             };
             packets.into_iter().for_each(|record| stream.push(record).unwrap());
+            if begins > 1 {
+                stream.body(Tick(number), EntityId(1), ClassId(0), &[100]).unwrap();
+            }
             if is_server {
                 stream.tick(Tick(number), at, None).unwrap();
             }
         }
         recorder.finish().unwrap();
     };
-    record("server.hitlog", |about| about.server_side(3).usercmds_as_received());
-    record("client0.hitlog", |about| about.client_side(3, PlayerId(0)));
+    record("server.hitlog", 1, |about| about.server_side(3).usercmds_as_received());
+    record("client0.hitlog", 1, |about| about.client_side(3, PlayerId(0)));
     folder.done("merge server.hitlog client0.hitlog -o m.hitlog");
     let usercmd = |shot: &str| {
         let page = folder.done(&format!("why m.hitlog {shot}"));
@@ -256,4 +261,16 @@ fn a_missing_log_changes_only_what_is_said_of_its_player() {
     let info = folder.done("info m.hitlog");
     assert!(info.contains("usercmds      200, those of p1 with the times of their arrivals\n"), "{info}");
     assert!(info.contains("round trip: from making a usercmd to receiving its ack\n"), "{info}");
+
+    // A log with states begins late. Arrivals before it are not known.
+    record("late0.hitlog", 61, |about| about.client_side(3, PlayerId(0)));
+    let page = folder.done("merge server.hitlog late0.hitlog -o late.hitlog");
+    assert!(page.contains("p0: the client's log begins late, and the server's log provides"), "{page}");
+    assert!(page.contains("p0: the client's log has states, which are left out"), "{page}");
+    let info = folder.done("info late.hitlog");
+    assert!(info.contains("200, those of p0 up to #60, p1 with the times of their arrivals\n"), "{info}");
+    let info = folder.json("info late.hitlog");
+    let [gap, packets] = [&info["gaps"], &info["packets"]];
+    assert_eq!([&packets["sent"], &packets["lost"]].map(Value::as_u64), [Some(40), Some(0)], "{packets}");
+    assert_eq!((gap.as_array().map(Vec::len), gap[0]["player"].as_u64()), (Some(1), Some(0)), "{gap}");
 }

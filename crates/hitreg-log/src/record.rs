@@ -18,7 +18,6 @@ use serde::{Deserialize, Serialize};
 pub use header::{
     LogContents, Origin, PlayerInfo, RecordedSide, SessionHeader, SessionId, StoredRules, player_of, split_of_player,
 };
-pub(crate) use outline::consecutive_runs;
 pub use outline::{Outline, PlayerOutline, leave_times, lowest_and_highest, widest};
 pub use schema::{
     CellKind, Class, ClassId, FieldSchema, Meaning, Scope, TakenName, cells_of, floats_of, is_frames_column,

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::record::{ArrivalRecord, Origin, Session, SessionHeader};
+use crate::record::{GapRecord, Origin, Outline, Session, SessionHeader};
 use crate::sorted::{SortedMap, SortedSet};
 use crate::trace::schema::{packets, snapshots};
 use crate::trace::{Column, ColumnData, Table, Trace, TraceSource, each_part, select_rows};
@@ -20,8 +20,10 @@ pub struct Packet {
     /// Transit time of the first arrival, in µs; `None` if it did not arrive, or if its arrival is not known.
     pub took_us: Option<i64>,
     /// Whether it is missing ([`SnapshotNumbers::missing`]): it did not arrive, although a later packet did. Other packets
-    /// without an arrival may have been in transit at the end or when a gap began, or the log has no arrivals.
+    /// without an arrival may have been in transit at the end, or the log has no arrivals.
     pub is_missing: bool,
+    /// Whether the record of its arrival may be missing in a gap. Such a packet counts as neither sent nor lost.
+    pub is_in_gap: bool,
     /// Size in bytes, if known.
     pub bytes: Option<u32>,
     /// Number of updates that the rate limit held back before it.
@@ -30,8 +32,8 @@ pub struct Packet {
 
 /// Returns the packets of a log, by player and direction, in the order of their numbers.
 ///
-/// A receiver's recording holds only the snapshots that arrived. Its lost snapshots are the gaps between their numbers,
-/// without the updates that the server held back and numbered too.
+/// A missing number is a packet that did not arrive: a receiver's recording holds only the snapshots that arrived. Updates
+/// that the server held back and numbered too do not count, and neither do numbers whose records may be missing in a gap.
 pub fn of_session(session: &Session) -> Vec<Packet> {
     let (mut reader, mut all) = (PacketReader::new(&session.header), Vec::new());
     reader.add(session, &mut |packet| all.push(packet));
@@ -71,14 +73,22 @@ impl SnapshotNumbers {
     }
 }
 
-/// Number, send time in µs, bytes, and the number of updates held back before it.
-type SentRow = (u32, i64, u16, u8);
+/// A packet that was sent.
+#[derive(Clone, Copy, Debug, Default)]
+struct SentRow {
+    number: u32,
+    sent_us: i64,
+    bytes: u16,
+    /// Number of updates held back before it.
+    choked: u8,
+    /// Only for a missing number: the send times of the packets before and after, in µs.
+    between_us: Option<(i64, i64)>,
+}
 
 /// Turns the records of a log into packets while the log is read. The packets of each player and direction are in the
 /// order of their numbers.
 #[derive(Debug)]
 pub struct PacketReader {
-    numbers: SnapshotNumbers,
     /// Of each player: to the server, and from it.
     players: Vec<[WaitingPackets; 2]>,
     now_us: i64,
@@ -92,12 +102,15 @@ const MOST_ARRIVALS: usize = 1 << 12;
 /// At most this many packets that were sent later arrive in another order.
 const MOST_REORDERED: usize = 256;
 
+/// At most this many gaps overlap.
+const MOST_OVERLAPPING: usize = 8;
+
 /// The packets of one direction whose arrival is not known yet.
 #[derive(Debug, Default)]
 struct WaitingPackets {
-    missing: SnapshotGaps,
-    /// The ends of the gaps in the records, in µs.
-    gap_ends: SortedSet<i64>,
+    missing: MissingNumbers,
+    /// The gaps in the records: the end of each, and its beginning, in µs.
+    gaps: SortedMap<i64, i64>,
     /// In ascending order of the numbers.
     sent: VecDeque<SentRow>,
     /// The first arrival of each number.
@@ -108,44 +121,64 @@ struct WaitingPackets {
 impl PacketReader {
     /// A reader before the first records of a log.
     pub fn new(header: &SessionHeader) -> PacketReader {
-        let players = header.players.iter().map(|_| Default::default()).collect();
-        PacketReader { numbers: SnapshotNumbers::of(header), players, now_us: i64::MIN }
+        let choked_are_numbered = SnapshotNumbers::of(header) != SnapshotNumbers::Sent;
+        let missing = MissingNumbers { choked_are_numbered, ..MissingNumbers::default() };
+        let down = || WaitingPackets { missing: missing.clone(), ..WaitingPackets::default() };
+        let players = header.players.iter().map(|_| [WaitingPackets::default(), down()]).collect();
+        PacketReader { players, now_us: i64::MIN }
     }
 
     /// Adds the records of the next stretch of the log, and passes on the packets whose arrival or loss is known.
     pub fn add<H>(&mut self, stretch: &Session<H>, to: &mut dyn FnMut(Packet)) {
         for (player, records) in (0..).zip(&stretch.players) {
-            let Some([up, down]) = self.players.get_mut(player as usize) else { continue };
-            for gap in stretch.gaps.iter().filter(|gap| gap.concerns(PlayerId(player as u16))) {
-                up.gap_ends.insert(gap.to.0);
-                down.gap_ends.insert(gap.to.0);
-            }
-            for packet in &records.sent {
-                put(&mut up.sent, (packet.number, packet.at.0, packet.bytes, 0));
-            }
-            for sent in &records.snapshots {
-                let row = (sent.seq.0, sent.at.0, sent.bytes, sent.choked);
-                let WaitingPackets { missing, sent, .. } = down;
-                match self.numbers {
-                    SnapshotNumbers::Sent => put(sent, row),
-                    SnapshotNumbers::Received | SnapshotNumbers::Replies => missing.add(row, sent),
-                }
-            }
-            records.reached.iter().for_each(|arrival| up.arrive(arrival));
-            records.received.iter().for_each(|arrival| down.arrive(arrival));
-            for of in [&up.sent, &down.sent] {
-                self.now_us = of.back().map_or(self.now_us, |(_, at, ..)| self.now_us.max(*at));
-            }
-            up.settle((player, true), self.now_us, to);
-            down.settle((player, false), self.now_us, to);
+            let sent = records.sent.iter().map(|packet| (packet.number, packet.at, packet.bytes, 0));
+            let snapshots = records.snapshots.iter().map(|sent| (sent.seq.0, sent.at, sent.bytes, sent.choked));
+            let arrivals = [&records.reached, &records.received].map(|of| of.iter().map(|of| (of.number, of.at)));
+            self.add_player(player, &stretch.gaps, (sent, snapshots), arrivals, to);
         }
+    }
+
+    /// Adds the next chunk of the log, and passes on the packets whose arrival or loss is known, without their sizes.
+    pub fn add_outline(&mut self, outline: &Outline, to: &mut dyn FnMut(Packet)) {
+        for (player, records) in (0..).zip(&outline.players) {
+            let sent = records.sent.iter().map(|(number, at)| (*number, *at, 0, 0));
+            let snapshots = records.snapshots.iter().zip(&records.choked);
+            let snapshots = snapshots.map(|((number, at, _), choked)| (*number, *at, 0, *choked));
+            let arrivals = [&records.reached, &records.received].map(|of| of.iter().copied());
+            self.add_player(player, &outline.gaps, (sent, snapshots), arrivals, to);
+        }
+    }
+
+    /// Adds a player's packets: number, send time, bytes, and the number of updates held back before it.
+    fn add_player(
+        &mut self,
+        player: u16,
+        gaps: &[GapRecord],
+        (sent, snapshots): (impl Iterator<Item = (u32, Micros, u16, u8)>, impl Iterator<Item = (u32, Micros, u16, u8)>),
+        [reached, received]: [impl Iterator<Item = (u32, Micros)>; 2],
+        to: &mut dyn FnMut(Packet),
+    ) {
+        let Some([up, down]) = self.players.get_mut(usize::from(player)) else { return };
+        for gap in gaps.iter().filter(|gap| gap.concerns(PlayerId(player))) {
+            up.add_gap(gap);
+            down.add_gap(gap);
+        }
+        sent.for_each(|packet| up.send(packet));
+        snapshots.for_each(|packet| down.send(packet));
+        reached.for_each(|arrival| up.arrive(arrival));
+        received.for_each(|arrival| down.arrive(arrival));
+        for of in [&up.sent, &down.sent] {
+            self.now_us = of.back().map_or(self.now_us, |last| self.now_us.max(last.sent_us));
+        }
+        up.settle((player.into(), true), self.now_us, to);
+        down.settle((player.into(), false), self.now_us, to);
     }
 
     /// Returns whether the arrival or loss of a packet with such a send time is not known yet. After a minute, it never
     /// will be.
     pub fn is_waiting_for(&self, is_wanted: &dyn Fn(Micros) -> bool) -> bool {
         let waiting = self.players.iter().flatten().flat_map(|direction| &direction.sent);
-        waiting.map(|(_, sent_us, ..)| Micros(*sent_us)).any(is_wanted)
+        waiting.map(|sent| Micros(sent.sent_us)).any(is_wanted)
     }
 
     /// Passes on the remaining packets, after the last records.
@@ -159,45 +192,63 @@ impl PacketReader {
 }
 
 impl WaitingPackets {
-    fn arrive(&mut self, arrival: &ArrivalRecord) {
-        let first = self.arrived.entry(arrival.number).or_insert(arrival.at.0);
-        *first = (*first).min(arrival.at.0);
-        self.newest = self.newest.max(Some(arrival.number));
+    fn add_gap(&mut self, gap: &GapRecord) {
+        let from = self.gaps.entry(gap.to.0).or_insert(gap.from.0);
+        *from = (*from).min(gap.from.0);
     }
 
-    /// Whether a packet without an arrival may have arrived in the next gap, because no later packet arrived before the
-    /// gap's end.
-    fn is_in_gap(&self, number: u32, sent_us: i64) -> bool {
-        let end = self.gap_ends.range(sent_us.saturating_add(1)..).next();
-        end.is_some_and(|end| self.arrived.range(number..).take(MOST_REORDERED).all(|(_, at)| at >= end))
+    fn send(&mut self, (number, at, bytes, choked): (u32, Micros, u16, u8)) {
+        self.missing.add(SentRow { number, sent_us: at.0, bytes, choked, between_us: None }, &mut self.sent);
+    }
+
+    fn arrive(&mut self, (number, at): (u32, Micros)) {
+        let first = self.arrived.entry(number).or_insert(at.0);
+        *first = (*first).min(at.0);
+        self.newest = self.newest.max(Some(number));
+    }
+
+    /// Whether the records of a packet may be missing in a gap: of a missing number all of them, and else the arrival. A
+    /// packet that a later one overtook before the gap is not in it.
+    fn is_in_gap(&self, sent: &SentRow) -> bool {
+        let after = |at_us: i64| self.gaps.range(at_us.saturating_add(1)..).take(MOST_OVERLAPPING);
+        let is_later = |from: &i64| self.arrived.range(sent.number..).take(MOST_REORDERED).all(|(_, at)| at > from);
+        match sent.between_us {
+            Some((before, next)) => after(before).any(|(_, from)| *from < next),
+            // Without any arrival, the log is not the receiver's.
+            None => self.newest.is_some() && after(sent.sent_us).any(|(_, from)| is_later(from)),
+        }
     }
 
     /// Passes on the packets whose fate is known at a time.
     fn settle(&mut self, (player, is_up): (u32, bool), now_us: i64, to: &mut dyn FnMut(Packet)) {
-        while let Some(&(number, sent_us, bytes, choked)) = self.sent.front() {
-            let arrived = self.arrived.get(&number);
-            let is_given_up = now_us.saturating_sub(sent_us) > LOST_AFTER_US;
+        while let Some(sent) = self.sent.front() {
+            let arrived = self.arrived.get(&sent.number);
+            let is_given_up = now_us.saturating_sub(sent.sent_us) > LOST_AFTER_US;
             if arrived.is_none() && !is_given_up {
                 break;
             }
-            let took_us = arrived.map(|at| at.saturating_sub(sent_us));
-            let is_overtaken = self.newest.is_some_and(|newest| number <= newest);
-            let is_missing = took_us.is_none() && is_overtaken && !self.is_in_gap(number, sent_us);
-            to(Packet {
-                player,
-                is_up,
-                sent_us,
-                took_us,
-                is_missing,
-                bytes: Some(bytes.into()),
-                choked: choked.into(),
-            });
+            let is_in_gap = arrived.is_none() && self.is_in_gap(sent);
+            let is_unknown = sent.between_us.is_some() && (arrived.is_some() || is_in_gap);
+            if !is_unknown {
+                let took_us = arrived.map(|at| at.saturating_sub(sent.sent_us));
+                let is_overtaken = self.newest.is_some_and(|newest| sent.number <= newest);
+                to(Packet {
+                    player,
+                    is_up,
+                    sent_us: sent.sent_us,
+                    took_us,
+                    is_missing: took_us.is_none() && is_overtaken && !is_in_gap,
+                    is_in_gap,
+                    bytes: Some(sent.bytes.into()),
+                    choked: sent.choked.into(),
+                });
+            }
             self.sent.pop_front();
         }
         if self.arrived.len() > MOST_ARRIVALS
-            && let Some((first, ..)) = self.sent.front()
+            && let Some(first) = self.sent.front()
         {
-            while self.arrived.first_key_value().is_some_and(|(number, _)| number < first) {
+            while self.arrived.first_key_value().is_some_and(|(number, _)| *number < first.number) {
                 self.arrived.pop_first();
             }
         }
@@ -207,7 +258,7 @@ impl WaitingPackets {
 /// Adds a packet in the order of numbers.
 fn put(sent: &mut VecDeque<SentRow>, row: SentRow) {
     let place = match sent.back() {
-        Some(last) if last.0 > row.0 => sent.partition_point(|before| before.0 <= row.0),
+        Some(last) if last.number > row.number => sent.partition_point(|before| before.number <= row.number),
         _ => sent.len(),
     };
     sent.insert(place, row);
@@ -229,7 +280,8 @@ pub fn of_trace(trace: &Trace) -> Vec<Packet> {
         };
         let took_us = took_ms.get(row).and_then(|ms| transit_us(*ms));
         let (player, choked) = (cell(player, row).unwrap_or_default(), cell(choked, row).unwrap_or_default());
-        Packet { player, is_up, sent_us: at_us[row], took_us, is_missing: false, bytes: cell(bytes, row), choked }
+        let (bytes, sent_us) = (cell(bytes, row), at_us[row]);
+        Packet { player, is_up, sent_us, took_us, is_missing: false, is_in_gap: false, bytes, choked }
     };
     let all_up = (0..up.rows.min(up.at_us.len())).map(|row| packet(true, row));
     let all_down = (0..down.rows.min(down.at_us.len())).map(|row| packet(false, row));
@@ -264,6 +316,7 @@ pub fn packet_table(packets: &[Packet]) -> Table {
         number("has_arrived", &|packet| packet.took_us.is_some().into()),
         time("took_us", &|packet| packet.took_us.unwrap_or_default()),
         number("is_missing", &|packet| packet.is_missing.into()),
+        number("is_in_gap", &|packet| packet.is_in_gap.into()),
         number("bytes", &|packet| packet.bytes.unwrap_or_default()),
         number("choked", &|packet| packet.choked),
     ];
@@ -284,8 +337,8 @@ pub fn of_packet_table(trace: &dyn TraceSource) -> Result<impl Iterator<Item = R
 }
 
 fn of_rows(table: &Table) -> Vec<Packet> {
-    let columns = ["player", "is_up", "has_arrived", "is_missing", "bytes", "choked"];
-    let [players, up, arrived, missing, bytes, choked] = columns.map(|name| table.u32s(name));
+    let columns = ["player", "is_up", "has_arrived", "is_missing", "is_in_gap", "bytes", "choked"];
+    let [players, up, arrived, missing, in_gap, bytes, choked] = columns.map(|name| table.u32s(name));
     let [sent_us, took_us] = ["sent_us", "took_us"].map(|name| table.i64s(name));
     let packet = |row: usize| Packet {
         player: players[row],
@@ -293,6 +346,7 @@ fn of_rows(table: &Table) -> Vec<Packet> {
         sent_us: sent_us[row],
         took_us: (arrived[row] == 1).then(|| took_us[row]),
         is_missing: missing[row] == 1,
+        is_in_gap: in_gap[row] == 1,
         bytes: Some(bytes[row]),
         choked: choked[row],
     };
@@ -350,25 +404,30 @@ const MOST_LOST_BESIDE: u32 = 1 << 12;
 /// A server reports an update that it held back at most this long ago.
 const REPORTED_AFTER_US: i64 = 10_000_000;
 
-/// Finds the lost snapshots among received ones: as many as each gap has numbers beyond the updates that were held back.
-/// Their send times are spread over the gap.
-#[derive(Debug, Default)]
-struct SnapshotGaps {
+/// Finds the missing numbers between packets, without those of updates that were held back. Their send times are spread
+/// over the time between.
+#[derive(Clone, Debug, Default)]
+struct MissingNumbers {
+    choked_are_numbered: bool,
     last: Option<(u32, i64)>,
     held_back: u64,
-    /// The number of lost snapshots so far, less the received ones. A crafted file may claim any gap.
+    /// The number of missing packets so far, less the others. A crafted file may claim any number.
     excess: i64,
-    /// The recent lost snapshots: number and time.
+    /// The recent missing packets: number and time.
     lost: VecDeque<(u32, i64)>,
 }
 
-impl SnapshotGaps {
-    /// Adds a received snapshot to `sent`, and before it the lost ones.
+impl MissingNumbers {
+    /// Adds a packet to `sent`, and before it the missing ones.
     fn add(&mut self, row: SentRow, sent: &mut VecDeque<SentRow>) {
-        let (number, sent_us, _, choked) = row;
+        let SentRow { number, sent_us, choked, .. } = row;
         self.excess -= 1;
-        self.held_back += u64::from(choked);
-        if let Some((before, before_us)) = self.last {
+        self.held_back += if self.choked_are_numbered { u64::from(choked) } else { 0 };
+        // Snapshots in a client's log are in the order of arrival.
+        let is_late = self.last.is_some_and(|(last, _)| number < last && last - number < MOST_REORDERED as u32);
+        if is_late {
+            self.remove(number, sent);
+        } else if let Some((before, before_us)) = self.last {
             let missing = u64::from(number.saturating_sub(before).saturating_sub(1));
             let lost = missing.saturating_sub(self.held_back);
             self.held_back -= missing - lost;
@@ -379,34 +438,41 @@ impl SnapshotGaps {
                 let share = i64::from(n) * sent_us.saturating_sub(before_us) / i64::from(lost + 1);
                 let at_us = before_us.saturating_add(share);
                 self.lost.push_back((before + n, at_us));
-                put(sent, (before + n, at_us, 0, 0));
+                let between_us = Some((before_us, sent_us));
+                put(sent, SentRow { number: before + n, sent_us: at_us, between_us, ..SentRow::default() });
             }
         }
-        self.last = Some((number, sent_us));
+        self.last = self.last.filter(|_| is_late).or(Some((number, sent_us)));
         put(sent, row);
         self.remove_held_back(sent);
     }
 
-    /// Removes the newest lost snapshots from `sent` if the last received one reports more updates held back than its own
-    /// gap has. During a change of level, a QuakeWorld server reports them late.
+    /// Removes the newest missing packets from `sent` if the last packet reports more updates held back than its own gap
+    /// has. During a change of level, a QuakeWorld server reports them late.
     fn remove_held_back(&mut self, sent: &mut VecDeque<SentRow>) {
         let Some((_, now_us)) = self.last else { return };
         while self.lost.pop_front_if(|(_, at)| now_us.saturating_sub(*at) > REPORTED_AFTER_US).is_some() {}
         while self.held_back > 0 {
             let Some((number, _)) = self.lost.pop_back() else { return };
-            if let Ok(place) = sent.binary_search_by_key(&number, |row| row.0) {
-                sent.remove(place);
+            if self.remove(number, sent) {
                 self.held_back -= 1;
-                self.excess -= 1;
             }
         }
+    }
+
+    /// Removes a missing packet from `sent`; false if it is not there.
+    fn remove(&mut self, number: u32, sent: &mut VecDeque<SentRow>) -> bool {
+        let place = sent.binary_search_by_key(&number, |row| row.number).ok();
+        let place = place.filter(|place| sent[*place].between_us.is_some());
+        self.excess -= i64::from(place.is_some());
+        place.is_some_and(|place| sent.remove(place).is_some())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{GapRecord, PacketRecord, PlayerInfo, PlayerRecords, SessionStretch, SnapshotRecord};
+    use crate::record::{ArrivalRecord, PacketRecord, PlayerInfo, PlayerRecords, SessionStretch, SnapshotRecord};
     use crate::recorder::Description;
     use crate::trace::schema::packets::{Row, Writer};
     use crate::units::{Micros, SnapshotSeq};
@@ -456,15 +522,16 @@ mod tests {
         }
     }
 
-    /// Packet 2 is lost, packets 4 and 5 may have arrived in the gap, and packet 22 is in flight at the end.
+    /// Packet 2 is lost, packets 4 and 5 may have arrived in the gap, 6 to 19 were sent in it, and packet 22 is in flight at
+    /// the end.
     #[test]
-    fn packets_in_flight_when_a_gap_begins_are_not_lost() {
+    fn packets_in_a_gap_are_neither_sent_nor_lost() {
         let us = |ms: i64| Micros::from_ms(ms);
         let sent = [(1, 0), (2, 10), (3, 20), (4, 30), (5, 40), (20, 900), (21, 910), (22, 920)];
         let sent = sent.map(|(number, ms)| PacketRecord { number, at: us(ms), ..Default::default() });
         let reached = [(1, 15), (3, 35), (21, 925)].map(|(number, ms)| ArrivalRecord { number, at: us(ms) });
         let records = PlayerRecords { sent: sent.into(), reached: reached.into(), ..Default::default() };
-        let lost = |player: Option<u16>| -> Vec<i64> {
+        let counted = |player: Option<u16>| -> (usize, Vec<i64>) {
             let player = player.map(crate::units::PlayerId);
             let gaps = vec![GapRecord { from: us(40), to: us(900), player, ..Default::default() }];
             let stretch = SessionStretch { players: vec![records.clone()], gaps, ..Default::default() };
@@ -473,11 +540,14 @@ mod tests {
             let trace = Trace { tables: vec![packet_table(&session)], ..Trace::default() };
             let stored: Result<Vec<Packet>, String> = of_packet_table(&trace).unwrap().collect();
             assert_eq!(stored.as_ref(), Ok(&session));
-            assert_eq!(session.len(), sent.len());
             let lost = session.iter().filter(|packet| packet.is_missing);
-            lost.map(|packet| packet.sent_us / 1_000).collect()
+            let counted = session.iter().filter(|packet| !packet.is_in_gap).count();
+            assert_eq!(session.iter().filter(|packet| packet.took_us.is_some()).count(), 3);
+            (counted, lost.map(|packet| packet.sent_us / 1_000).collect())
         };
-        assert_eq!([None, Some(0), Some(1)].map(lost), [vec![10, 900], vec![10, 900], vec![10, 30, 40, 900]]);
+        assert_eq!([None, Some(0)].map(counted), [(6, vec![10, 900]), (6, vec![10, 900])]);
+        let (all, lost) = counted(Some(1));
+        assert_eq!((all, lost.len(), &lost[..3]), (22, 18, &[10, 30, 40][..]), "another player's gap");
     }
 
     #[test]
@@ -504,30 +574,36 @@ mod tests {
         assert!(found.iter().all(|packet| packet.player == 7 && packet.is_up && packet.bytes.is_none()));
     }
 
+    /// Number, send time, bytes and choked of received snapshots, to which the missing ones are added.
+    fn with_missing(rows: &[(u32, i64, u16, u8)]) -> Vec<(u32, i64)> {
+        let mut numbers = MissingNumbers { choked_are_numbered: true, ..MissingNumbers::default() };
+        let mut sent = VecDeque::new();
+        for (number, sent_us, bytes, choked) in rows.iter().copied() {
+            numbers.add(SentRow { number, sent_us, bytes, choked, between_us: None }, &mut sent);
+        }
+        let missing = sent.iter().filter(|row| row.between_us.is_some());
+        missing.map(|row| (row.number, row.sent_us)).collect()
+    }
+
     #[test]
     fn gaps_in_a_receivers_recording_are_lost_snapshots() {
         let received =
             [(10, 1_000, 50, 3), (11, 2_000, 50, 0), (14, 8_000, 50, 0), (18, 9_000, 50, 2), (19, 9_500, 50, 0)];
-        let with_lost = |rows: &[SentRow]| {
-            let (mut all, mut gaps) = (VecDeque::new(), SnapshotGaps::default());
-            rows.iter().for_each(|row| gaps.add(*row, &mut all));
-            all
-        };
-        let all = with_lost(&received);
-        let lost: Vec<_> = all.iter().filter(|(_, _, bytes, _)| *bytes == 0).map(|row| (row.0, row.1)).collect();
         // The first row's three were held back before the recording began, and cover the first gap's two and one more.
-        assert_eq!(lost, []);
-        let lost: Vec<_> =
-            with_lost(&received[1..]).iter().filter(|row| row.2 == 0).map(|row| (row.0, row.1)).collect();
-        assert_eq!(lost, [(12, 4_000), (13, 6_000), (15, 8_500)]);
+        assert_eq!(with_missing(&received), []);
+        assert_eq!(with_missing(&received[1..]), [(12, 4_000), (13, 6_000), (15, 8_500)]);
     }
 
     #[test]
     fn updates_that_are_reported_late_as_held_back_are_not_lost() {
-        let (mut gaps, mut sent) = (SnapshotGaps::default(), VecDeque::new());
         let rows = [(1, 0, 50, 0), (4, 20_000_000, 50, 0), (8, 21_000_000, 50, 0), (10, 22_000_000, 50, 3)];
-        rows.into_iter().for_each(|row| gaps.add(row, &mut sent));
-        let numbers: Vec<u32> = sent.iter().map(|row| row.0).collect();
-        assert_eq!(numbers, [1, 2, 3, 4, 5, 8, 10], "one of the last gap, two of the gap before");
+        let missing: Vec<u32> = with_missing(&rows).iter().map(|row| row.0).collect();
+        assert_eq!(missing, [2, 3, 5], "one of the last gap, two of the gap before");
+    }
+
+    #[test]
+    fn a_snapshot_that_another_one_overtakes_is_not_missing() {
+        assert_eq!(with_missing(&[(1, 0, 50, 0), (4, 30, 50, 0), (3, 35, 50, 0), (5, 40, 50, 0)]), [(2, 10)]);
+        assert_eq!(with_missing(&[(901, 0, 50, 0), (1, 30, 50, 0), (3, 50, 50, 0)]), [(2, 40)], "a player rejoins");
     }
 }

@@ -4,8 +4,6 @@ mod compact;
 
 pub(crate) use compact::NumberSet;
 
-use std::collections::VecDeque;
-
 use serde::Serialize;
 
 use crate::settings::Settings;
@@ -15,9 +13,8 @@ use hitreg_log::record::{
 };
 use hitreg_log::round_trips::SnapshotRoundTrips;
 use hitreg_log::sorted::SortedMap;
-use hitreg_log::stats::Delivery;
-use hitreg_log::traffic::SnapshotNumbers;
-use hitreg_log::units::{Micros, PlayerId};
+use hitreg_log::traffic::{Packet, PacketReader, SnapshotNumbers};
+use hitreg_log::units::Micros;
 
 /// Whether the session comes from a game with its own netcode, whose settings, fields and kinds of records only its own
 /// builds know. A log of one of hitreg's pipelines has all of the pipeline's settings.
@@ -143,6 +140,7 @@ pub struct Percentiles {
 pub struct InfoBuilder {
     counts: SortedMap<String, usize>,
     players: Vec<ConnectionBuilder>,
+    packets: PacketReader,
     ticks: Option<(Micros, Micros)>,
     /// The times of chunks without client frames, snapshot arrivals and ticks.
     other_times: Option<(Micros, Micros)>,
@@ -153,18 +151,17 @@ impl InfoBuilder {
     /// The figures of a log before its first chunk.
     pub fn new(header: &SessionHeader) -> InfoBuilder {
         let players = header.players.iter().map(|_| ConnectionBuilder::default()).collect();
-        InfoBuilder { counts: SortedMap::new(), players, ticks: None, other_times: None, gaps: Vec::new() }
+        let packets = PacketReader::new(header);
+        InfoBuilder { counts: SortedMap::new(), players, packets, ticks: None, other_times: None, gaps: Vec::new() }
     }
 
     /// Adds the next chunk.
     pub fn add(&mut self, outline: Outline) {
-        for (name, count) in outline.counts {
-            *self.counts.entry(name).or_default() += count;
+        for (name, count) in &outline.counts {
+            *self.counts.entry(name.clone()).or_default() += count;
         }
-        for (index, (player, more)) in self.players.iter_mut().zip(&outline.players).enumerate() {
-            let gaps = outline.gaps.iter().filter(|gap| gap.concerns(PlayerId(index as u16)));
-            player.add(more, gaps.map(|gap| gap.to));
-        }
+        self.players.iter_mut().zip(&outline.players).for_each(|(player, more)| player.add(more));
+        self.packets.add_outline(&outline, &mut |packet| add_packet(&mut self.players, &packet));
         self.ticks = longer(self.ticks, outline.ticks);
         self.other_times = widest(self.other_times.into_iter().chain(outline.other_times));
         let figures = |gap: &GapRecord| GapFigures {
@@ -184,6 +181,8 @@ impl InfoBuilder {
     /// The figures, after all chunks.
     pub fn info(&mut self, header: &SessionHeader) -> SessionInfo {
         let choked_are_numbered = SnapshotNumbers::of(header) != SnapshotNumbers::Sent;
+        let packets = std::mem::replace(&mut self.packets, PacketReader::new(header));
+        packets.end(&mut |packet| add_packet(&mut self.players, &packet));
         let spans = self.players.iter().flat_map(|player| player.spans).chain([self.ticks]).flatten();
         let played = lowest_and_highest(spans.flat_map(|(first, last)| [first, last]));
         let begins_at = self.ticks.map(|(first, _)| first).filter(|_| header.begins_inside());
@@ -265,6 +264,11 @@ impl PacketCounts {
     }
 }
 
+fn add_packet(players: &mut [ConnectionBuilder], packet: &Packet) {
+    let Some(ConnectionBuilder { up, down, .. }) = players.get_mut(packet.player as usize) else { return };
+    if packet.is_up { up.add(packet) } else { down.add(packet) }
+}
+
 /// The state of a connection so far.
 #[derive(Debug, Default)]
 struct ConnectionBuilder {
@@ -275,34 +279,26 @@ struct ConnectionBuilder {
     heard_firing: usize,
     /// The times of the first and last frame, and of the first and last snapshot.
     spans: [Option<(Micros, Micros)>; 2],
-    up: PacketNumbers,
-    down: PacketNumbers,
+    up: PacketTotals,
+    down: PacketTotals,
     choked: u64,
     round_trips: TimeCounts,
     acks: SnapshotRoundTrips,
-    /// The ends of gaps after which no snapshot was sent yet.
-    gap_ends: VecDeque<Micros>,
-    /// The number of gaps after which no packet to the server was sent yet.
-    gaps_up: usize,
 }
 
-/// The packets of one direction. Packets whose records lie in a gap do not count.
+/// The packets of one direction. Packets whose records may be missing in a gap do not count.
 #[derive(Debug, Default)]
-struct PacketNumbers {
-    /// The lowest and the highest number since the last gap.
-    sent: Option<(u32, u32)>,
-    /// The packets since the last gap that arrived.
+struct PacketTotals {
+    /// The packets that arrived, whether or not the log has their sending.
     came: NumberSet,
-    /// The packets before the last gap; `None` without a gap.
-    before: Option<Delivery>,
+    sent: u64,
+    received: u64,
+    lost: u64,
 }
 
 impl ConnectionBuilder {
-    /// Adds the connection's part of the next chunk. `gap_ends` are the ends of the gaps in the chunk.
-    fn add(&mut self, outline: &PlayerOutline, gap_ends: impl Iterator<Item = Micros>) {
-        let gaps = self.gap_ends.len();
-        self.gap_ends.extend(gap_ends);
-        self.gaps_up += self.gap_ends.len() - gaps;
+    /// Adds the connection's part of the next chunk.
+    fn add(&mut self, outline: &PlayerOutline) {
         self.frames += outline.frames.len();
         self.firing += outline.firing;
         for (number, fires) in &outline.heard {
@@ -312,37 +308,16 @@ impl ConnectionBuilder {
         for (known, more) in self.spans.iter_mut().zip([span(&outline.frames), span(&outline.received)]) {
             *known = longer(*known, more);
         }
-        let mut reached = outline.reached.iter().peekable();
-        for run in &outline.sent {
-            if let Some(last) = self.up.last_before(*run).filter(|_| self.gaps_up > 0) {
-                while let Some(number) = reached.next_if(|number| **number <= last) {
-                    self.up.arrive(*number);
-                }
-                self.up.end_stretch();
-                self.gaps_up -= 1;
-            }
-            self.up.send(*run);
-        }
-        reached.for_each(|number| self.up.arrive(*number));
-        self.choked += outline.choked;
-        let mut received = outline.received.iter().peekable();
-        for (number, at, _) in &outline.snapshots {
-            // The arrivals before the end of a gap are those of snapshots before it.
-            while let Some(end) = self.gap_ends.pop_front_if(|end| *end <= *at) {
-                while let Some((arrived, _)) = received.next_if(|(_, at)| *at < end) {
-                    self.down.arrive(*arrived);
-                }
-                self.down.end_stretch();
-            }
-            self.down.send((*number, *number));
-        }
-        received.for_each(|(number, _)| self.down.arrive(*number));
+        let reached = outline.reached.iter().map(|(number, _)| number);
+        self.up.came.extend(reached.chain(&outline.heard_packets).copied());
+        self.down.came.extend(outline.received.iter().map(|(number, _)| *number));
+        self.choked += outline.choked.iter().map(|choked| u64::from(*choked)).sum::<u64>();
         let ConnectionBuilder { acks, round_trips, .. } = self;
         acks.add(outline, &mut |_, took| round_trips.add(took));
     }
 
     fn is_recorded(&self) -> bool {
-        self.frames > 0 || self.down.came.count() > 0 || self.down.sent.is_some() || self.heard.count() > 0
+        self.frames > 0 || self.down.came.count() > 0 || self.down.sent > 0 || self.heard.count() > 0
     }
 
     /// How many usercmds the player made, and how many with the attack button pressed.
@@ -351,69 +326,35 @@ impl ConnectionBuilder {
     }
 
     fn figures(&self, name: &str, choked_are_numbered: bool) -> PlayerFigures {
-        // A QuakeWorld server also numbers the updates that it holds back, so each leaves a gap like a lost packet. The
-        // next update says how many they were.
-        let down = self.down.packets();
+        // A QuakeWorld server also numbers the updates that it holds back.
         let numbered = if choked_are_numbered { self.choked } else { 0 };
-        let lost = down.lost.map(|lost| lost.saturating_sub(numbered));
+        let down = self.down.counts();
         PlayerFigures {
             name: name.to_owned(),
             usercmds: self.usercmds().0,
-            packets: PacketCounts { choked: down.sent.map(|_| self.choked), lost, ..down },
-            packets_up: self.up.packets(),
+            packets: PacketCounts {
+                sent: down.sent.map(|sent| sent + numbered),
+                choked: down.sent.map(|_| self.choked),
+                ..down
+            },
+            packets_up: self.up.counts(),
             rtt_ms: self.round_trips.percentiles(),
         }
     }
 }
 
-impl PacketNumbers {
-    /// The last number before a run, if packets between that number and the run are missing.
-    fn last_before(&self, (next, _): (u32, u32)) -> Option<u32> {
-        self.sent.map(|(_, last)| last).filter(|last| next > last.saturating_add(1))
+impl PacketTotals {
+    fn add(&mut self, packet: &Packet) {
+        self.sent += u64::from(!packet.is_in_gap);
+        self.received += u64::from(packet.took_us.is_some());
+        self.lost += u64::from(packet.is_missing);
     }
 
-    /// Begins to count anew after a gap. Packets in flight before the gap do not count, because they may have arrived
-    /// in it.
-    fn end_stretch(&mut self) {
-        let Some((_, last)) = self.sent else { return };
-        let now = self.delivery(self.came.highest().unwrap_or(last));
-        let before = self.before.unwrap_or_default();
-        let [sent, received] = [before.sent + now.settled, before.received + now.received];
-        *self = PacketNumbers { before: Some(Delivery { sent, settled: sent, received }), ..PacketNumbers::default() };
-    }
-
-    /// Adds a packet that arrived. A packet from before the gap does not count.
-    fn arrive(&mut self, number: u32) {
-        if self.before.is_none() || self.sent.is_some_and(|(first, _)| first <= number) {
-            self.came.insert(number);
-        }
-    }
-
-    /// The packets since the last gap, of which those up to `newest` are settled.
-    fn delivery(&self, newest: u32) -> Delivery {
-        let count = |last: u32, first: u32| u64::from(last.saturating_sub(first)) + 1;
-        let received = self.came.count() as u64;
-        match self.sent {
-            Some((first, last)) => Delivery { sent: count(last, first), settled: count(newest, first), received },
-            None => Delivery { received, ..Delivery::default() },
-        }
-    }
-
-    fn send(&mut self, (lowest, highest): (u32, u32)) {
-        let (first, last) = self.sent.unwrap_or((lowest, highest));
-        self.sent = Some((first.min(lowest), last.max(highest)));
-    }
-
-    /// Counts the packets. A receiver's recording shows losses only as gaps in the numbers, so missing numbers count as
-    /// sent.
-    fn packets(&self) -> PacketCounts {
-        let before = self.before.unwrap_or_default();
-        let now = self.delivery(self.came.highest().unwrap_or_default());
-        let sent = (self.sent.is_some() || self.before.is_some()).then_some(before.sent + now.sent);
-        let received = Some(before.received + now.received).filter(|received| *received > 0);
-        let lost = if self.came.count() > 0 { now.lost() } else { 0 };
-        let lost = sent.and(received).map(|_| before.lost() + lost);
-        PacketCounts { sent, received, lost, choked: None }
+    fn counts(&self) -> PacketCounts {
+        let sent = Some(self.sent).filter(|sent| *sent > 0);
+        let received = if sent.is_some() { self.received } else { self.came.count() as u64 };
+        let received = Some(received).filter(|received| *received > 0);
+        PacketCounts { sent, received, lost: sent.and(received).map(|_| self.lost), choked: None }
     }
 }
 
@@ -429,9 +370,10 @@ pub(super) fn longer<T>(known: Option<(T, T)>, later: Option<(T, T)>) -> Option<
 mod tests {
     use super::*;
     use hitreg_log::record::{
-        ArrivalRecord, FrameRecord, HeardRecord, PlayerInfo, Presence, PresenceRecord, Record, SnapshotRecord,
+        ArrivalRecord, FrameRecord, HeardRecord, PacketRecord, PlayerInfo, Presence, PresenceRecord, Record,
+        SnapshotRecord,
     };
-    use hitreg_log::units::{CommandSeq, Seed, SnapshotSeq, Tick};
+    use hitreg_log::units::{CommandSeq, PlayerId, Seed, SnapshotSeq, Tick};
     use hitreg_log::usercmd::{Usercmd, buttons};
 
     /// Ten frames 10 ms apart, each with a snapshot 40 ms later. The third snapshot is lost, the fifth arrives twice,
@@ -524,6 +466,8 @@ mod tests {
     fn choked_quakeworld_packets_are_not_lost() {
         let mut session = session();
         session.header.origin = Origin::Imported { format: "qwd".to_owned() };
+        // A demo has only the packets that arrived.
+        session.players[0].snapshots.remove(2);
         assert_eq!(SessionInfo::of(&session).packets, counted(10, 8, 0, 1));
     }
 
@@ -599,23 +543,55 @@ mod tests {
         assert_eq!(empty.duration_us, 0);
     }
 
-    #[test]
-    fn gaps_in_a_receivers_recording_are_losses() {
-        let mut numbers = PacketNumbers { sent: Some((11, 15)), ..PacketNumbers::default() };
-        assert_eq!([11, 12, 15, 12].map(|number| numbers.came.insert(number)), [true, true, true, false]);
-        assert_eq!(numbers.packets(), PacketCounts { sent: Some(5), received: Some(3), lost: Some(2), choked: None });
+    /// Ticks, packets and snapshots have the same numbers, 10 ms apart. Packets take 2 ms.
+    fn numbered(is_recorded: impl Fn(u32) -> bool, has_arrival: impl Fn(u32) -> bool) -> Session {
+        let mut session = Session::new(session().header);
+        let records = &mut session.players[0];
+        for number in (1..=100).filter(|number| is_recorded(*number)) {
+            let at = Micros::from_ms(i64::from(number) * 10);
+            records.sent.push(PacketRecord { number, at, ..PacketRecord::default() });
+            let snapshot = SnapshotRecord { seq: SnapshotSeq(number), at, ..SnapshotRecord::default() };
+            records.snapshots.push(snapshot);
+            if has_arrival(number) {
+                let arrival = ArrivalRecord { number, at: at + Micros::from_ms(2) };
+                records.reached.push(arrival);
+                records.received.push(arrival);
+            }
+        }
+        session
     }
 
-    /// The packets from 4 to 13 and their arrivals are not recorded.
+    /// The counts of sent and lost packets, which are equal in both directions.
+    fn sent_and_lost(session: &Session) -> [Option<u64>; 2] {
+        let SessionInfo { packets, packets_up, .. } = SessionInfo::of(session);
+        let [down, up] = [packets, packets_up].map(|counts| [counts.sent, counts.lost]);
+        assert_eq!(down, up);
+        down
+    }
+
+    #[test]
+    fn gaps_in_a_receivers_recording_are_losses() {
+        assert_eq!(sent_and_lost(&numbered(|number| number % 10 != 5, |_| true)), [Some(100), Some(10)]);
+    }
+
+    /// The records of packets 30 to 69 and of their arrivals are missing, except those of some packets.
     #[test]
     fn packets_in_a_gap_are_not_lost() {
-        let mut numbers = PacketNumbers::default();
-        numbers.send((1, 5));
-        [1, 3].into_iter().for_each(|number| numbers.arrive(number));
-        assert_eq!(numbers.last_before((14, 17)), Some(5));
-        numbers.end_stretch();
-        numbers.send((14, 17));
-        [12, 14, 16].into_iter().for_each(|number| numbers.arrive(number));
-        assert_eq!(numbers.packets(), PacketCounts { sent: Some(7), received: Some(4), lost: Some(2), choked: None });
+        let in_gap = |number: u32| (30..70).contains(&number);
+        let counts = |sent: &[u32], arrived: &[u32]| {
+            let mut session = numbered(
+                |number| number != 20 && (!in_gap(number) || sent.contains(&number)),
+                |number| number != 90 && (!in_gap(number) || arrived.contains(&number)),
+            );
+            let [from, to] = [29, 70].map(|number| Micros::from_ms(number * 10 + 5));
+            session.gaps.push(GapRecord { from, to, ..GapRecord::default() });
+            sent_and_lost(&session)
+        };
+        // Of the others, packet 20 has no record, and packet 90 has no arrival.
+        assert_eq!(counts(&[], &[]), [Some(60), Some(2)]);
+        assert_eq!(counts(&[50], &[50]), [Some(61), Some(2)]);
+        assert_eq!(counts(&[40, 41, 60], &[40, 60]), [Some(62), Some(2)], "the arrival of packet 41 is missing");
+        let all: Vec<u32> = (30..70).collect();
+        assert_eq!(counts(&all, &[50]), [Some(61), Some(2)]);
     }
 }

@@ -165,7 +165,16 @@ impl Packets {
             for (row, sent_us) in up.at_us.iter().copied().enumerate() {
                 let (player, took_us) = (of(up.player, row).unwrap_or_default(), took(up.took_ms, row));
                 let bytes = of(up.bytes, row);
-                self.add(Packet { player, is_up: true, sent_us, took_us, is_missing: false, bytes, choked: 0 });
+                self.add(Packet {
+                    player,
+                    is_up: true,
+                    sent_us,
+                    took_us,
+                    is_missing: false,
+                    is_in_gap: false,
+                    bytes,
+                    choked: 0,
+                });
             }
             Ok(())
         })?;
@@ -174,7 +183,16 @@ impl Packets {
             for (row, sent_us) in down.at_us.iter().copied().enumerate() {
                 let (player, took_us) = (of(down.player, row).unwrap_or_default(), took(down.took_ms, row));
                 let (bytes, choked) = (of(down.bytes, row), of(down.choked, row).unwrap_or_default());
-                self.add(Packet { player, is_up: false, sent_us, took_us, is_missing: false, bytes, choked });
+                self.add(Packet {
+                    player,
+                    is_up: false,
+                    sent_us,
+                    took_us,
+                    is_missing: false,
+                    is_in_gap: false,
+                    bytes,
+                    choked,
+                });
             }
             Ok(())
         })?;
@@ -468,7 +486,16 @@ mod tests {
     fn packets_over_the_limit_are_thinned_but_missing_ones_stay() {
         let packet = |n: i64| {
             let (is_missing, took_us) = (n % 50 == 7, (n % 50 != 7).then_some(40_000));
-            Packet { player: 1, is_up: true, sent_us: n * 15_000, took_us, is_missing, bytes: Some(10), choked: 0 }
+            Packet {
+                player: 1,
+                is_up: true,
+                sent_us: n * 15_000,
+                took_us,
+                is_missing,
+                is_in_gap: false,
+                bytes: Some(10),
+                choked: 0,
+            }
         };
         for (count, every, drawn) in [(98, 1, 98), (105, 2, 54), (1000, 16, 62 + 20)] {
             let mut packets = Packets::new(96);

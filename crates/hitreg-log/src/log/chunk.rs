@@ -23,7 +23,7 @@ use crate::record::{
     ArrivalRecord, DamageRecord, ExecutionRecord, FieldSchema, FrameRecord, GapRecord, HeardRecord, OF_PLAYERS,
     OF_SESSION, Outline, PacketRecord, PlayerOutline, PlayerRecords, PresenceRecord, RecordStream, Session,
     SessionHeader, SessionStretch, ShotRecord, SnapshotRecord, StateKey, States, TextCode, Texts, TickRecord,
-    UnknownRecords, consecutive_runs, each_stream, leave_times, widest,
+    UnknownRecords, each_stream, leave_times, widest,
 };
 use crate::serial::MessagePackReader;
 use crate::sorted::SortedMap;
@@ -536,6 +536,7 @@ pub(crate) fn outline(content: &[u8], header: &SessionHeader, schema: &Schema) -
     let players = header.players.len();
     let mut outline = Outline { players: vec![PlayerOutline::default(); players], ..Outline::default() };
     tables.rows().for_each(|(name, rows)| outline.count(kind_of(name), rows));
+    let by_number = |of: &[(u32, Micros)]| of.iter().map(|(number, at)| (i64::from(*number), at.0)).collect();
     let mut columns = |name: &'static str| -> Result<Option<ColumnReader<'_>>, String> {
         let columns = tables.columns(name, schema);
         // Budget for a few columns of numbers and their results.
@@ -553,17 +554,17 @@ pub(crate) fn outline(content: &[u8], header: &SessionHeader, schema: &Schema) -
         }
     }
     if let Some(sent) = columns("sent")? {
-        let number = sent.narrow::<u32>("number")?;
+        let (number, newest) = (sent.narrow::<u32>("number")?, sent.narrow::<u32>("newest")?);
+        let at = times_of(&sent, &newest, &outline.players, |player| by_number(&player.frames))?;
         for (player, rows) in sent.rows_of_players(players)? {
-            let player = &mut outline.players[player];
-            player.sent = consecutive_runs(number[rows].iter().copied());
+            outline.players[player].sent = rows.map(|row| (number[row], at[row])).collect();
         }
     }
     if let Some(reached) = columns("reached")? {
         let number = reached.narrow::<u32>("number")?;
+        let at = times_of(&reached, &number, &outline.players, |player| by_number(&player.sent))?;
         for (player, rows) in reached.rows_of_players(players)? {
-            let player = &mut outline.players[player];
-            player.reached = number[rows].to_vec();
+            outline.players[player].reached = rows.map(|row| (number[row], at[row])).collect();
         }
     }
     if let Some(snapshots) = columns("snapshots")? {
@@ -571,24 +572,17 @@ pub(crate) fn outline(content: &[u8], header: &SessionHeader, schema: &Schema) -
         let (at, choked) = (snapshots.narrow::<i64>("at_us")?, snapshots.narrow::<u8>("choked")?);
         for (player, rows) in snapshots.rows_of_players(players)? {
             let player = &mut outline.players[player];
-            player.choked = choked[rows.clone()].iter().map(|choked| u64::from(*choked)).sum();
+            player.choked = choked[rows.clone()].to_vec();
             player.snapshots = rows.map(|row| (seq[row], Micros(at[row]), ack[row])).collect();
         }
     }
     if let Some(received) = columns("received")? {
         let number = received.narrow::<u32>("number")?;
-        let mut sent = Vec::with_capacity(number.len());
+        let named =
+            |player: &PlayerOutline| player.snapshots.iter().map(|(seq, at, _)| (i64::from(*seq), at.0)).collect();
+        let at = times_of(&received, &number, &outline.players, named)?;
         for (player, rows) in received.rows_of_players(players)? {
-            let player = &mut outline.players[player];
-            let named = player.snapshots.iter().map(|(seq, at, _)| (i64::from(*seq), at.0));
-            let mut named = RecordLookup::among(named.collect());
-            sent.extend(number[rows].iter().map(|number| named.next(i64::from(*number))));
-        }
-        let at = column::decode(received.raw("at_us"), &received.series, Some(&sent));
-        let at = at.map_err(|what| received.bad("at_us", what))?;
-        for (player, rows) in received.rows_of_players(players)? {
-            let player = &mut outline.players[player];
-            player.received = rows.map(|row| (number[row], Micros(at[row]))).collect();
+            outline.players[player].received = rows.map(|row| (number[row], at[row])).collect();
         }
     }
     if let Some(ticks) = columns("ticks")? {
@@ -614,7 +608,7 @@ pub(crate) fn outline(content: &[u8], header: &SessionHeader, schema: &Schema) -
         let records = decoder.decode_records::<HeardRecord>(&heard, &context)?;
         for (player, rows) in heard.rows_of_players(players)? {
             let player = &mut outline.players[player];
-            player.reached.extend(records[rows.clone()].iter().map(|heard| heard.number));
+            player.heard_packets = records[rows.clone()].iter().map(|heard| heard.number).collect();
             let commands = records[rows].iter().flat_map(|heard| &heard.commands);
             let fires = |held: u16| held & buttons::ATTACK != 0;
             player.heard = commands.map(|command| (command.seq.0, fires(command.input.buttons))).collect();
@@ -626,6 +620,22 @@ pub(crate) fn outline(content: &[u8], header: &SessionHeader, schema: &Schema) -
         outline.other_times = decode(content, header, schema)?.full_time_span();
     }
     Ok(outline)
+}
+
+/// Decodes the times of records that name others: the named number in each row, and the times of a player's named records.
+fn times_of(
+    columns: &ColumnReader<'_>,
+    named: &[u32],
+    players: &[PlayerOutline],
+    of_player: impl Fn(&PlayerOutline) -> Vec<(i64, i64)>,
+) -> Result<Vec<Micros>, String> {
+    let mut times = Vec::with_capacity(named.len());
+    for (player, rows) in columns.rows_of_players(players.len())? {
+        let mut known = RecordLookup::among(of_player(&players[player]));
+        times.extend(named[rows].iter().map(|number| known.next(i64::from(*number))));
+    }
+    let at = column::decode(columns.raw("at_us"), &columns.series, Some(&times));
+    Ok(at.map_err(|what| columns.bad("at_us", what))?.into_iter().map(Micros).collect())
 }
 
 /// Returns the record kind of a table.

@@ -2,7 +2,7 @@
 //! much cheaper to read than the chunk.
 
 use super::unknown::is_known_kind;
-use super::{GapRecord, OF_PLAYERS, OF_SESSION, PlayerRecords, Presence, PresenceRecord, Session};
+use super::{ArrivalRecord, GapRecord, OF_PLAYERS, OF_SESSION, PlayerRecords, Presence, PresenceRecord, Session};
 use crate::sorted::SortedMap;
 use crate::units::Micros;
 use crate::usercmd::{Usercmd, buttons};
@@ -31,14 +31,16 @@ pub struct PlayerOutline {
     pub firing: usize,
     /// Usercmds that the server heard, with repeats, and whether the attack button is down in each.
     pub heard: Vec<(u32, bool)>,
-    /// Numbers of the packets that the client sent: first and last of each run of consecutive numbers.
-    pub sent: Vec<(u32, u32)>,
-    /// Numbers of the packets that reached the server.
-    pub reached: Vec<u32>,
+    /// Numbers of the packets whose content the server recorded.
+    pub heard_packets: Vec<u32>,
+    /// Packets that the client sent: number and send time.
+    pub sent: Vec<(u32, Micros)>,
+    /// Packets that reached the server: number and arrival time.
+    pub reached: Vec<(u32, Micros)>,
     /// Snapshots: number, send time, and the usercmd that it acks.
     pub snapshots: Vec<(u32, Micros, u32)>,
-    /// Number of updates that the rate limit held back.
-    pub choked: u64,
+    /// Number of updates that the rate limit held back before each snapshot.
+    pub choked: Vec<u8>,
     /// Snapshots that reached the client: number and arrival time.
     pub received: Vec<(u32, Micros)>,
     /// When the player left.
@@ -82,31 +84,20 @@ impl Outline {
 impl PlayerOutline {
     fn of(records: &PlayerRecords) -> PlayerOutline {
         let heard = records.heard.iter().flat_map(|heard| &heard.commands);
-        let reached = records.reached.iter().map(|arrival| arrival.number);
+        let arrivals = |of: &[ArrivalRecord]| of.iter().map(|arrival| (arrival.number, arrival.at)).collect();
         PlayerOutline {
             frames: records.frames.iter().map(|frame| (frame.command.seq.0, frame.at)).collect(),
             firing: records.frames.iter().filter(|frame| is_firing(&frame.command)).count(),
             heard: heard.map(|command| (command.seq.0, is_firing(command))).collect(),
-            sent: consecutive_runs(records.sent.iter().map(|packet| packet.number)),
-            reached: reached.chain(records.heard.iter().map(|heard| heard.number)).collect(),
+            heard_packets: records.heard.iter().map(|heard| heard.number).collect(),
+            sent: records.sent.iter().map(|packet| (packet.number, packet.at)).collect(),
+            reached: arrivals(&records.reached),
             snapshots: records.snapshots.iter().map(|s| (s.seq.0, s.at, s.ack.0)).collect(),
-            choked: records.snapshots.iter().map(|snapshot| u64::from(snapshot.choked)).sum(),
-            received: records.received.iter().map(|arrival| (arrival.number, arrival.at)).collect(),
+            choked: records.snapshots.iter().map(|snapshot| snapshot.choked).collect(),
+            received: arrivals(&records.received),
             left: leave_times(&records.presence),
         }
     }
-}
-
-/// Returns the first and last of each run of consecutive numbers.
-pub(crate) fn consecutive_runs(numbers: impl Iterator<Item = u32>) -> Vec<(u32, u32)> {
-    let mut runs: Vec<(u32, u32)> = Vec::new();
-    for number in numbers {
-        match runs.last_mut() {
-            Some((_, last)) if last.checked_add(1) == Some(number) => *last = number,
-            _ => runs.push((number, number)),
-        }
-    }
-    runs
 }
 
 /// Returns the times at which a player left.

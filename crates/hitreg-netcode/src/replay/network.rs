@@ -165,8 +165,8 @@ impl<R> PendingRows<R> {
 
     /// Passes to `out` the packets that can no longer arrive at `now`, in the order of sending.
     ///
-    /// A packet was in flight when a gap began if it did not arrive, and neither did a later one before the end of the
-    /// gap. Its arrival may be among the missing records, so it has no row.
+    /// The arrival of a packet may be among the records that are missing in a gap, unless a later one arrived before the
+    /// gap began. Then it has no row.
     fn settle(&mut self, now: Micros, gaps: &[GapRecord], mut out: impl FnMut(R)) {
         let Some(longest) = self.longest else { return };
         while let Some(fate) = self.first_fate(now, longest, gaps) {
@@ -188,19 +188,19 @@ impl<R> PendingRows<R> {
             return Some(PacketFate::Known);
         }
         let player = first.player;
-        let Some(gap_end) = end_of_next_gap(gaps, player, first.at) else { return Some(PacketFate::Known) };
-        if now < gap_end {
+        let Some(gap) = next_gap(gaps, player, first.at) else { return Some(PacketFate::Known) };
+        if now <= gap.from {
             let is_overtaken = self.newest.get(&player).is_some_and(|newest| *newest > self.settled);
             return is_overtaken.then_some(PacketFate::Known);
         }
-        Some(if self.is_in_gap(player, gap_end) { PacketFate::InGap } else { PacketFate::Known })
+        Some(if self.is_in_gap(player, gap) { PacketFate::InGap } else { PacketFate::Known })
     }
 
-    /// Whether no packet that was sent after the first one arrived before the end of the gap.
-    fn is_in_gap(&mut self, player: PlayerId, end: Micros) -> bool {
-        let key = (player, end);
-        let of_gap = || self.sent.iter().take_while(|later| later.at < end).filter(|later| later.player == key.0);
-        let is_in_gap = self.in_gaps.contains(&key) || !of_gap().any(|later| later.arrived.is_some_and(|at| at < end));
+    /// Whether no packet that was sent after the first one arrived before the gap.
+    fn is_in_gap(&mut self, player: PlayerId, GapRecord { from, to, .. }: &GapRecord) -> bool {
+        let key = (player, *to);
+        let mut later = self.sent.iter().take_while(|later| later.at <= *from).filter(|later| later.player == player);
+        let is_in_gap = self.in_gaps.contains(&key) || !later.any(|later| later.arrived.is_some_and(|at| at <= *from));
         if is_in_gap {
             self.in_gaps.insert(key);
         }
@@ -214,10 +214,10 @@ impl<R> PendingRows<R> {
     }
 }
 
-/// The end of the next gap in a player's records.
-fn end_of_next_gap(gaps: &[GapRecord], player: PlayerId, after: Micros) -> Option<Micros> {
+/// The first gap in a player's records that ends after a time.
+fn next_gap(gaps: &[GapRecord], player: PlayerId, after: Micros) -> Option<&GapRecord> {
     let later = &gaps[gaps.partition_point(|gap| gap.to <= after)..];
-    later.iter().find(|gap| gap.concerns(player)).map(|gap| gap.to)
+    later.iter().find(|gap| gap.concerns(player))
 }
 
 #[cfg(test)]
