@@ -97,7 +97,7 @@ pub struct PacketReader {
 /// A packet that did not arrive for so long is lost, whether or not the session goes on.
 const LOST_AFTER_US: i64 = 60_000_000;
 /// The most arrivals of a direction that are kept for packets that were sent already.
-const MOST_ARRIVALS: usize = 1 << 12;
+const MOST_ARRIVALS: usize = 1 << 9;
 
 /// At most this many packets that were sent later arrive in another order.
 const MOST_REORDERED: usize = 256;
@@ -113,8 +113,8 @@ struct WaitingPackets {
     gaps: SortedMap<i64, i64>,
     /// In ascending order of the numbers.
     sent: VecDeque<SentRow>,
-    /// The first arrival of each number.
-    arrived: SortedMap<u32, i64>,
+    /// The first arrival of each number, in ascending order of the numbers.
+    arrived: VecDeque<(u32, i64)>,
     newest: Option<u32>,
 }
 
@@ -202,16 +202,28 @@ impl WaitingPackets {
     }
 
     fn arrive(&mut self, (number, at): (u32, Micros)) {
-        let first = self.arrived.entry(number).or_insert(at.0);
-        *first = (*first).min(at.0);
+        let place = match self.arrived.back() {
+            Some((last, _)) if *last >= number => self.place_of_arrival(number),
+            _ => self.arrived.len(),
+        };
+        match self.arrived.get_mut(place).filter(|(known, _)| *known == number) {
+            Some((_, first)) => *first = at.0.min(*first),
+            None => self.arrived.insert(place, (number, at.0)),
+        }
         self.newest = self.newest.max(Some(number));
+    }
+
+    /// The place of the first arrival of a number, or of the next number.
+    fn place_of_arrival(&self, number: u32) -> usize {
+        self.arrived.partition_point(|(before, _)| *before < number)
     }
 
     /// Whether the records of a packet may be missing in a gap: of a missing number all of them, and else the arrival. A
     /// packet that a later one overtook before the gap is not in it.
     fn is_in_gap(&self, sent: &SentRow) -> bool {
         let after = |at_us: i64| self.gaps.range(at_us.saturating_add(1)..).take(MOST_OVERLAPPING);
-        let is_later = |from: &i64| self.arrived.range(sent.number..).take(MOST_REORDERED).all(|(_, at)| at > from);
+        let later = || self.arrived.range(self.place_of_arrival(sent.number)..).take(MOST_REORDERED);
+        let is_later = |from: &i64| later().all(|(_, at)| at > from);
         match sent.between_us {
             Some((before, next)) => after(before).any(|(_, from)| *from < next),
             // Without any arrival, the log is not the receiver's.
@@ -222,7 +234,8 @@ impl WaitingPackets {
     /// Passes on the packets whose fate is known at a time.
     fn settle(&mut self, (player, is_up): (u32, bool), now_us: i64, to: &mut dyn FnMut(Packet)) {
         while let Some(sent) = self.sent.front() {
-            let arrived = self.arrived.get(&sent.number);
+            let arrived = self.arrived.get(self.place_of_arrival(sent.number));
+            let arrived = arrived.filter(|(number, _)| *number == sent.number).map(|(_, at)| *at);
             let is_given_up = now_us.saturating_sub(sent.sent_us) > LOST_AFTER_US;
             if arrived.is_none() && !is_given_up {
                 break;
@@ -248,9 +261,7 @@ impl WaitingPackets {
         if self.arrived.len() > MOST_ARRIVALS
             && let Some(first) = self.sent.front()
         {
-            while self.arrived.first_key_value().is_some_and(|(number, _)| *number < first.number) {
-                self.arrived.pop_first();
-            }
+            while self.arrived.pop_front_if(|(number, _)| *number < first.number).is_some() {}
         }
     }
 }
