@@ -154,13 +154,12 @@ impl ClientSide {
         first.is_some_and(|first| server.reached.iter().any(|arrival| arrival.number < first.number))
     }
 
-    /// Adds a gap up to the log's first record, unless the log has a gap there.
+    /// Adds a gap up to the log's first record, in place of those that a flight recorder left there.
     fn note_missing_beginning(&mut self, server: &PlayerRecords, player: PlayerId) {
         let span = |of: &PlayerRecords| widest(of.streams().into_iter().filter_map(|list| list.span(0..list.len())));
         let Some(((from, _), (to, _))) = span(server).zip(span(&self.records)) else { return };
-        if !self.gaps.iter().any(|gap| gap.to <= to) {
-            self.gaps.push(GapRecord { from, to, player: Some(player), why: GapCause::Paused });
-        }
+        self.gaps.retain(|gap| gap.to > to);
+        self.gaps.push(GapRecord { from, to, player: Some(player), why: GapCause::BeganLate });
     }
 
     fn own_usercmds(&self) -> SortedSet<CommandSeq> {
@@ -615,12 +614,13 @@ mod tests {
             from: at(1) - Micros(1_000),
             to: at(12) - Micros(3_000),
             player: Some(PlayerId(0)),
-            why: GapCause::Paused,
+            why: GapCause::BeganLate,
         };
         assert_eq!(merged.session.gaps, [begins], "the packets from before are not lost");
+        assert_eq!(merged.session.first_hole(), None, "the server's log has the usercmds");
         let mut saved = sides(12);
         saved[1].gaps = vec![GapRecord { from: at(3), to: at(11), why: GapCause::Paused, player: None }];
-        assert_eq!(merge(saved).unwrap().session.gaps.len(), 1, "a flight recorder notes the gap");
+        assert_eq!(merge(saved).unwrap().session.gaps, [begins], "a flight recorder notes a gap there");
         let whole = merge(sides(1)).unwrap();
         assert_eq!((whole.clients[0].begins_late, &whole.session.gaps[..]), (false, &[][..]));
     }

@@ -319,10 +319,11 @@ impl GapRecord {
         of_player.map(|gap| GapRecord { player: Some(player), ..gap }).collect()
     }
 
-    /// Returns the gaps that end after the first tick. Gaps before the first tick are outside the session.
+    /// Returns the gaps that end after the first tick and in which a replay lacks records. Gaps before the first tick are
+    /// outside the session.
     pub fn all_after(gaps: &[GapRecord], first_tick: Option<Micros>) -> impl Iterator<Item = &GapRecord> {
         let first = first_tick.unwrap_or(Micros(i64::MIN));
-        gaps.iter().filter(move |gap| gap.to > first)
+        gaps.iter().filter(move |gap| gap.to > first && gap.why != GapCause::BeganLate)
     }
 
     /// Returns the first of the gaps [after the first tick](GapRecord::all_after). A replay is unreliable from there on.
@@ -345,6 +346,8 @@ named! {
         Paused = "paused",
         /// The recorder was disconnected.
         Disconnected = "disconnected",
+        /// A client's log begins late. Its usercmds before are those of the server's log, so a replay lacks nothing.
+        BeganLate = "began_late",
     }
 }
 

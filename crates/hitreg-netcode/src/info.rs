@@ -88,7 +88,7 @@ pub struct GapFigures {
     pub to_us: i64,
     /// The player whose records are missing; `None` if records of any player may be.
     pub player: Option<u16>,
-    /// The reason: `damaged`, `overrun`, `paused` or `disconnected`.
+    /// The reason: `damaged`, `overrun`, `paused`, `disconnected` or `began_late`.
     pub why: &'static str,
 }
 

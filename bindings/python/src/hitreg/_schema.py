@@ -189,7 +189,7 @@ KINDS = {
     "ticks": _columns("tick u32, at_us, hashed bool"),
     "damage": _columns("""tick u32, at_us, victim u32, attacker? i32, amount i32(health points), armour? i32, weapon text,
         forced bool, force_x f32(units/s), force_y f32(units/s), force_z f32(units/s)"""),
-    "gaps": _columns("from_us, at_us, player? i32, why damaged|overrun|paused|disconnected"),
+    "gaps": _columns("from_us, at_us, player? i32, why damaged|overrun|paused|disconnected|began_late"),
 }
 USERCMD = [Field(of.name, of.kind, "movement", own_unit=of.unit) for of in _columns(_USERCMD)]
 # The columns of lists, and those that only a list's reader needs.
