@@ -282,7 +282,23 @@ fn a_collision_only_on_the_server_is_the_cause() {
     // Meanwhile the other disc blocks the way: the last two usercmds have no effect, as if lost.
     let reconciled = desk.snapshot(600, 5, 30.0, 70.0).expect("its own body");
     let correction = reconciled.correction.expect("it was elsewhere");
-    assert_eq!((correction.cause, correction.evidence), (Cause::OtherPlayer, "touched"));
+    assert_eq!((correction.cause, correction.evidence), (Cause::OtherPlayer, "reproduced"));
+}
+
+/// The other disc blocks the last usercmd on the client. The server repeats the first usercmd instead of the second.
+#[test]
+fn a_lost_usercmd_explains_more_than_a_touch() {
+    let cause = |own_x| {
+        let mut desk = ClientBench::new(DiscRules::default(), &[]);
+        desk.snapshot(0, 0, 0.0, 85.0);
+        (1..).zip([100.0, 300.0, 50.0, 100.0]).for_each(|(n, speed)| assert_eq!(desk.walk(100 * n, speed, 100), 1));
+        let reconciled = desk.snapshot(500, 4, own_x, 85.0).expect("its own body");
+        let correction = reconciled.correction.expect("it was elsewhere");
+        [(correction.cause, correction.evidence), correction.if_run]
+    };
+    let touched = (Cause::OtherPlayer, "touched");
+    assert_eq!(cause(35.0), [(Cause::InputLost, "reproduced"), touched]);
+    assert_eq!(cause(36.0), [touched; 2]);
 }
 
 /// The game does not report what blocks the way, and lost usercmds would explain the server's place just as well.

@@ -336,10 +336,12 @@ pub struct Correction {
     pub errors: Vec<FieldMisprediction>,
     /// The number of usercmds that run again because of it.
     pub reran: u32,
-    /// The cause.
+    /// The cause, as far as the client knows. It can only suppose that the server did not run a usercmd.
     pub cause: Cause,
     /// The evidence for the cause.
     pub evidence: Evidence,
+    /// The cause and its evidence if the server ran all usercmds as they were made.
+    pub if_run: (Cause, Evidence),
     /// Effects that the client played but that did not happen on the server. The driver should stop them.
     pub cut: Vec<(CommandSeq, Effect)>,
 }

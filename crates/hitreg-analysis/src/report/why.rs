@@ -569,6 +569,7 @@ fn evidence(evidence: &str) -> String {
         "snapshot" => "the server's snapshot says so".to_owned(),
         "touched" => "the player touched it when the usercmds ran".to_owned(),
         "reproduced" => AGREES.to_owned(),
+        "executed" => "the server did not run every usercmd as the client made it".to_owned(),
         "none" => "none".to_owned(),
         "not looked into" => "not examined, after many corrections without a known cause".to_owned(),
         "" => "not known".to_owned(),

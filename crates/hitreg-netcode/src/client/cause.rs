@@ -32,7 +32,7 @@ impl CauseCounts {
         miss: &AckedPrediction<'_, G::Body>,
     ) -> MissExplanation {
         if !self.is_worth_it() {
-            return MissExplanation { cause: Cause::Unknown, evidence: "not looked into", effects: None };
+            return MissExplanation::of((Cause::Unknown, "not looked into"));
         }
         let explained = explain(context, fields, miss);
         self.into += 1;
@@ -49,55 +49,66 @@ impl CauseCounts {
 pub(super) struct MissExplanation {
     pub(super) cause: Cause,
     pub(super) evidence: Evidence,
+    /// The cause and its evidence if the server ran all usercmds as they were made.
+    pub(super) if_run: (Cause, Evidence),
     /// The effects of the usercmds as the server ran them, if known.
     pub(super) effects: Option<Vec<(CommandSeq, Effect)>>,
 }
 
+impl MissExplanation {
+    fn of((cause, evidence): (Cause, Evidence)) -> Self {
+        MissExplanation { cause, evidence, if_run: (cause, evidence), effects: None }
+    }
+}
+
+/// The order of causes: what the snapshot or the game says, then hypotheses that give the server's body exactly, then a
+/// contact without such a test.
 fn explain<G: Game>(
     context: &PredictionContext<'_, G>,
     fields: &PredictedFields,
     miss: &AckedPrediction<'_, G::Body>,
 ) -> MissExplanation {
-    let found = |cause, evidence| MissExplanation { cause, evidence, effects: None };
-    if let Some((cause, evidence)) = G::explain(&context.setup.rules, miss) {
-        return found(cause, evidence);
+    if let Some(found) = G::explain(&context.setup.rules, miss) {
+        let is_lost = found.0 == Cause::InputLost;
+        let if_run = if is_lost { (Cause::Unknown, "none") } else { found };
+        return MissExplanation { if_run, ..MissExplanation::of(found) };
     }
     let before = miss.from.unwrap_or(miss.predicted);
     if before.is_alive() != miss.authoritative.is_alive() {
-        return found(Cause::SpawnOrDeath, "snapshot");
+        return MissExplanation::of((Cause::SpawnOrDeath, "snapshot"));
     }
     if miss.predicted.teleports() != miss.authoritative.teleports() {
-        return found(Cause::Teleport, "snapshot");
+        return MissExplanation::of((Cause::Teleport, "snapshot"));
     }
-    // A player who pushes against another hardly moves, so a lost usercmd changes nothing. The loss would then wrongly
-    // explain the effect of the other player's movement.
-    let touched = miss.touches.iter().any(|t| matches!(t, Touch::Player(_)));
     // Run again among the entities of the acking snapshot, the usercmds may meet a player who was not there when they
     // were predicted.
-    let begin = HypothesisState::before(miss).filter(|_| !touched);
+    let begin = HypothesisState::before(miss);
     let rerun = begin.clone().map(|begin| begin.run(context, miss.commands));
-    let met = touched || rerun.as_ref().is_some_and(|rerun| rerun.met.player.is_some());
-    // If all usercmds give the server's body now, then other entities made the difference.
-    let is_right = |rerun: &HypothesisState<_>| fields.are_equal(&rerun.body, miss.authoritative);
-    let may_be_lost = !met && !rerun.as_ref().is_some_and(is_right);
-    let lost_from = begin.clone().filter(|_| may_be_lost);
-    let effects = lost_from.and_then(|begin| effects_with_input_lost(context, fields, miss, begin));
-    if effects.is_some() {
-        return MissExplanation { cause: Cause::InputLost, evidence: "reproduced", effects };
-    }
-    if G::was_hurt(before, miss.authoritative) {
-        return found(Cause::Knockback, "snapshot");
-    }
-    if met {
-        return found(Cause::OtherPlayer, "touched");
-    }
-    if miss.touches.iter().any(|t| matches!(t, Touch::Mover(_))) {
-        return found(Cause::Mover, "touched");
-    }
-    // The player may also have been met between the two snapshots.
-    match begin.and_then(|begin| contact_on_the_way(context, fields, miss, &begin)) {
-        Some(evidence) => found(Cause::OtherPlayer, evidence),
-        None => found(Cause::Unknown, "none"),
+    let met = miss.touches.iter().any(|touch| matches!(touch, Touch::Player(_)))
+        || rerun.as_ref().is_some_and(|rerun| rerun.met.player.is_some());
+    // If all usercmds give the server's body now, then other entities made the difference. The player may also have been
+    // met between the two snapshots.
+    let is_right = rerun.is_some_and(|rerun| fields.are_equal(&rerun.body, miss.authoritative));
+    let on_the_way =
+        begin.clone().filter(|_| !is_right).and_then(|begin| contact_on_the_way(context, fields, miss, &begin));
+    let is_by_player = is_right && met || on_the_way == Some("reproduced");
+    let if_run = if is_by_player {
+        (Cause::OtherPlayer, "reproduced")
+    } else if G::was_hurt(before, miss.authoritative) {
+        (Cause::Knockback, "snapshot")
+    } else if met {
+        (Cause::OtherPlayer, "touched")
+    } else if miss.touches.iter().any(|touch| matches!(touch, Touch::Mover(_))) {
+        (Cause::Mover, if is_right { "reproduced" } else { "touched" })
+    } else {
+        on_the_way.map_or((Cause::Unknown, "none"), |evidence| (Cause::OtherPlayer, evidence))
+    };
+    // A player who pushes against another hardly moves, so a lost usercmd changes nothing. It explains nothing that the
+    // usercmds explain without a loss.
+    let lost_from = begin.filter(|_| !is_right && !is_by_player);
+    match lost_from.and_then(|begin| effects_with_input_lost(context, fields, miss, begin)) {
+        None => MissExplanation::of(if_run),
+        effects => MissExplanation { cause: Cause::InputLost, evidence: "reproduced", if_run, effects },
     }
 }
 

@@ -324,13 +324,13 @@ impl<G: Game> Window<G> {
         });
         let mut cut = std::mem::take(&mut self.cut);
         let correction = (!errors.is_empty()).then(|| {
-            let MissExplanation { cause, evidence, effects: heard } =
+            let MissExplanation { cause, evidence, if_run, effects: heard } =
                 self.looked.explain(context, &self.fields, &acked);
             let is_gone = |(seq, effect): &(CommandSeq, Effect)| {
                 heard.as_ref().is_some_and(|heard| !heard.iter().any(|(of, had)| of == seq && had.kind == effect.kind))
             };
             cut.extend(effects.into_iter().filter(is_gone));
-            Correction { command: snapshot.ack, errors, reran, cause, evidence, cut }
+            Correction { command: snapshot.ack, errors, reran, cause, evidence, if_run, cut }
         });
         ReconcileOutcome { comparison, correction, round_trip: None }
     }

@@ -89,6 +89,7 @@ impl PredictionGrade {
 /// - `touched`: the body met it during the prediction, or met another player among the places that the two snapshots
 ///   give, at either end or in between.
 /// - `reproduced`: running the usercmds under this cause gives the server's state to the bit.
+/// - `executed`: the server did not run a usercmd as it was made, and no other cause gives the server's state.
 /// - `none`: there is no evidence.
 ///
 /// A game may add names of its own.

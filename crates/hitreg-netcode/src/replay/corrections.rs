@@ -69,11 +69,12 @@ impl Corrections {
             Execution::Run | Execution::StoodIn | Execution::Missing => Cause::InputLost,
         });
         let ran_all = handled.is_some_and(|handled| handled.ran_all(first, comparison.command));
-        match (correction.cause, by_server) {
-            (Cause::InputLost, Some(cause)) => (cause, correction.evidence),
-            (Cause::InputLost, None) if ran_all => (Cause::Unknown, "none"),
-            (Cause::Unknown, Some(cause)) => (cause, "executed"),
-            (cause, _) => (cause, correction.evidence),
+        let is_untested = correction.cause == Cause::Unknown || correction.evidence == "touched";
+        match by_server {
+            Some(cause) if correction.cause == Cause::InputLost => (cause, correction.evidence),
+            Some(cause) if is_untested => (cause, "executed"),
+            None if ran_all => correction.if_run,
+            _ => (correction.cause, correction.evidence),
         }
     }
 
@@ -135,8 +136,8 @@ mod tests {
     use super::*;
     use crate::game::PredictionGrade;
 
-    /// The cause of a correction at the ack of usercmds 1 to 3, which the client takes for lost.
-    fn cause_of(handled: &[(u32, Execution)]) -> Cause {
+    /// The cause of a correction at the ack of usercmds 1 to 3, if the client supposes this cause.
+    fn cause_of((cause, evidence): (Cause, Evidence), handled: &[(u32, Execution)]) -> (Cause, Evidence) {
         let mut table = Corrections::default();
         handled.iter().for_each(|(command, how)| table.executed(PlayerId(0), CommandSeq(*command), *how));
         let comparison = Comparison {
@@ -153,23 +154,32 @@ mod tests {
             command: CommandSeq(3),
             errors,
             reran: 0,
-            cause: Cause::InputLost,
-            evidence: "reproduced",
+            cause,
+            evidence,
+            if_run: (Cause::OtherPlayer, "touched"),
             cut,
         };
-        table.cause(PlayerId(0), &comparison, &correction).0
+        table.cause(PlayerId(0), &comparison, &correction)
     }
 
     #[test]
     fn usercmds_that_the_server_ran_are_not_lost() {
         use Execution::{Late, Missing, Run};
-        assert_eq!(cause_of(&[(1, Run), (2, Run), (3, Run)]), Cause::Unknown);
-        assert_eq!(cause_of(&[(1, Run), (2, Missing), (3, Run)]), Cause::InputLost);
-        assert_eq!(cause_of(&[(1, Run), (2, Late), (3, Run)]), Cause::InputLate);
+        let lost = (Cause::InputLost, "reproduced");
+        let cause_of = |handled: &[(u32, Execution)]| cause_of(lost, handled);
+        assert_eq!(cause_of(&[(1, Run), (2, Run), (3, Run)]), (Cause::OtherPlayer, "touched"));
+        assert_eq!(cause_of(&[(1, Run), (2, Missing), (3, Run)]), lost);
+        assert_eq!(cause_of(&[(1, Run), (2, Late), (3, Run)]), (Cause::InputLate, "reproduced"));
         // Without the server's records of all usercmds, the client's hypothesis remains.
-        assert_eq!(
-            [cause_of(&[]), cause_of(&[(2, Run), (3, Run)]), cause_of(&[(1, Run), (3, Run)])],
-            [Cause::InputLost; 3]
-        );
+        assert_eq!([cause_of(&[]), cause_of(&[(2, Run), (3, Run)]), cause_of(&[(1, Run), (3, Run)])], [lost; 3]);
+    }
+
+    #[test]
+    fn only_a_tested_contact_hides_usercmds_that_the_server_did_not_run() {
+        use Execution::{OverBudget, Run, StoodIn};
+        let cause_of = |evidence, how| cause_of((Cause::OtherPlayer, evidence), &[(1, Run), (2, how), (3, Run)]);
+        assert_eq!(cause_of("touched", StoodIn), (Cause::InputLost, "executed"));
+        assert_eq!(cause_of("touched", OverBudget), (Cause::InputRefused, "executed"));
+        assert_eq!(cause_of("reproduced", StoodIn), (Cause::OtherPlayer, "reproduced"));
     }
 }

@@ -192,7 +192,7 @@ table! {
         "none", "input_lost", "input_late", "input_refused", "teleport", "spawn_or_death", "knockback", "other_player", "mover",
         "water_edge", "quantisation", "unknown",
     ];
-    /// Evidence for the cause: `snapshot`, `touched`, `reproduced`, or a word of the game.
+    /// Evidence for the cause: `snapshot`, `touched`, `reproduced`, `executed`, or a word of the game.
     evidence: TextColumn, names = &["none"];
     /// Agreement with the usercmds as their player ran them, if the prediction ran them as the server did.
     as_played: OptionalCode, optional = true, names = &GRADES;
