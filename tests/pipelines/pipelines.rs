@@ -160,7 +160,12 @@ fn corrections_say_why_the_server_did_not_run_a_usercmd() {
         let mut scenario = scenario(13, link);
         let settings = settings.iter().map(|(key, value)| (key.to_string(), value.to_string()));
         scenario.settings.extend(settings);
-        summary(&record(&scenario, DiscRules { ghosts: true, ..DiscRules::default() }), &[]).prediction.misses_by_cause
+        let session = record(&scenario, DiscRules { ghosts: true, ..DiscRules::default() });
+        let causes = summary(&session, &[]).prediction.misses_by_cause;
+        let open = ReplayOptions { mode: hitreg::replay::Mode::Open, ..ReplayOptions::default() };
+        let open = Summary::of(&replay_with(&session, &open).trace).prediction.misses_by_cause;
+        assert_eq!(open, causes, "an open loop knows what the recorded server ran");
+        causes
     };
     let jittery = LinkModel { delay_ms: 30.0, jitter: Jitter::Uniform(30.0), ..LinkModel::default() };
     let refused = causes(jittery.clone(), &[("server.command_credit_ms", "4")]);

@@ -41,13 +41,13 @@ pub(crate) const CHUNK_KEYS: [&str; 5] = ["index", "before", "end", TEXTS, KEYFR
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kinds {
     All,
-    /// Only the frames, snapshots and snapshot arrivals of clients.
+    /// Only what a replay of clients needs: frames, snapshots, snapshot arrivals, ticks and executed usercmds.
     OfClients,
 }
 
 impl Kinds {
     fn has(self, kind: &str) -> bool {
-        self == Kinds::All || ["frames", "snapshots", "received"].contains(&kind)
+        self == Kinds::All || ["frames", "snapshots", "received", "ticks", "executed"].contains(&kind)
     }
 }
 

@@ -84,7 +84,8 @@ impl<R: Read> LogReader<R> {
         Ok(Some(stretch))
     }
 
-    /// Returns only the states, frames, snapshots and snapshot arrivals of the next chunk, which is faster.
+    /// Returns only the records of the next chunk that a replay of clients needs, which is faster: states, frames,
+    /// snapshots, snapshot arrivals, ticks and executed usercmds.
     ///
     /// # Errors
     /// As [`LogReader::next_chunk`].

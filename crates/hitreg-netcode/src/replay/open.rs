@@ -20,7 +20,8 @@ use crate::pipeline::{ClientPipeline, Setup};
 use crate::session::{Observer, ScreenView, SessionEvent};
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{
-    ArrivalRecord, FrameRecord, RecentChunkStates, Session, SessionStretch, SnapshotRecord, StateSource,
+    ArrivalRecord, ExecutionRecord, FrameRecord, RecentChunkStates, Session, SessionStretch, SnapshotRecord,
+    StateSource, TickRecord,
 };
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::stats;
@@ -51,6 +52,7 @@ pub(super) fn replay<G: Game, C: ClientPipeline<G>>(
         let mut client = OpenLoopClient::<G, C, _>::new(setup, player, made, drawn_behind, from);
         let (frames, snapshots) = (records.frames.iter().cloned(), records.snapshots.iter().cloned());
         client.add_records(0, frames, &records.received, snapshots);
+        client.add_executions(&session.ticks, &records.executed);
         client.run_to(Micros(i64::MAX), &mut counted)?;
         jumps.append(&mut client.jumps);
         progress(last.at);
@@ -153,6 +155,9 @@ struct OpenLoopClient<'a, G: Game, C, S> {
     /// The player's snapshots by number, each with its chunk.
     snapshots: SortedMap<u32, (u32, SnapshotRecord)>,
     states: S,
+    /// The recorded ticks that are still to come, and how the server handled the player's usercmds in them.
+    ticks: VecDeque<(Tick, Micros)>,
+    executed: VecDeque<ExecutionRecord>,
     /// The jumps that the caller has not taken yet.
     jumps: Vec<Jump>,
 }
@@ -181,6 +186,8 @@ impl<'a, G: Game, C: ClientPipeline<G>, S: StateSource> OpenLoopClient<'a, G, C,
             arrivals: VecDeque::new(),
             snapshots: SortedMap::new(),
             states,
+            ticks: VecDeque::new(),
+            executed: VecDeque::new(),
             jumps: Vec::new(),
         }
     }
@@ -195,6 +202,12 @@ impl<'a, G: Game, C: ClientPipeline<G>, S: StateSource> OpenLoopClient<'a, G, C,
         self.frames.extend(frames);
         self.arrivals.extend(received.iter().map(|arrival| (chunk, *arrival)));
         self.snapshots.extend(snapshots.into_iter().map(|snapshot| (snapshot.seq.0, (chunk, snapshot))));
+    }
+
+    /// Adds how the recorded server handled the player's usercmds.
+    fn add_executions(&mut self, ticks: &[TickRecord], executed: &[ExecutionRecord]) {
+        self.ticks.extend(ticks.iter().map(|tick| (tick.tick, tick.at)));
+        self.executed.extend(executed);
     }
 
     /// Runs everything up to `last`.
@@ -227,6 +240,11 @@ impl<'a, G: Game, C: ClientPipeline<G>, S: StateSource> OpenLoopClient<'a, G, C,
 
     /// Passes a snapshot to the client, and notes how far it moved the player's own prediction.
     fn reconcile(&mut self, at: Micros, snapshot: &Snapshot<G::Body>, tables: &mut BudgetObserver<'_, TraceTables>) {
+        while let Some((tick, _)) = self.ticks.pop_front_if(|(_, ended)| *ended <= at) {
+            while let Some(done) = self.executed.pop_front_if(|done| done.tick <= tick) {
+                tables.observer.corrections.executed(self.player, done.command, done.how);
+            }
+        }
         let before = self.client.predicted().cloned();
         let reconciled = self.client.handle_snapshot(at, snapshot);
         let shown = self.last_shown.replace(Arc::clone(&snapshot.frame));
@@ -276,6 +294,7 @@ impl<G: Game, C: ClientPipeline<G>> OpenLoopClient<'_, G, C, RecentChunkStates> 
         window.newest.extend(newest.or(Some(Micros(i64::MIN))));
         self.states.add(std::mem::take(&mut chunk.states));
         if let Some(records) = chunk.players.get_mut(usize::from(self.player.0)) {
+            self.add_executions(&chunk.ticks, &records.executed);
             let (frames, snapshots) = (std::mem::take(&mut records.frames), std::mem::take(&mut records.snapshots));
             self.add_records(window.read, frames, &records.received, snapshots);
         }

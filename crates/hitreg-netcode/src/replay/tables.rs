@@ -40,7 +40,7 @@ pub struct TraceTables {
     ticks: ticks::Writer,
     bodies: (bodies::Writer, CellRows),
     pub(super) frames: FrameTable,
-    corrections: Corrections,
+    pub(super) corrections: Corrections,
     pub(super) views: ViewTable,
     variables: Variables,
     pub(super) shots: ShotTable,
