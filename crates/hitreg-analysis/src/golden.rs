@@ -275,6 +275,9 @@ fn shot(shots: &Table, row: usize) -> String {
     let _ = write!(text, ":{}", words(&[get("reason")]));
     if get("target") != "none" {
         text.push_str(&words(&[get("target"), get("hitgroup"), get("damage")]));
+        if !matches!(&*get("also_hit"), "-" | "none") {
+            let _ = write!(text, "; also {}", get("also_hit"));
+        }
     }
     if get("predicted_reason") != "not predicted" {
         let _ = write!(text, "; on screen: {}", get("predicted_reason"));
@@ -324,6 +327,9 @@ mod tests {
         };
         assert_eq!(shot(&table("", ""), 0), "tick 3 p2 #787: hit p0 24");
         assert_eq!(shot(&table("rifle", "chest"), 0), "tick 3 p2 #787 rifle: hit p0 chest 24");
+        let mut several = table("rifle", "chest");
+        several.columns.push(word("also_hit", "p4 arm 16"));
+        assert_eq!(shot(&several, 0), "tick 3 p2 #787 rifle: hit p0 chest 24; also p4 arm 16");
     }
 
     fn golden(digest: &str, hits: u32, shots: &[&str]) -> String {

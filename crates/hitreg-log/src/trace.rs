@@ -577,11 +577,11 @@ impl ColumnData {
 fn no_values(like: &ColumnData, rows: usize) -> ColumnData {
     let ColumnData::Name { names, .. } = like else { return ColumnData::U32(Vec::new()) };
     let mut names = names.clone();
-    if names.last().is_none_or(|name| name != NONE) {
+    let none = names.iter().position(|name| name == NONE).unwrap_or_else(|| {
         names.push(NONE.to_owned());
-    }
-    let none = (names.len() - 1) as u32;
-    ColumnData::Name { names, codes: vec![none; rows] }
+        names.len() - 1
+    });
+    ColumnData::Name { names, codes: vec![none as u32; rows] }
 }
 
 /// What a log and its traces say about the identity of the recorded session.
@@ -634,6 +634,22 @@ fn is_nickname(name: &str, player: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_column_of_texts_may_begin_later_and_miss_in_between() {
+        let rows = |names: &[&str], codes: &[u32]| {
+            let names = names.iter().map(|name| (*name).to_owned()).collect();
+            let text = Column::new("text", ColumnData::Name { names, codes: codes.to_vec() });
+            let text = (!codes.is_empty()).then_some(text);
+            let number = Column::new("number", ColumnData::U32(vec![1; codes.len().max(1)]));
+            Table::new("t", text.into_iter().chain([number]).collect())
+        };
+        let mut all = rows(&[], &[]);
+        for part in [rows(&["none", "a"], &[1]), rows(&[], &[]), rows(&["none", "a", "b"], &[0, 2])] {
+            all.append(part).expect("the same columns");
+        }
+        assert_eq!(all.names("text").iter().collect::<Vec<_>>(), ["none", "a", "none", "none", "b"]);
+    }
 
     #[test]
     fn angles_are_recognized_by_unit_or_name() {

@@ -24,7 +24,7 @@ use hitreg_log::trace::{SharedTrace, Table, TraceSource};
 /// each launch and impact of a projectile, and each shot that no server ran.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct HitChanges {
-    /// Hit the same target in the same hitgroup for the same damage.
+    /// Hit the same targets in the same hitgroups for the same damage.
     pub both: u64,
     /// Hit in A only.
     pub only_a: u64,
@@ -32,7 +32,7 @@ pub struct HitChanges {
     pub only_b: u64,
     /// Hit in both traces, but different targets.
     pub other_target: u64,
-    /// Hit the same target, but with another hitgroup, damage or number of pellets.
+    /// Hit the same target, but with another hitgroup, damage or number of pellets, or hit other targets besides.
     pub other_wound: u64,
     /// Hit in neither trace.
     pub neither: u64,
@@ -62,7 +62,7 @@ pub enum ShotChange {
     OnlyB,
     /// Hit different targets.
     OtherTarget,
-    /// Hit the same target with another hitgroup, damage or number of pellets.
+    /// Hit the same target with another hitgroup, damage or number of pellets, or hit other targets besides.
     OtherWound,
     /// Missed for another reason, or was fired in one trace only.
     OtherReason,
@@ -200,6 +200,9 @@ pub struct Outcome {
     pub damage: Option<i64>,
     /// The number of pellets that hit.
     pub pellets: Option<i64>,
+    /// The other targets that were hit, as in the table `shots`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub also_hit: Option<Arc<str>>,
     /// How far the targets were rewound, in microseconds.
     pub rewind_us: Option<i64>,
     /// What limited the rewind.
@@ -231,7 +234,7 @@ struct ReadShots<'t> {
     table: &'t Table,
     shots: shots::Columns<'t>,
     /// The name columns of an outcome, in the order of its fields.
-    names: [(Vec<Arc<str>>, &'t [u32]); 7],
+    names: [(Vec<Arc<str>>, &'t [u32]); 8],
 }
 
 impl<'t> ReadShots<'t> {
@@ -242,6 +245,7 @@ impl<'t> ReadShots<'t> {
             shots.reason,
             shots.target,
             shots.hitgroup,
+            shots.also_hit,
             shots.limit,
             shots.predicted_reason,
             shots.predicted_target,
@@ -259,7 +263,7 @@ impl<'t> ReadShots<'t> {
         let name = |(names, codes): &(Vec<Arc<str>>, &[u32])| {
             codes.get(row).and_then(|code| names.get(*code as usize)).cloned().unwrap_or_default()
         };
-        let [weapon, reason, target, hitgroup, limit, predicted_reason, predicted_target] =
+        let [weapon, reason, target, hitgroup, also_hit, limit, predicted_reason, predicted_target] =
             self.names.each_ref().map(name);
         let number = |name| integer(self.table, name, row);
         Outcome {
@@ -271,6 +275,7 @@ impl<'t> ReadShots<'t> {
             hitgroup,
             damage: number("damage"),
             pellets: number("pellets"),
+            also_hit: Some(also_hit).filter(|others| !matches!(&**others, "" | "none")),
             rewind_us: number("rewind_us"),
             limit,
             view_error_units: self.shots.view_error_units.get(row).copied().filter(|v| !v.is_nan()),
@@ -281,8 +286,8 @@ impl<'t> ReadShots<'t> {
 }
 
 impl Outcome {
-    fn wound(&self) -> (&str, Option<i64>, Option<i64>) {
-        (&*self.hitgroup, self.damage, self.pellets)
+    fn wound(&self) -> (&str, Option<i64>, Option<i64>, Option<&str>) {
+        (&*self.hitgroup, self.damage, self.pellets, self.also_hit.as_deref())
     }
 }
 

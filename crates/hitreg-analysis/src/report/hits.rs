@@ -104,6 +104,7 @@ pub fn verdict(outcome: &Outcome) -> String {
     if !matches!(&*outcome.target, "" | "none") {
         text.push_str(&format!(" {} {}", outcome.target, outcome.hitgroup));
         text.extend(outcome.damage.map(|damage| format!(" {damage}")));
+        text.extend(outcome.also_hit.iter().map(|others| format!("; also {others}")));
     }
     text
 }
@@ -145,6 +146,8 @@ mod tests {
             text.contains("A hit p1 chest 12, pellets: 3") && text.contains("B hit p1 chest 12, pellets: 2"),
             "{text}"
         );
+        let several = Outcome { also_hit: Some("p4 arm 16".into()), ..outcome("hit", 1) };
+        assert_eq!(verdict(&several), "hit p1 chest 12; also p4 arm 16");
         let words = |reason: &str| change(&shot(ShotChange::OtherReason, outcome(reason, 1), None));
         assert_eq!(words("missed"), "p0 #3 gun: fired in A only, no hit");
         assert_eq!(words(NOT_RUN), "p0 #3 gun: predicted in A only, not run");

@@ -368,8 +368,12 @@ fn came(came: &ShotResult) -> String {
     text.extend(came.target.iter().map(|target| format!(" {}", name(target))));
     text.extend(came.hitgroup.iter().map(|hitgroup| format!(", {}", name(hitgroup))));
     text.extend(came.damage.filter(|damage| *damage != 0).map(|damage| format!(", {damage} damage")));
+    text.extend(came.also_hit.iter().map(|others| format!("; also {}", clipped(others, ALSO_HIT_MOST))));
     text
 }
+
+/// The most letters of the other targets of a shot.
+const ALSO_HIT_MOST: usize = 240;
 
 fn limit(limit: &str, settings: &[(String, String)]) -> String {
     let setting = |key: &str| settings.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str());
@@ -406,7 +410,12 @@ pub(crate) fn shot_answer(shot: &ShotExplanation, settings: &[(String, String)])
         format!("{who}'s origin was {} units {} of the line of fire", measure(off.right_units.abs()), off.side())
     });
     let screen = match shot.screen.reason.as_str() {
-        reason if shot.judged.is_some() && reason == shot.server.reason && shot.screen.target == shot.server.target => {
+        reason
+            if shot.judged.is_some()
+                && reason == shot.server.reason
+                && shot.screen.target == shot.server.target
+                && shot.screen.also_hit == shot.server.also_hit =>
+        {
             "client and server agree".to_owned()
         }
         "hit" => format!("p{shooter}'s screen showed: {}", came(&shot.screen)),
@@ -588,6 +597,14 @@ const MOST_FIELDS: usize = 16;
 mod tests {
     use super::*;
     use crate::diff::CellValue;
+
+    #[test]
+    fn a_result_names_all_targets() {
+        let [target, hitgroup, also_hit] = ["p0", "head", "p10 legs 20; p3 arm 16 by 2 pellets"].map(str::to_owned);
+        let (hitgroup, also_hit) = (Some(hitgroup), Some(also_hit));
+        let hit = ShotResult { reason: "hit".to_owned(), target: Some(target), hitgroup, damage: Some(60), also_hit };
+        assert_eq!(came(&hit), "hit p0, head, 60 damage; also p10 legs 20; p3 arm 16 by 2 pellets");
+    }
 
     #[test]
     fn the_answer_names_the_absent_body() {

@@ -110,6 +110,8 @@ pub struct ShotResult {
     pub hitgroup: Option<String>,
     /// The damage.
     pub damage: Option<i64>,
+    /// The other targets that were hit, as in the table `shots`.
+    pub also_hit: Option<String>,
 }
 
 /// How the server judged a shot.
@@ -175,7 +177,7 @@ impl TraceRows<'_> {
             [shots.shooter, shots.command, shots.index].map(|column| cell(column, row).unwrap_or_default());
         let frame = self.frames.at([shooter, 0], command).next();
         let made = frame.map(|row| made(trace, row));
-        let mut server = came([shots.reason, shots.target, shots.hitgroup], shots.damage, row);
+        let mut server = on_server(&shots, row);
         let is_judged = is_judged(&server.reason);
         let without_server = (trace.header.is_open() && !is_judged).then(|| match trace.header.is_of_one_client() {
             true => ClientReplay::OneClient,
@@ -185,7 +187,7 @@ impl TraceRows<'_> {
             server.reason.clear();
         }
         let screen = came(
-            [shots.predicted_reason, shots.predicted_target, shots.predicted_hitgroup],
+            [shots.predicted_reason, shots.predicted_target, shots.predicted_hitgroup, shots.predicted_also_hit],
             shots.predicted_damage,
             row,
         );
@@ -381,13 +383,19 @@ fn made(trace: &Trace, row: usize) -> ClientFrame {
     }
 }
 
-pub(super) fn came([reason, target, hitgroup]: [NameColumn<'_>; 3], damage: &[i64], row: usize) -> ShotResult {
+/// The server's result of the shot in a row.
+fn on_server(shots: &shots::Columns<'_>, row: usize) -> ShotResult {
+    came([shots.reason, shots.target, shots.hitgroup, shots.also_hit], shots.damage, row)
+}
+
+fn came([reason, target, hitgroup, also_hit]: [NameColumn<'_>; 4], damage: &[i64], row: usize) -> ShotResult {
     let target = named(target, row);
     ShotResult {
         reason: reason.get(row).to_owned(),
         hitgroup: named(hitgroup, row).and_then(hitgroup_in_words),
         damage: cell(damage, row).filter(|_| target.is_some()),
         target,
+        also_hit: named(also_hit, row),
     }
 }
 
@@ -403,7 +411,7 @@ fn hitgroup_in_words(name: String) -> Option<String> {
 fn impact(reader: &TraceRows<'_>, shooter: u32, command: u32) -> Option<ShotResult> {
     let shots = shots::Columns::of(reader.trace);
     let row = reader.shots.at([shooter, 0], command).find(|row| cell(shots.impact, *row) == Some(1))?;
-    Some(came([shots.reason, shots.target, shots.hitgroup], shots.damage, row))
+    Some(on_server(&shots, row))
 }
 
 /// The ticks in which the server handled a usercmd, and how. A stand-in whose usercmd arrives late has two rows.
@@ -541,7 +549,7 @@ impl RejudgedShots {
         let shot = |row: usize| {
             let name = [table.shooter, table.command, table.index].map(|column| cell(column, row));
             let [Some(shooter), Some(command), Some(index)] = name else { return None };
-            Some(([shooter, command, index], came([table.reason, table.target, table.hitgroup], table.damage, row)))
+            Some(([shooter, command, index], on_server(&table, row)))
         };
         RejudgedShots { rules, came: (0..table.rows).filter_map(shot).collect() }
     }

@@ -9,8 +9,8 @@ use hitreg_log::memory::NeedsMemory;
 use hitreg_log::record::TakenName;
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::stats::CountedValues;
-use hitreg_log::trace::schema::{corrections, errors, frames, ticks};
-use hitreg_log::trace::{Table, Trace, TraceHeader};
+use hitreg_log::trace::schema::{TableSchema, corrections, errors, frames, ticks};
+use hitreg_log::trace::{ColumnData, Table, Trace, TraceHeader};
 use hitreg_log::units::{ClockTime, EntityId, Micros, PlayerId, Tick};
 
 /// The result of a replay of a session in memory.
@@ -357,7 +357,21 @@ impl Part {
                 _ => by_key(by_command, &of_frames),
             };
             *table = table.select_where(keep.into_iter(), |keep| keep);
+            let schema = TableSchema::of(&table.name);
+            let is_optional = |name: &str| schema.and_then(|schema| schema.column(name)).is_some_and(|of| of.optional);
+            table.columns.retain(|column| !is_optional(&column.name) || has_value(&column.data));
         }
+    }
+}
+
+/// Whether any row of an optional column has a value.
+fn has_value(column: &ColumnData) -> bool {
+    match column {
+        ColumnData::Name { names, codes } => {
+            codes.iter().any(|code| names.get(*code as usize).is_some_and(|name| name != "none"))
+        }
+        ColumnData::F32(values) => values.iter().any(|value| !value.is_nan()),
+        _ => true,
     }
 }
 

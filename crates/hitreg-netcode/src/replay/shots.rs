@@ -1,12 +1,13 @@
 //! The `shots` table: what the shooter's client predicted, what the server judged, and the view error between them.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use glam::{DVec3, Vec3};
 
 use super::Part;
-use crate::game::{Body, Game, Reason, RecordedShot, ShotVerdict};
+use crate::game::{Body, DamageShare, Game, Reason, RecordedShot, ShotVerdict};
 use crate::geometry::angle_off;
 use crate::pipeline::{JudgedShot, Limit};
 use hitreg_log::sorted::SortedMap;
@@ -199,7 +200,7 @@ impl ShotTable {
         let name = |target: Option<EntityId>, unknown: &str| {
             target.map_or(unknown.to_owned(), |target| target.name(self.players))
         };
-        let (seen, wounded) = (ShotEffect::of::<G>(predicted), ShotEffect::of::<G>(judged));
+        let (seen, wounded) = (ShotEffect::of::<G>(predicted, self.players), ShotEffect::of::<G>(judged, self.players));
         let reported = shot.again.and_then(|again| again.reported);
         let again = shot.again.and_then(|again| again.judged.as_ref());
         self.rows.push(Row {
@@ -221,11 +222,13 @@ impl ShotTable {
             predicted_hitgroup: seen.hitgroup,
             predicted_damage: seen.damage,
             predicted_pellets: seen.pellets,
+            predicted_also_hit: &seen.also_hit,
             reason: wounded.reason,
             target: &name(wounded.target, "none"),
             hitgroup: wounded.hitgroup,
             damage: wounded.damage,
             pellets: wounded.pellets,
+            also_hit: &wounded.also_hit,
             visible_at_present: 0,
             in_cover_ms: f32::NAN,
             in_cover_units: f32::NAN,
@@ -267,11 +270,15 @@ struct ShotEffect {
     hitgroup: &'static str,
     damage: i64,
     pellets: u32,
+    also_hit: Cow<'static, str>,
 }
 
 impl ShotEffect {
-    fn of<G: Game>(verdict: Option<&ShotVerdict>) -> ShotEffect {
+    fn of<G: Game>(verdict: Option<&ShotVerdict>, players: usize) -> ShotEffect {
         let wound = verdict.and_then(ShotVerdict::main_wound);
+        let other = |other: &&DamageShare| Some(other.target) != wound.map(|wound| wound.target);
+        let others = verdict.into_iter().flat_map(|verdict| verdict.wounds.iter().filter(other));
+        let others: Vec<String> = others.map(|other| wound_text::<G>(other, players)).collect();
         ShotEffect {
             // The code after all reasons means that there is no verdict.
             reason: verdict.map_or(Reason::NAMES.len() as u8, |v| v.reason as u8),
@@ -279,8 +286,15 @@ impl ShotEffect {
             hitgroup: wound.map_or("none", |wound| G::hitgroup_name(wound.hitgroup)),
             damage: wound.map_or(0, |wound| wound.damage.into()),
             pellets: wound.map_or(0, |wound| wound.pellets.into()),
+            also_hit: if others.is_empty() { "none".into() } else { others.join("; ").into() },
         }
     }
+}
+
+/// A wound as text: `p3 torso 20`, or `p4 arm 16 by 2 pellets`.
+fn wound_text<G: Game>(wound: &DamageShare, players: usize) -> String {
+    let pellets = if wound.pellets > 1 { format!(" by {} pellets", wound.pellets) } else { String::new() };
+    format!("{} {} {}{pellets}", wound.target.name(players), G::hitgroup_name(wound.hitgroup), wound.damage)
 }
 
 /// An entity as a screen drew it.
@@ -469,7 +483,7 @@ impl std::fmt::Debug for CoverTracker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::game::{DamageShare, RecordedHit, RejudgedVerdict};
+    use crate::game::{RecordedHit, RejudgedVerdict};
     use crate::replay::{ReplayOptions, replay};
     use crate::rink::{Rink, Skater};
     use crate::session::scenario::Scenario;
@@ -598,6 +612,23 @@ mod tests {
         assert_eq!(target(&miss, Some(&hit(4))), (4, AimedBy::PredictedHit, true));
         assert_eq!(target(&hit(4), Some(&hit(2))), (4, AimedBy::Hit, true));
         assert_eq!(target(&hit(9), None), (9, AimedBy::Hit, false), "the screen did not draw who was hit");
+    }
+
+    #[test]
+    fn a_row_has_all_wounds_of_its_shot() {
+        let wound = |target, damage, pellets| DamageShare { target: EntityId(target), hitgroup: 0, damage, pellets };
+        let also_hit = |wounds: &[DamageShare]| {
+            let mut shots = ShotTable::new(4);
+            let verdict = ShotVerdict { reason: Reason::Hit, wounds: wounds.to_vec() };
+            shots.push_rejudged::<Rink>(&RecordedShot { verdict, ..again(0, false, 0) }, &mut std::iter::empty());
+            let table = shots.rows.take(Vec::new());
+            table.column("also_hit")?;
+            let rows = Columns::read(&table);
+            Some(format!("{} {}, also {}", rows.target.get(0), rows.damage[0], rows.also_hit.get(0)))
+        };
+        assert_eq!(also_hit(&[wound(2, 60, 3)]), None);
+        let several = also_hit(&[wound(0, 20, 1), wound(2, 60, 3), wound(7, 16, 2)]);
+        assert_eq!(several.as_deref(), Some("p2 60, also p0 body 20; entity 7 body 16 by 2 pellets"));
     }
 
     /// A body below the floor, hidden from everywhere above.

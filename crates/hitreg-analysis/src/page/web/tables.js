@@ -3,7 +3,7 @@
 import { $, count, el, measure, quantity, widthOf } from "page/dom.js";
 import { missingOf, playerName, shotName, victimOf } from "page/lookup.js";
 
-const came = (outcome) => (outcome ? [outcome.reason || "not known", outcome.target, outcome.hitgroup, outcome.damage || null].filter((word) => word !== null && word !== undefined && word !== "none" && word !== "").join(" ") : "not fired");
+const came = (outcome) => (outcome ? [outcome.reason || "not known", outcome.target, outcome.hitgroup, outcome.damage || null, outcome.also_hit && `and ${outcome.also_hit}`].filter((word) => word !== null && word !== undefined && word !== "none" && word !== "").join(" ") : "not fired");
 
 /** The result on the server, which may be a reported hit that is not judged again. */
 const cameOnServer = (shot) => came(shot.is_reported ? { reason: "hit", target: victimOf(shot) ?? "an unknown player", damage: shot.given?.damage } : shot.server);

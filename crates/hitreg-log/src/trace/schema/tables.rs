@@ -288,16 +288,20 @@ table! {
     predicted_damage: i64, role = ColumnRole::Predicted;
     /// Number of pellets that hit there; 1 for a hit without a count.
     predicted_pellets: u32, role = ColumnRole::Predicted;
+    /// Other targets that were hit there, as in `also_hit`.
+    predicted_also_hit: OptionalText, optional = true, names = &["none"], role = ColumnRole::Predicted;
     /// Result on the server; `no server` in a trace without a server.
     reason: Code, names = &ON_SERVER, role = ColumnRole::Outcome;
-    /// Target that was hit.
+    /// Target that was hit; of several, the one with the most damage.
     target: TextColumn, names = &["none"], role = ColumnRole::Outcome;
-    /// Part of the body that was hit.
+    /// Part of that target's body that was hit.
     hitgroup: TextColumn, names = &["none"], role = ColumnRole::Outcome;
-    /// Damage, in health points.
+    /// Damage to that target, in health points.
     damage: i64, role = ColumnRole::Outcome;
-    /// Number of pellets that hit; 1 for a hit without a count.
+    /// Number of pellets that hit that target; 1 for a hit without a count.
     pellets: u32, role = ColumnRole::Outcome;
+    /// Other targets that were hit: `p3 torso 20; p4 arm 16 by 2 pellets` has 20 and 16 health points of damage.
+    also_hit: OptionalText, optional = true, names = &["none"], role = ColumnRole::Outcome;
     /// Whether the target's present server position was visible from the muzzle.
     visible_at_present: Code, names = &["unknown", "yes", "no"], role = ColumnRole::Judged;
     /// How long the target had been in cover on its own screen.
