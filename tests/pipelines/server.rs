@@ -142,6 +142,33 @@ fn rewinds_stop_at_the_limit() {
     assert_eq!((judged.rewind.limit, judged.rewind.by), (Limit::MaxUnlag, Micros::from_ms(200)));
 }
 
+/// The measured round trip implies a time beyond `max_unlag_ms`, and the usercmd claims another.
+#[test]
+fn a_refused_claim_is_the_limit_if_it_changes_the_rewind() {
+    let limit = |drawn_ms_ago| {
+        let settings = ["lag_compensation.max_unlag_ms=300", "lag_compensation.max_claim_error_ms=20"];
+        let mut rig = ServerBench::new(&settings);
+        let walk_for = |rig: &mut ServerBench, ticks: u32| {
+            for _ in 0..ticks {
+                rig.send_and_tick(TARGET, walk(500.0));
+                rig.tick();
+            }
+        };
+        walk_for(&mut rig, 50);
+        let ack = rig.newest_sent(SHOOTER);
+        walk_for(&mut rig, 40);
+        let shot = Input { buttons: buttons::ATTACK, msec: 1, ..Input::default() };
+        let command = rig.command(SHOOTER, rig.now - Micros::from_ms(drawn_ms_ago), shot);
+        rig.send_with(ack, SHOOTER, vec![command]);
+        rig.tick();
+        let rewind = &rig.judged.last().expect("the shot was judged").rewind;
+        assert_eq!(rewind.by, Micros::from_ms(300));
+        rewind.limit
+    };
+    // A claim of 350 ms would be cut to the same 300 ms.
+    assert_eq!([limit(150), limit(350)], [Limit::Claim, Limit::MaxUnlag]);
+}
+
 #[test]
 fn a_drawing_time_beyond_the_latency_is_refused() {
     let mut rig = ServerBench::new(&[]);

@@ -241,16 +241,16 @@ pub struct Rewind<B> {
 }
 
 named! {
-    /// The limit that kept a rewind from reaching the shooter's view.
+    /// The limit that kept a rewind from the shooter's view. Of several, it is the one without which the result is another.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
     pub enum Limit {
         /// No limit applied.
         None = "none",
         /// Lag compensation is off, or the shot is a projectile.
         Off = "off",
-        /// `lag_compensation.max_unlag_ms`.
+        /// `lag_compensation.max_unlag_ms`: the rewind ended there, or the newest acked snapshot was older.
         MaxUnlag = "max_unlag",
-        /// The usercmd's time disagreed with the measured latency, so the latency was used.
+        /// The usercmd's time disagreed with the measured latency, so the latency was used, within the other limits.
         Claim = "claim",
         /// The history does not go back far enough, so the oldest frame was used.
         Oldest = "oldest",

@@ -112,9 +112,12 @@ impl<G: Game> Server<G> {
             return in_present(Limit::None);
         };
         let connection = &self.connections[usize::from(shooter.0)];
-        let (wanted, limit) = drawn_time(connection, arrived.at, claim, settings);
+        let accepted = accepted_time(connection, arrived.at, claim, settings);
         let earliest = self.now - Micros::from_ms(settings.lag_compensation.max_unlag_ms);
-        let (at, limit) = bounded(connection, wanted, [earliest, self.now], limit);
+        let [(at, limit), (claimed, _)] =
+            [accepted, claim.drawn_at].map(|wanted| bounded(connection, wanted, [earliest, self.now]));
+        // Without the claim's refusal, the other limits may give the same rewind. Then they are its reason.
+        let limit = if at == claimed { limit } else { Limit::Claim };
         // Without an ack, the shooter has seen nothing.
         let (Some(newest), true) = (arrived.newest, at < self.now) else {
             return in_present(limit);
@@ -146,28 +149,20 @@ impl<G: Game> Server<G> {
 /// Returns the server time that the shooter's screen showed. The usercmd's time counts if it is within
 /// `max_claim_error_ms` of the time that the measured round trip and the shooter's settings imply. Otherwise the implied
 /// time counts, so that a client gains nothing by false times. A client that never acked a snapshot has no round trip.
-fn drawn_time<G: Game>(
+fn accepted_time<G: Game>(
     connection: &PlayerConnection<G>,
     arrived: Micros,
     claim: &ShotClaim,
     settings: &Settings,
-) -> (Micros, Limit) {
+) -> Micros {
     let implied = arrived - connection.round_trip.unwrap_or(Micros::ZERO) - claim.behind;
     let off = Micros((claim.drawn_at - implied).0.saturating_abs());
-    if off <= Micros::from_ms(settings.lag_compensation.max_claim_error_ms) {
-        (claim.drawn_at, Limit::None)
-    } else {
-        (implied, Limit::Claim)
-    }
+    if off <= Micros::from_ms(settings.lag_compensation.max_claim_error_ms) { claim.drawn_at } else { implied }
 }
 
-fn bounded<G: Game>(
-    connection: &PlayerConnection<G>,
-    wanted: Micros,
-    [earliest, now]: [Micros; 2],
-    limit: Limit,
-) -> (Micros, Limit) {
-    let (at, limit) = if wanted < earliest { (earliest, Limit::MaxUnlag) } else { (wanted, limit) };
+/// Returns the time within the limit and the history that is nearest to the wanted one.
+fn bounded<G: Game>(connection: &PlayerConnection<G>, wanted: Micros, [earliest, now]: [Micros; 2]) -> (Micros, Limit) {
+    let (at, limit) = if wanted < earliest { (earliest, Limit::MaxUnlag) } else { (wanted, Limit::None) };
     match connection.history.oldest() {
         Some(oldest) if at >= oldest.server_time => (at, limit),
         Some(oldest) => (oldest.server_time, Limit::Oldest),

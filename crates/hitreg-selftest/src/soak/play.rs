@@ -259,6 +259,10 @@ pub(super) struct BoundsObserver<'a> {
 struct LiarTruth {
     /// The most that a lie may move the time of a shot's targets.
     most: Micros,
+    /// The longest rewind.
+    max_unlag: Micros,
+    /// The server time of its first snapshot.
+    oldest: Option<Micros>,
     /// The time that an honest usercmd would name as drawn, by the number that the usercmd claims.
     drawn_at: SortedMap<CommandSeq, Micros>,
 }
@@ -290,7 +294,8 @@ impl LiarTruth {
             && settings.client.frames == Frames::Regular
             && settings.server.rate_bytes_per_s >= 100_000;
         let most = Micros::from_ms(settings.lag_compensation.max_claim_error_ms) + settings.client.cmd_hz.interval();
-        is_known.then(|| LiarTruth { most, drawn_at: SortedMap::new() })
+        let max_unlag = Micros::from_ms(settings.lag_compensation.max_unlag_ms);
+        is_known.then(|| LiarTruth { most, max_unlag, oldest: None, drawn_at: SortedMap::new() })
     }
 
     /// Returns how much earlier than drawn the targets of a shot were judged; `None` if the shot is not the liar's.
@@ -302,8 +307,11 @@ impl LiarTruth {
 
     /// Returns whether a gain breaks the bound. A negative gain counts only where no limit on the rewind, nor the
     /// present, is its reason.
-    fn is_broken_by(&self, gain: Micros, judged: &JudgedShot<Arena>) -> bool {
-        let is_free = [Limit::None, Limit::Claim].contains(&judged.rewind.limit) && judged.rewind.by > Micros::ZERO;
+    fn is_broken_by(&self, gain: Micros, judged: &JudgedShot<Arena>, now: Micros) -> bool {
+        let by = judged.rewind.by;
+        let is_at_end =
+            [Some(Micros::ZERO), Some(self.max_unlag), self.oldest.map(|oldest| now - oldest)].contains(&Some(by));
+        let is_free = [Limit::None, Limit::Claim].contains(&judged.rewind.limit) && !is_at_end;
         gain > self.most || is_free && gain < Micros::ZERO - self.most
     }
 }
@@ -371,7 +379,7 @@ impl<'a> BoundsObserver<'a> {
             && let Some(gain) = truth.gain(judged, at)
         {
             self.found.lies += 1;
-            if truth.is_broken_by(gain, judged) {
+            if truth.is_broken_by(gain, judged, at) {
                 let (gain, most) = (gain.as_ms_f64(), truth.most.as_ms_f64());
                 self.found.broken(|| format!("a lie gained {gain} ms for a shot in tick {tick}, of {most} at most"));
             }
@@ -386,6 +394,11 @@ impl Observer<Arena> for BoundsObserver<'_> {
     fn event(&mut self, at: Micros, event: &SessionEvent<'_, Arena>) {
         match event {
             SessionEvent::Frame { player, output, .. } => self.frame(*player, output),
+            SessionEvent::SnapshotSent { player: PlayerId(0), snapshot, .. } => {
+                if let Some(truth) = &mut self.truth {
+                    truth.oldest.get_or_insert(snapshot.frame.server_time);
+                }
+            }
             SessionEvent::Server { event: Event::Executed { player, command, how }, .. } => {
                 self.waiting.push((*player, *command, *how));
             }
