@@ -273,6 +273,48 @@ fn a_usercmd_that_ran_without_firing_did_run() {
 }
 
 #[test]
+fn a_shot_names_what_the_server_judged_instead_of_the_shooters_view() {
+    let folder = Folder::empty();
+    folder.done("record synth --players 8 --seconds 10 --seed 4 --loss 15% --set client.redundancy=1 -o lost.hitlog");
+    let jitter = "--delay-ms 60 --jitter-ms 100 --loss 4% --set client.redundancy=1";
+    let claim = "--set lag_compensation.max_claim_error_ms=20";
+    folder.done(&format!("record synth --players 6 --seconds 15 {jitter} {claim} -o late.hitlog"));
+    let traces = ["lost", "late"].map(|log| trace_of(&folder, &format!("replay {log}.hitlog")));
+    let [mut repeated, mut asked, mut cut, mut old] = [0; 4];
+    let shots_of = |trace| {
+        let reader = TraceRows::new(trace);
+        (0..shots::Columns::of(trace).rows).map(move |row| (trace, reader.shot(row)))
+    };
+    for (trace, shot) in traces.iter().flat_map(shots_of).filter(|(_, shot)| !shot.is_impact) {
+        let Some(judged) = &shot.judged else { continue };
+        let text = text_of(trace, &Why::Shot(Box::new(shot.clone())));
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let is_stand_in = judged.ran.as_ref().is_some_and(|(_, how)| how == "stood_in");
+        assert_eq!(text.contains("repeated the one before and judged its aim."), is_stand_in, "{text}");
+        assert_eq!(text.contains("executed never: the usercmd had not arrived"), is_stand_in, "{text}");
+        assert!(!is_stand_in || !text.contains("at another place"), "{text}");
+        let is_at_limit = judged.rewind_us == Some(500_000);
+        let is_refused = judged.limit == "claim";
+        if let Some(drawn) = shot.drawn.as_ref().and_then(|drawn| drawn.at_us).filter(|_| is_refused) {
+            let claimed = (judged.at_us.unwrap() - drawn) as f64 / 1e3;
+            assert!(text.contains(&format!("the usercmd asked for {claimed:.0} ms; its time")), "{claimed}: {text}");
+        }
+        assert_eq!(
+            text.contains("It ended at lag_compensation.max_unlag_ms (500 ms);"),
+            is_refused && is_at_limit,
+            "{text}"
+        );
+        let is_of_old_ack = judged.limit == "max_unlag" && !is_at_limit;
+        assert_eq!(text.contains("newest acked snapshot was older than lag_compensation"), is_of_old_ack, "{text}");
+        repeated += usize::from(is_stand_in);
+        asked += usize::from(is_refused);
+        cut += usize::from(is_refused && is_at_limit);
+        old += usize::from(is_of_old_ack);
+    }
+    assert!(repeated > 0 && asked > 10 && cut > 0 && old > 0, "{repeated} {asked} {cut} {old}");
+}
+
+#[test]
 fn a_missing_shot_is_answered_with_the_nearest_shots() {
     let folder = Folder::empty();
     folder.done("quickstart");

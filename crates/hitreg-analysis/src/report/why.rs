@@ -181,9 +181,14 @@ fn unjudged(shot: &ShotExplanation) -> String {
         "run" => format!("in tick {tick}, without firing"),
         "late" => format!("never: the usercmd arrived after its tick, in tick {tick}"),
         "over_budget" => format!("never: refused in tick {tick}, because the player had used up its simulation time"),
-        "stood_in" => format!("never: the usercmd did not arrive; the server repeated the one before in tick {tick}"),
+        "stood_in" => stand_in(*tick),
         _ => format!("never: the usercmd had not arrived in tick {tick}"),
     }
+}
+
+/// How the server handled a usercmd that had not arrived when it was due.
+fn stand_in(tick: u32) -> String {
+    format!("never: the usercmd had not arrived; the server repeated the one before in tick {tick}")
 }
 
 /// How the target was chosen.
@@ -234,14 +239,13 @@ fn about_judged(page: &mut Page, shot: &ShotExplanation, judged: &JudgedOutcome,
         format!("{time}{}", after.unwrap_or_default())
     };
     let judged_at = when(judged.tick, judged.at_us);
-    let ran = judged.ran.as_ref().filter(|(_, how)| how == "run");
-    let executed = ran.map(|(tick, _)| when(Some(*tick), judged.ran_at_us));
-    page.pair("executed", &known(executed.or_else(|| (!shot.is_impact).then(|| judged_at.clone()))));
-    let how = judged.ran.as_ref().filter(|(_, how)| how != "run");
-    page.pair_if(
-        "instead",
-        how.map(|(tick, how)| format!("{} in tick {tick}", name(how).replace('_', " "))).as_deref(),
-    );
+    let executed = match &judged.ran {
+        Some((tick, how)) if how == "run" => Some(when(Some(*tick), judged.ran_at_us)),
+        Some((tick, _)) if judged.is_stand_in() => Some(stand_in(*tick)),
+        Some((tick, how)) => Some(format!("{} in tick {tick}", name(how).replace('_', " "))),
+        None => (!shot.is_impact).then(|| judged_at.clone()),
+    };
+    page.pair("executed", &known(executed));
     page.pair_if("impact", Some(&*judged_at).filter(|_| shot.is_impact));
     if !shot.is_impact {
         rewound(page, shot, judged, settings);
@@ -266,7 +270,7 @@ fn rewound(page: &mut Page, shot: &ShotExplanation, judged: &JudgedOutcome, sett
         (rewind, None) => rounded_ms(rewind),
     });
     page.pair("rewound", &known(back));
-    page.pair("rewind limit", &limit(&judged.limit, settings));
+    page.pair("rewind limit", &limit(shot, judged, settings));
     let error = match (shot.view_error_units, &shot.about) {
         (Some(error), Some(who)) => {
             format!("{} units between {1} as drawn and {1} as judged", measure(error), name(who))
@@ -302,7 +306,7 @@ fn given(given: &ReportedHit) -> String {
     format!("the recorded server reported a hit on {whom}{damage}{off}")
 }
 
-/// Adds a note if the server ran the usercmd from another place than the shooter's screen showed.
+/// Adds a note if the server judged another aim than the shooter's screen showed.
 fn elsewhere(page: &mut Page, shot: &ShotExplanation) {
     let Some((who, Some(ran))) = &shot.aimed_at else { return };
     let drawn = shot.place_of(PositionKind::Drawn).and_then(|place| place.off.as_ref());
@@ -311,9 +315,15 @@ fn elsewhere(page: &mut Page, shot: &ShotExplanation) {
     if has_height && (seen - ran).abs() > SAME_DEGREES {
         let [seen, ran] = [seen, *ran].map(measure);
         let shooter = shot.shooter;
+        let reason = match shot.judged.as_ref().is_some_and(JudgedOutcome::is_stand_in) {
+            true => "The server judged the usercmd before, which it repeated. That".to_owned(),
+            false => {
+                format!("The server had p{shooter} at another place than p{shooter}'s screen. From there, the")
+            }
+        };
         page.note(2, &format!(
-            "The server had p{shooter} at another place than p{shooter}'s screen. From there, the aim was {ran} degrees off {} \
-             as drawn, instead of {seen}. Distances in this table are from the line of fire on the screen.",
+            "{reason} aim was {ran} degrees off {} as drawn, instead of {seen}. Distances in this table are from the line of \
+             fire on the screen.",
             name(who)
         ));
     }
@@ -375,18 +385,50 @@ fn came(came: &ShotResult) -> String {
 /// The most letters of the other targets of a shot.
 const ALSO_HIT_MOST: usize = 240;
 
-fn limit(limit: &str, settings: &[(String, String)]) -> String {
-    let setting = |key: &str| settings.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str());
-    match limit {
+/// The longest rewind.
+const MAX_UNLAG_MS: &str = "lag_compensation.max_unlag_ms";
+
+fn value_of<'s>(settings: &'s [(String, String)], key: &str) -> Option<&'s str> {
+    settings.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
+}
+
+fn max_unlag_us(settings: &[(String, String)]) -> Option<i64> {
+    value_of(settings, MAX_UNLAG_MS)?.parse::<i64>().ok()?.checked_mul(1000)
+}
+
+/// Whether a rewind ended before the longest one.
+fn is_within_limit(judged: &JudgedOutcome, settings: &[(String, String)]) -> bool {
+    judged.rewind_us.zip(max_unlag_us(settings)).is_some_and(|(rewind, most)| rewind < most)
+}
+
+/// The limit of a shot's rewind, and how it applied.
+fn limit(shot: &ShotExplanation, judged: &JudgedOutcome, settings: &[(String, String)]) -> String {
+    let setting = |key: &str| value_of(settings, key);
+    let with_value = |key: &str| setting(key).map_or(key.to_owned(), |value| format!("{key} ({value} ms)"));
+    let longest = with_value(MAX_UNLAG_MS);
+    match judged.limit.as_str() {
         "none" => "not reached".to_owned(),
         "off" if setting("lag_compensation.enabled") == Some("false") => "lag compensation is off".to_owned(),
         "off" => "lag compensation is off, or the shot is a projectile".to_owned(),
-        "max_unlag" => match setting("lag_compensation.max_unlag_ms") {
-            Some(most) => format!("reached: lag_compensation.max_unlag_ms is {most} ms"),
-            None => "reached: lag_compensation.max_unlag_ms".to_owned(),
+        "max_unlag" if is_within_limit(judged, settings) => format!(
+            "not reached. But p{}'s newest acked snapshot was older than {longest}, so the server used newer ones",
+            shot.shooter
+        ),
+        "max_unlag" => match setting(MAX_UNLAG_MS) {
+            Some(most) => format!("reached: {MAX_UNLAG_MS} is {most} ms"),
+            None => format!("reached: {MAX_UNLAG_MS}"),
         },
         "claim" => {
-            "the usercmd's time does not match the measured round trip, so the server used the round trip".to_owned()
+            let asked = judged.at_us.zip(shot.made.and_then(|made| made.drawn_at_us()));
+            let asked = asked.map_or("the usercmd's time".to_owned(), |(at, drawn)| {
+                format!("the usercmd asked for {}; its time", rounded_ms(at.saturating_sub(drawn)))
+            });
+            let cut = format!(". It ended at {longest}; a higher value rewinds further from the usercmd's time");
+            format!(
+                "{asked} is over {} off the measured round trip, so the server used the round trip{}",
+                with_value("lag_compensation.max_claim_error_ms"),
+                if judged.rewind_us == max_unlag_us(settings) { &cut } else { "" }
+            )
         }
         "oldest" => "reached: the history does not go further back".to_owned(),
         "" => "not known".to_owned(),
@@ -453,6 +495,9 @@ fn capital(text: &str) -> String {
 }
 
 fn judged_words(shot: &ShotExplanation, judged: &JudgedOutcome, settings: &[(String, String)]) -> String {
+    if judged.is_stand_in() {
+        return "the usercmd had not arrived, so the server repeated the one before and judged its aim".to_owned();
+    }
     let Some((who, error)) = shot.about.as_ref().zip(shot.view_error_units) else {
         return "the view error is not known".to_owned();
     };
@@ -463,7 +508,11 @@ fn judged_words(shot: &ShotExplanation, judged: &JudgedOutcome, settings: &[(Str
     let apart = format!("the server judged {who} {} units from where p{shooter} saw {who}", measure(error));
     match judged.limit.as_str() {
         "none" | "" => apart,
-        other => format!("{apart} (rewind limit: {})", limit(other, settings)),
+        "claim" => format!("{apart}, because it refused the usercmd's time"),
+        "max_unlag" if is_within_limit(judged, settings) => {
+            format!("{apart}, because p{shooter}'s newest acked snapshot was too old")
+        }
+        _ => format!("{apart} (rewind limit: {})", limit(shot, judged, settings)),
     }
 }
 

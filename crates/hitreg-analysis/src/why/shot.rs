@@ -99,6 +99,13 @@ pub struct ClientFrame {
     pub lerp_msec: Option<u32>,
 }
 
+impl ClientFrame {
+    /// The server time for which the client drew the others, in microseconds.
+    pub fn drawn_at_us(&self) -> Option<i64> {
+        Some(self.server_time_us?.saturating_sub(i64::from(self.lerp_msec?) * 1000))
+    }
+}
+
 /// The result of a shot.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ShotResult {
@@ -134,6 +141,13 @@ pub struct JudgedOutcome {
     pub visible_at_present: String,
     /// How long the target had been in cover on its own screen, in milliseconds.
     pub in_cover_ms: Option<f32>,
+}
+
+impl JudgedOutcome {
+    /// Whether the usercmd had not arrived, and the server ran the one before in its place.
+    pub fn is_stand_in(&self) -> bool {
+        self.ran.as_ref().is_some_and(|(_, how)| how == "stood_in")
+    }
 }
 
 /// The result of a shot that the recorded server reported.

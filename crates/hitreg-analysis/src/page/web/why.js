@@ -53,10 +53,10 @@ function ofShot(shot, contents, heading = `${sideOf(contents, shot)}shot ${shot.
       [`drew ${shot.about ?? "no target"}`, drawn ? `${drawn.how}${drawn.category ? ` (${drawn.category})` : ""} as of ${seconds(drawn.at_us)}${drawn.age_us === null || madeUs === null ? "" : `, ${ms(drawn.age_us)} old`}` : null],
       ["between", madeOf(shot.drawn_from)],
       ["sent", shot.carried ? `at ${seconds(shot.carried.sent_us)}${shot.carried.packets > 1 ? ` in ${shot.carried.packets} packets` : ""}; ${shot.carried.arrived_us === null ? (shot.carried.is_lost ? "never arrived" : "arrival time not known") : `arrived at ${seconds(shot.carried.arrived_us)}, ${ms(shot.carried.arrived_us - shot.carried.sent_us)} later`}` : null],
-      ["executed", isImpact ? (judged?.ran?.[1] === "run" ? `in tick ${judged.ran[0]}` : "not known") : judgedAt],
+      ["executed", isImpact ? (judged?.ran?.[1] === "run" ? `in tick ${judged.ran[0]}` : "not known") : judged?.ran?.[1] === "stood_in" ? `never: the usercmd had not arrived; the server repeated the one before in tick ${judged.ran[0]}` : judgedAt],
       ["impact", isImpact ? judgedAt : null],
       ["rewound", !judged || isImpact ? null : judged.rewind_us === null ? "not known" : judged.rewind_us === 0 ? "0 ms: judged at the present positions" : `${ms(judged.rewind_us)}, to ${seconds(judged.at_us - judged.rewind_us)}`],
-      ["rewind limit", judged && !isImpact ? limitWords(judged.limit, contents.sides[shot.side].settings) : null],
+      ["rewind limit", judged && !isImpact ? limitWords(shot, contents.sides[shot.side].settings) : null],
       ["view error", isImpact ? null : shot.view_error_units === null ? "not known" : `${measure(shot.view_error_units)} units between target drawn and target judged`],
       ["on the server", shot.is_reported ? `${cameOnServer(shot)}, as the recorded server reported it; other data of the shot is not known` : came(shot.server)],
       ["impact", shot.impact ? came(shot.impact) : null],
@@ -67,16 +67,22 @@ function ofShot(shot, contents, heading = `${sideOf(contents, shot)}shot ${shot.
   ];
 }
 
-/** Why a rewind stopped, in the words of `why`. */
-function limitWords(limit, settings) {
+/** The limit of a shot's rewind and how it applied, in the words of `why`. */
+function limitWords({ shooter, made, judged: { limit, at_us: atUs, rewind_us: rewindUs } }, settings) {
   const setting = (key) => settings.find(([known]) => known === key)?.[1];
+  const withValue = (key) => `${key}${setting(key) === undefined ? "" : ` (${setting(key)} ms)`}`;
   const most = setting("lag_compensation.max_unlag_ms");
+  const longest = withValue("lag_compensation.max_unlag_ms");
+  const mostUs = most * 1000;
+  const times = [atUs, made?.server_time_us, made?.lerp_msec];
+  const asked = times.every(Number.isFinite) ? `the usercmd asked for ${ms(times[0] - times[1] + times[2] * 1000)}; its time` : "the usercmd's time";
+  const cut = rewindUs === mostUs ? `. It ended at ${longest}; a higher value rewinds further from the usercmd's time` : "";
   const words = {
     "": "not known",
     none: "not reached",
     off: setting("lag_compensation.enabled") === "false" ? "lag compensation is off" : "lag compensation is off, or the shot is a projectile",
-    max_unlag: `reached: lag_compensation.max_unlag_ms${most === undefined ? "" : ` is ${most} ms`}`,
-    claim: "the usercmd's time does not match the measured round trip, so the server used the round trip",
+    max_unlag: rewindUs !== null && rewindUs < mostUs ? `not reached. But p${shooter}'s newest acked snapshot was older than ${longest}, so the server used newer ones` : `reached: lag_compensation.max_unlag_ms${most === undefined ? "" : ` is ${most} ms`}`,
+    claim: `${asked} is over ${withValue("lag_compensation.max_claim_error_ms")} off the measured round trip, so the server used the round trip${cut}`,
     oldest: "reached: the history does not go further back",
   };
   return words[limit] ?? limit.replaceAll("_", " ");
