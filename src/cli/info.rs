@@ -268,7 +268,8 @@ fn print_log(page: &mut Page, shown: &LogInfo, header: &SessionHeader) {
     for gap in info.gaps.iter().take(GAPS_LISTED) {
         let whose = gap.player.map_or(String::new(), |player| format!(" of p{player}"));
         let [from, to] = [gap.from_us, gap.to_us].map(|at| ClockTime(Micros(at)));
-        page.styled(UNSURE, &format!("  records{whose} are missing from {from} to {to}: {}", gap.why.replace('_', " ")));
+        let why = gap.why.replace('_', " ");
+        page.styled(UNSURE, &format!("  records{whose} are missing from {from} to {to}: {why}"));
     }
     if let Some(rest) = info.gaps.get(GAPS_LISTED..).filter(|rest| !rest.is_empty()) {
         let all: i64 = rest.iter().map(|gap| gap.to_us.saturating_sub(gap.from_us)).sum();
