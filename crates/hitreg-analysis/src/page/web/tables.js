@@ -5,8 +5,11 @@ import { missingOf, playerName, shotName, victimOf } from "page/lookup.js";
 
 const came = (outcome) => (outcome ? [outcome.reason || "not known", outcome.target, outcome.hitgroup, outcome.damage || null, outcome.also_hit && `and ${outcome.also_hit}`].filter((word) => word !== null && word !== undefined && word !== "none" && word !== "").join(" ") : "not fired");
 
+/** The result in a table, which has room for one hitgroup or the number of other targets. */
+const cameInBrief = (outcome) => (outcome?.also_hit ? `${came({ ...outcome, hitgroup: null, also_hit: null })} +${outcome.also_hit.split("; ").length}` : came(outcome));
+
 /** The result on the server, which may be a reported hit that is not judged again. */
-const cameOnServer = (shot) => came(shot.is_reported ? { reason: "hit", target: victimOf(shot) ?? "an unknown player", damage: shot.given?.damage } : shot.server);
+const cameOnServer = (shot) => cameInBrief(shot.is_reported ? { reason: "hit", target: victimOf(shot) ?? "an unknown player", damage: shot.given?.damage } : shot.server);
 
 /** The lists, by tab. Each column has its text and its sort key. */
 export function tablesOf(contents) {
@@ -30,8 +33,8 @@ export function tablesOf(contents) {
       columns: [
         at,
         { label: "shot", of: (row) => row.name },
-        { label: "in A", of: (row) => came(row.change.a), mark: (row) => (row.change.a?.reason === "hit" ? "hit" : "") },
-        { label: "in B", of: (row) => came(row.change.b), mark: (row) => (row.change.b?.reason === "hit" ? "hit" : "") },
+        { label: "in A", of: (row) => cameInBrief(row.change.a), mark: (row) => (row.change.a?.reason === "hit" ? "hit" : "") },
+        { label: "in B", of: (row) => cameInBrief(row.change.b), mark: (row) => (row.change.b?.reason === "hit" ? "hit" : "") },
       ],
     });
   }
@@ -48,7 +51,7 @@ export function tablesOf(contents) {
         at,
         { label: "shot", of: (shot) => shot.name, text: (shot) => shot.name.replace(" impact", "") },
         { label: "weapon", of: (shot) => (shot.is_impact ? "impact" : shot.weapon) },
-        { label: "on screen", of: (shot) => came(shot.screen), mark: (shot) => (shot.screen.reason === "hit" ? "hit" : "") },
+        { label: "on screen", of: (shot) => cameInBrief(shot.screen), mark: (shot) => (shot.screen.reason === "hit" ? "hit" : "") },
         { label: "on server", of: cameOnServer, mark: (shot) => (shot.server.reason === "hit" ? "hit" : "") },
         { label: "back", of: (shot) => shot.judged?.rewind_us ?? -1, text: (shot) => (shot.judged?.rewind_us ? (shot.judged.rewind_us / 1e3).toFixed(0) : "–"), title: "rewind, ms", number: true },
         { label: "error", of: (shot) => shot.view_error_units ?? -1, text: (shot) => (shot.view_error_units === null ? "–" : measure(shot.view_error_units)), title: "view error, units", number: true },
