@@ -445,9 +445,10 @@ impl MissingNumbers {
             let most = u32::try_from(i64::from(MOST_LOST_BESIDE) - self.excess).unwrap_or(0);
             let lost = u32::try_from(lost).unwrap_or(u32::MAX).min(most);
             self.excess += i64::from(lost);
+            let span_us = i128::from(sent_us) - i128::from(before_us);
             for n in 1..=lost {
-                let share = i64::from(n) * sent_us.saturating_sub(before_us) / i64::from(lost + 1);
-                let at_us = before_us.saturating_add(share);
+                // Between two times of 64 bits, so it has as many.
+                let at_us = (i128::from(before_us) + i128::from(n) * span_us / i128::from(lost + 1)) as i64;
                 self.lost.push_back((before + n, at_us));
                 let between_us = Some((before_us, sent_us));
                 put(sent, SentRow { number: before + n, sent_us: at_us, between_us, ..SentRow::default() });
@@ -616,5 +617,6 @@ mod tests {
     fn a_snapshot_that_another_one_overtakes_is_not_missing() {
         assert_eq!(with_missing(&[(1, 0, 50, 0), (4, 30, 50, 0), (3, 35, 50, 0), (5, 40, 50, 0)]), [(2, 10)]);
         assert_eq!(with_missing(&[(901, 0, 50, 0), (1, 30, 50, 0), (3, 50, 50, 0)]), [(2, 40)], "a player rejoins");
+        assert_eq!(with_missing(&[(1, i64::MIN, 50, 0), (3, i64::MAX, 50, 0)]), [(2, -1)], "any times");
     }
 }
