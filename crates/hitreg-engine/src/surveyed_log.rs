@@ -252,8 +252,7 @@ impl SurveyedLog {
     pub fn recorded_network(&self) -> Result<Vec<Table>, EngineError> {
         let mut reader = self.reader()?;
         let mut session = Session::new(self.header.clone());
-        while let Some(mut chunk) = reader.next_chunk().map_err(|source| self.unreadable(source))? {
-            session.gaps.append(&mut chunk.gaps);
+        while let Some(chunk) = reader.next_chunk().map_err(|source| self.unreadable(source))? {
             for (kept, mut records) in session.players.iter_mut().zip(chunk.players) {
                 kept.sent.append(&mut records.sent);
                 kept.reached.append(&mut records.reached);

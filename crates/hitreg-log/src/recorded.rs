@@ -4,9 +4,9 @@
 use std::ops::Range;
 
 use crate::record::{
-    ArrivalTable, CellKind, Class, DamageRecord, Execution, FieldSchema, LogContents, NumberForm, PacketRecord, Reason,
-    Scope, Session, ShotRecord, SnapshotRecord, StateKey, TextCode, UnknownColumn, UnknownKind, UnknownRecords,
-    cells_of, viewer_specific_fields,
+    ArrivalTable, CellKind, Class, DamageRecord, Execution, FieldSchema, LogContents, NumberForm, Reason, Scope,
+    Session, ShotRecord, StateKey, TextCode, UnknownColumn, UnknownKind, UnknownRecords, cells_of,
+    viewer_specific_fields,
 };
 use crate::sorted::{SortedMap, SortedSet};
 use crate::trace::schema::{
@@ -14,7 +14,6 @@ use crate::trace::schema::{
     packets, shots, snapshots, ticks,
 };
 use crate::trace::{Column, ColumnData, SessionSource, Table, Trace, TraceHeader};
-use crate::traffic;
 use crate::units::{Micros, PlayerId, Tick};
 
 /// The error for a log that does not hold the server's state.
@@ -66,11 +65,7 @@ pub fn all_records(session: &Session) -> Trace {
 /// Returns the packets and snapshots of a log's own records, as the tables `packets` and `snapshots`. A direction that
 /// the log does not record has no table.
 pub fn recorded_network(session: &Session) -> Vec<Table> {
-    let in_gaps = packets_in_gaps(session);
-    [packet_table(session, &in_gaps), snapshot_table(session, &in_gaps)]
-        .into_iter()
-        .filter(|table| table.rows() > 0)
-        .collect()
+    [packet_table(session), snapshot_table(session)].into_iter().filter(|table| table.rows() > 0).collect()
 }
 
 /// Returns the shots of a log's own records. They need the predicted and judged shots, the ticks, and the executed
@@ -232,24 +227,13 @@ fn is_time_of_view(column: &Column) -> bool {
 // Converts recorded packets, snapshots and their arrivals into the tables `packets` and `snapshots`. Logs
 // without any size have no column of sizes.
 
-/// Returns the player, the direction and the send time of packets whose arrivals may be missing in a gap.
-fn packets_in_gaps(session: &Session) -> SortedSet<(u32, bool, i64)> {
-    if session.gaps.is_empty() {
-        return SortedSet::new();
-    }
-    let packets = traffic::of_session(session).into_iter().filter(|packet| packet.is_in_gap);
-    packets.map(|packet| (packet.player, packet.is_up, packet.sent_us)).collect()
-}
-
-/// Returns the table `packets`. Arrivals of packets that no client recorded have no row, and neither have packets whose
-/// arrival may be missing in a gap.
-fn packet_table(session: &Session, in_gaps: &SortedSet<(u32, bool, i64)>) -> Table {
+/// Returns the table `packets`. Arrivals of packets that no client recorded have no row.
+fn packet_table(session: &Session) -> Table {
     let mut table = packets::Writer::default();
     let has_sizes = session.players.iter().flat_map(|player| &player.sent).any(|packet| packet.bytes > 0);
     for (player, records) in (0..).map(PlayerId).zip(&session.players) {
         let arrivals = ArrivalTable::new(&records.reached);
-        let is_known = |sent: &&PacketRecord| !in_gaps.contains(&(player.0.into(), true, sent.at.0));
-        for packet in records.sent.iter().filter(is_known) {
+        for packet in &records.sent {
             let (arrived, took_ms) = transit(&arrivals, packet.number, packet.at);
             let bytes = has_sizes.then_some(packet.bytes.into());
             table.push(packets::Row { arrived, took_ms, bytes, ..packets::Row::of_packet(player, packet) });
@@ -258,15 +242,13 @@ fn packet_table(session: &Session, in_gaps: &SortedSet<(u32, bool, i64)>) -> Tab
     table.finish(Vec::new())
 }
 
-/// Returns the table `snapshots`. Arrivals of snapshots that no server recorded have no row, and neither have snapshots
-/// whose arrival may be missing in a gap.
-fn snapshot_table(session: &Session, in_gaps: &SortedSet<(u32, bool, i64)>) -> Table {
+/// Returns the table `snapshots`. Arrivals of snapshots that no server recorded have no row.
+fn snapshot_table(session: &Session) -> Table {
     let mut table = snapshots::Writer::default();
     let has_sizes = session.players.iter().flat_map(|player| &player.snapshots).any(|sent| sent.bytes > 0);
     for (player, records) in (0..).zip(&session.players) {
         let arrivals = ArrivalTable::new(&records.received);
-        let is_known = |sent: &&SnapshotRecord| !in_gaps.contains(&(player, false, sent.at.0));
-        for sent in records.snapshots.iter().filter(is_known) {
+        for sent in &records.snapshots {
             let (arrived, took_ms) = transit(&arrivals, sent.seq.0, sent.at);
             let timing = sent.timing.as_deref();
             table.push(snapshots::Row {
