@@ -59,10 +59,10 @@ int main(int argc, char **argv) {
         must(hitreg_recorder_create(argv[2], session, &options, &recorder));
     } else if (argc == 5 && !std::strcmp(argv[1], "replay")) {
         must(hitreg_log_open(argv[2], &log));
-        if (std::strcmp(hitreg_log_game(log), "dot")) return 125;
+        if (std::strcmp(hitreg_log_game(log), "dot")) std::exit(125);
         must(hitreg_recorder_trace(argv[4], session, log, &recorder));
     } else {
-        return 128;
+        std::exit(128);
     }
     hitreg_description_free(session);
     play(recorder, log);
