@@ -27,7 +27,7 @@ const CHUNK_BYTES: usize = 2 << 20;
 pub enum TraceLayout {
     /// Columns are predicted and packed, for files that are kept.
     Packed,
-    /// Columns are as in memory, for files that are read once: faster to write and to read, and about twenty
+    /// Columns are as in memory, for files that are read once: faster to write and to read, and about fifteen
     /// times as large.
     Raw,
 }
@@ -36,7 +36,7 @@ impl TraceLayout {
     fn zstd_level(self) -> i32 {
         match self {
             TraceLayout::Packed => 3,
-            TraceLayout::Raw => -60,
+            TraceLayout::Raw => -20,
         }
     }
 }
