@@ -35,7 +35,7 @@ pub struct MergedSession {
 }
 
 /// A client with the offset of its clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AlignedClient {
     /// The client's player.
     pub player: PlayerId,
@@ -72,14 +72,7 @@ pub fn merge(logs: Vec<Session>) -> Result<MergedSession, MergeError> {
                 let has_states = side.has_states;
                 AlignedClient { player, log: Some(side.log), offset, is_by_ticks, begins_late, has_states }
             }
-            None => AlignedClient {
-                player,
-                log: None,
-                offset: None,
-                is_by_ticks: false,
-                begins_late: false,
-                has_states: false,
-            },
+            None => AlignedClient { player, ..AlignedClient::default() },
         });
     }
     for (client, server) in clients.iter().zip(&session.players) {

@@ -9,7 +9,7 @@ use crate::trace::{Column, ColumnData, Table, Trace, TraceSource, each_part, sel
 use crate::units::{Micros, PlayerId};
 
 /// One packet in either direction.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Packet {
     /// Number of the client's player.
     pub player: u32,
@@ -292,7 +292,7 @@ pub fn of_trace(trace: &Trace) -> Vec<Packet> {
         let took_us = took_ms.get(row).and_then(|ms| transit_us(*ms));
         let (player, choked) = (cell(player, row).unwrap_or_default(), cell(choked, row).unwrap_or_default());
         let (bytes, sent_us) = (cell(bytes, row), at_us[row]);
-        Packet { player, is_up, sent_us, took_us, is_missing: false, is_in_gap: false, bytes, choked }
+        Packet { player, is_up, sent_us, took_us, bytes, choked, ..Packet::default() }
     };
     let all_up = (0..up.rows.min(up.at_us.len())).map(|row| packet(true, row));
     let all_down = (0..down.rows.min(down.at_us.len())).map(|row| packet(false, row));

@@ -156,11 +156,6 @@ impl Settings {
         }
     }
 
-    /// Returns whether usercmds carry the time of their tick, which is ahead of the snapshots that the client received.
-    pub(crate) fn stamps_ticks(&self) -> bool {
-        self.server.schedule == Schedule::Tick
-    }
-
     /// Returns whether clients predict weapons.
     pub(crate) fn predicts_weapons(&self) -> bool {
         self.prediction.mode == PredictionMode::Weapons

@@ -165,16 +165,7 @@ impl Packets {
             for (row, sent_us) in up.at_us.iter().copied().enumerate() {
                 let (player, took_us) = (of(up.player, row).unwrap_or_default(), took(up.took_ms, row));
                 let bytes = of(up.bytes, row);
-                self.add(Packet {
-                    player,
-                    is_up: true,
-                    sent_us,
-                    took_us,
-                    is_missing: false,
-                    is_in_gap: false,
-                    bytes,
-                    choked: 0,
-                });
+                self.add(Packet { player, is_up: true, sent_us, took_us, bytes, ..Packet::default() });
             }
             Ok(())
         })?;
@@ -183,16 +174,7 @@ impl Packets {
             for (row, sent_us) in down.at_us.iter().copied().enumerate() {
                 let (player, took_us) = (of(down.player, row).unwrap_or_default(), took(down.took_ms, row));
                 let (bytes, choked) = (of(down.bytes, row), of(down.choked, row).unwrap_or_default());
-                self.add(Packet {
-                    player,
-                    is_up: false,
-                    sent_us,
-                    took_us,
-                    is_missing: false,
-                    is_in_gap: false,
-                    bytes,
-                    choked,
-                });
+                self.add(Packet { player, sent_us, took_us, bytes, choked, ..Packet::default() });
             }
             Ok(())
         })?;
@@ -486,16 +468,8 @@ mod tests {
     fn packets_over_the_limit_are_thinned_but_missing_ones_stay() {
         let packet = |n: i64| {
             let (is_missing, took_us) = (n % 50 == 7, (n % 50 != 7).then_some(40_000));
-            Packet {
-                player: 1,
-                is_up: true,
-                sent_us: n * 15_000,
-                took_us,
-                is_missing,
-                is_in_gap: false,
-                bytes: Some(10),
-                choked: 0,
-            }
+            let (sent_us, bytes) = (n * 15_000, Some(10));
+            Packet { player: 1, is_up: true, sent_us, took_us, is_missing, bytes, ..Packet::default() }
         };
         for (count, every, drawn) in [(98, 1, 98), (105, 2, 54), (1000, 16, 62 + 20)] {
             let mut packets = Packets::new(96);

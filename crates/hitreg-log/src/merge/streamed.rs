@@ -83,7 +83,7 @@ impl MergePlan {
         let (_, last) = survey.ticks.ok_or(MergeError::NoTicks)?;
         let aligned = |(((player, log), offset), of): (_, &PlayerMerge)| {
             let (player, has_states) = (PlayerId(player), of.has_states);
-            AlignedClient { player, log, offset, is_by_ticks: false, begins_late: false, has_states }
+            AlignedClient { player, log, offset, has_states, ..AlignedClient::default() }
         };
         let clients = (0..).zip(survey.sides.clients.iter().copied()).zip(offsets).zip(&survey.players);
         let clients: Vec<AlignedClient> = clients.map(aligned).collect();

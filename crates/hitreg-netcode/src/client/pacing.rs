@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use crate::pacing::{Redundancy, Steering, SteeringOptions};
 use crate::packet::{ClientPacket, Echo, Snapshot};
 use crate::push_bounded;
-use crate::settings::{ClockMode, Settings};
+use crate::settings::{ClockMode, Schedule, Settings};
 use crate::state::{State, StateError, StateReader, StateValue, StateWriter, check, state};
 use hitreg_log::units::{CommandSeq, Micros};
 
@@ -118,7 +118,7 @@ impl InputTime {
             lead: Micros::from_ms(settings.client.lead_ms),
         };
         InputTime {
-            options: settings.stamps_ticks().then_some(options),
+            options: (settings.server.schedule == Schedule::Tick).then_some(options),
             steering: None,
             round_trip: Micros::ZERO,
             last: Micros::ZERO,
@@ -243,7 +243,6 @@ mod tests {
     use std::sync::Arc;
 
     use crate::history::Frame;
-    use crate::settings::Schedule;
     use hitreg_log::record::OutOfSequence;
     use hitreg_log::units::{SnapshotSeq, Tick};
     use hitreg_log::usercmd::Usercmd;

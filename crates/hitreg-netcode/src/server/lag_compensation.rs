@@ -13,7 +13,7 @@ use super::{RollbackStep, Server};
 use crate::game::{Body, Game, GameInput, Reason, ShotVerdict};
 use crate::history::{PlacementLimits, body_of};
 use crate::pipeline::{Event, JudgedShot, Limit, Rewind};
-use crate::settings::Settings;
+use crate::settings::{Schedule, Settings};
 use hitreg_log::units::{EntityId, Micros, PlayerId};
 use hitreg_log::usercmd::Usercmd;
 
@@ -33,7 +33,7 @@ impl ShotClaim {
     /// The claim of a usercmd of a client with these settings.
     fn of(arrived: Option<PacketArrival>, command: &Usercmd, settings: &Settings) -> ShotClaim {
         let (lerp_ms, behind_ms) = (i64::from(command.lerp_msec), settings.drawn_behind_ms());
-        let is_as_set = lerp_ms == behind_ms || settings.stamps_ticks() && lerp_ms > behind_ms;
+        let is_as_set = lerp_ms == behind_ms || settings.server.schedule == Schedule::Tick && lerp_ms > behind_ms;
         ShotClaim { arrived, drawn_at: command.drawn_at(), behind: Micros::from_ms(behind_ms), is_as_set }
     }
 
