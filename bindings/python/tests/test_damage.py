@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import zstandard
 from conftest import ROOT, Session
+from hitreg import _trace
 from hitreg._container import ChunkSink, Container
 
 LOG = ROOT / "fixtures/sessions/duel.hitlog"
@@ -187,6 +188,20 @@ def test_hostile_log_is_refused_in_little_memory(what: str, tmp_path: Path) -> N
     damage, kib = map(int, done.stdout.split())
     assert kib < 400 << 10, f"{kib >> 10} MiB"
     assert damage > 0
+
+
+def test_runs_of_equal_values_have_all_rows() -> None:
+    """Rows that a program other than hitreg's `replay -o` may have written."""
+
+    def column(data: bytes) -> list[int]:
+        map = {"name": "tick", "type": "u32", "transform": "runs", "data": data}
+        return _trace.decode({"table": "t", "rows": 5, "columns": [map]})["tick"].tolist()
+
+    run = [length.to_bytes(4, "little") + b"\7\0\0\0" for length in range(7)]
+    assert column(run[2] + run[3]) == [7] * 5
+    for wrong in (b"", run[2], run[6], run[5] + run[1], run[5][:-1], run[5] + b"\0"):
+        with pytest.raises(hitreg.HitregError, match="its runs do not have 5 rows"):
+            column(wrong)
 
 
 @pytest.mark.parametrize("path", FUZZ, ids=lambda path: f"{path.parent.name}-{path.name}")

@@ -75,12 +75,20 @@ def _values(map: dict[str, Any], order: Values, counts: Counts) -> Values:
             raise HitregError(f"it has the type {kind!r}")
         if transform == "packed":
             return scattered(order, typed(unpack(map["data"], counts), kind))
-        if transform != "raw":
+        if transform not in ("raw", "runs"):
             raise HitregError(f"it has the transform {transform!r}")
         stored = np.dtype("u1") if map["type"] in ("name", "bool") else DTYPE[kind].newbyteorder("<")
-        if len(map["data"]) != len(order) * stored.itemsize:
+        if transform == "runs":
+            of_run = np.dtype([("length", "<u4"), ("value", stored)])
+            whole = len(map["data"]) // of_run.itemsize
+            runs = np.frombuffer(map["data"], of_run, whole)
+            if whole * of_run.itemsize < len(map["data"]) or runs["length"].sum(dtype=np.uint64) != len(order):
+                raise HitregError(f"its runs do not have {len(order)} rows")
+            values = np.repeat(runs["value"], runs["length"])
+        elif len(map["data"]) == len(order) * stored.itemsize:
+            values = np.frombuffer(map["data"], stored)
+        else:
             raise HitregError(f"it has {len(map['data'])} bytes for {len(order)} rows of {stored.itemsize}")
-        values = np.frombuffer(map["data"], stored)
         return typed(values.astype(np.int64), kind) if stored == np.uint8 else values.astype(DTYPE[kind])
     except HitregError as error:
         raise HitregError(f"column {map['name']!r}: {error}") from None

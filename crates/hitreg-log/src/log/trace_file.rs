@@ -27,8 +27,8 @@ const CHUNK_BYTES: usize = 2 << 20;
 pub enum TraceLayout {
     /// Columns are predicted and packed, for files that are kept.
     Packed,
-    /// Columns are as in memory, for files that are read once: faster to write and to read, and about fifteen
-    /// times as large.
+    /// Columns are as in memory or in runs of equal values, for files that are read once: faster to write and to read,
+    /// and about fifteen times as large.
     Raw,
 }
 
@@ -36,7 +36,7 @@ impl TraceLayout {
     fn zstd_level(self) -> i32 {
         match self {
             TraceLayout::Packed => 3,
-            TraceLayout::Raw => -20,
+            TraceLayout::Raw => -100,
         }
     }
 }
@@ -430,28 +430,44 @@ mod tests {
         }
     }
 
+    /// Long rows of each type, whose values change in each row or stay for some.
+    fn table_of_all_types(stays: usize) -> Table {
+        fn column<V: Copy>(stays: usize, values: [V; 4]) -> Vec<V> {
+            (0..9_001).map(|row| values[row / stays % 4]).collect()
+        }
+        let names = |count: u32| (0..count).map(|n| format!("name{n}")).collect();
+        let columns = vec![
+            Column::new("player", ColumnData::U32(column(stays, [1, 0, 1, u32::MAX]))),
+            Column::new("count", ColumnData::U64(column(stays, [u64::MAX, 0, 1, 2]))),
+            Column::new("at_us", ColumnData::I64(column(stays, [i64::MIN, -1, 0, i64::MAX]))),
+            Column::new("x", ColumnData::F32(column(stays, [-0.0, 0.0, f32::INFINITY, 1.5]))),
+            Column::new("y", ColumnData::F64(column(stays, [-0.0, f64::MIN_POSITIVE, 1e300, 0.1]))),
+            Column::new("flag", ColumnData::Bool(column(stays, [true, false, true, false]))),
+            Column::new("few", ColumnData::Name { names: names(2), codes: column(stays, [1, 0, 1, 0]) }),
+            Column::new("many", ColumnData::Name { names: names(300), codes: column(stays, [299, 0, 256, 255]) }),
+        ];
+        Table::new("t", columns).keyed_by(["player"])
+    }
+
     #[test]
     fn raw_traces_have_the_rows_of_packed_ones() {
-        let many = (0..300).map(|n| format!("name{n}")).collect();
-        let columns = vec![
-            Column::new("player", ColumnData::U32(vec![1, 0, 1, u32::MAX])),
-            Column::new("count", ColumnData::U64(vec![u64::MAX, 0, 1, 2])),
-            Column::new("at_us", ColumnData::I64(vec![i64::MIN, -1, 0, i64::MAX])),
-            Column::new("x", ColumnData::F32(vec![-0.0, 0.0, f32::INFINITY, 1.5])),
-            Column::new("y", ColumnData::F64(vec![-0.0, f64::MIN_POSITIVE, 1e300, 0.1])),
-            Column::new("flag", ColumnData::Bool(vec![true, false, false, true])),
-            Column::new("few", ColumnData::Name { names: vec!["a".into(), "b".into()], codes: vec![1, 0, 0, 1] }),
-            Column::new("many", ColumnData::Name { names: many, codes: vec![299, 0, 256, 255] }),
-        ];
-        let table = Table::new("t", columns).keyed_by(["player"]);
-        let read = |layout| {
-            let mut file = Vec::new();
-            write_trace_meanwhile(layout, &mut file, |write| write(&TraceHeader::default(), table.clone())).unwrap();
-            read_trace(&file[..]).unwrap()
-        };
-        let [packed, raw] = [TraceLayout::Packed, TraceLayout::Raw].map(read);
-        assert_eq!(packed.tables, [table]);
-        assert_eq!(raw.digest(), packed.digest());
+        for (stays, has_runs) in [(1, false), (3, false), (5, true), (100, true), (10_000, true)] {
+            let table = table_of_all_types(stays);
+            let read = |layout| {
+                let mut file = Vec::new();
+                write_trace_meanwhile(layout, &mut file, |write| write(&TraceHeader::default(), table.clone()))
+                    .unwrap();
+                read_trace(&file[..]).unwrap()
+            };
+            let [packed, raw] = [TraceLayout::Packed, TraceLayout::Raw].map(read);
+            assert_eq!(packed.tables, std::slice::from_ref(&table));
+            assert_eq!(raw.digest(), packed.digest());
+            let (past, mut content) = (RecentStates::default(), Vec::new());
+            layout::encode(&table, 0..table.rows(), TraceLayout::Raw, &past, (1, Default::default()), &mut content)
+                .unwrap();
+            let runs = content.windows(4).filter(|bytes| *bytes == b"runs").count();
+            assert_eq!(runs, if has_runs { table.columns.len() } else { 0 }, "values that stay for {stays} rows");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_bytes::{ByteBuf, Bytes};
 
 use super::TraceLayout;
@@ -95,22 +95,6 @@ fn column_map<'a, B>(column: &'a Column, transform: &'a str, data: B) -> ColumnM
     ColumnMap { name, kind, unit, names, transform: transform.into(), data }
 }
 
-/// The bytes of a column to write.
-enum ColumnBytes<'a> {
-    Packed(Vec<u8>),
-    /// Some rows of a column as in memory. Their bytes are made only when they are written.
-    Raw(&'a ColumnData, Range<usize>),
-}
-
-impl Serialize for ColumnBytes<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            ColumnBytes::Packed(bytes) => serializer.serialize_bytes(bytes),
-            ColumnBytes::Raw(data, rows) => serializer.serialize_bytes(&raw_bytes(data, rows.clone())),
-        }
-    }
-}
-
 /// Checks that the columns form a table.
 pub(super) fn check(table: &Table) -> Result<(), WriteError> {
     let bad = |what: String| Err(WriteError::BadTable { table: table.name.clone(), what });
@@ -190,28 +174,23 @@ pub(super) fn encode(
     (index, before): (u32, Chain),
     to: &mut Vec<u8>,
 ) -> Result<(), WriteError> {
-    let (drawn, transform) = match layout {
-        TraceLayout::Raw => (None, "raw"),
-        TraceLayout::Packed => match packed_views::encode(table, rows.clone(), past) {
-            Some(drawn) => (Some(drawn), packed_views::TRANSFORM),
-            None => (None, "packed"),
-        },
-    };
-    let packs = transform == "packed";
-    let keys = table.columns.iter().filter(|_| packs).filter_map(|column| key(column, &rows));
+    let packs = layout == TraceLayout::Packed;
+    let drawn = if packs { packed_views::encode(table, rows.clone(), past) } else { None };
+    let packs_columns = packs && drawn.is_none();
+    let keys = table.columns.iter().filter(|_| packs_columns).filter_map(|column| key(column, &rows));
     let keys: Vec<(&str, &[u32])> = keys.collect();
     let grouping = RowGrouping::new(rows.len(), keys.iter().map(|(_, key)| *key));
     let columns = table.columns.iter().map(|column| {
-        let data = match key(column, &rows) {
-            _ if drawn.is_some() => ColumnBytes::Packed(Vec::new()),
-            _ if !packs => ColumnBytes::Raw(&column.data, rows.clone()),
+        let (transform, data) = match key(column, &rows) {
+            _ if drawn.is_some() => (packed_views::TRANSFORM, Vec::new()),
+            _ if !packs => plain_bytes(&column.data, rows.clone()),
             Some((_, key)) => {
                 let values: Vec<i64> = key.iter().map(|&v| i64::from(v)).collect();
-                ColumnBytes::Packed(column::encode_as(NumberForm::Integer, &values, &[rows.len()], Effort::Sample))
+                ("packed", column::encode_as(NumberForm::Integer, &values, &[rows.len()], Effort::Sample))
             }
-            None => ColumnBytes::Packed(grouping.pack(&column.data, rows.start)),
+            None => ("packed", grouping.pack(&column.data, rows.start)),
         };
-        column_map(column, transform, data)
+        column_map(column, transform, ByteBuf::from(data))
     });
     let columns: Vec<_> = columns.collect();
     let map = RowMap {
@@ -227,14 +206,40 @@ pub(super) fn encode(
     put_messagepack(&map, to)
 }
 
-/// Returns values as they are in memory, little-endian.
-fn raw_bytes(data: &ColumnData, rows: Range<usize>) -> Vec<u8> {
-    fn bytes_of<V: Copy, const N: usize>(values: &[V], to_bytes: impl Fn(V) -> [u8; N]) -> Vec<u8> {
+/// The transform of a column that is stored as runs of equal values.
+const RUNS: &str = "runs";
+
+/// The shortest mean length of the runs of such a column, in rows.
+const RUN_ROWS: usize = 4;
+
+/// How many rows are searched for runs before the search can end.
+const COUNTED_TOGETHER: usize = 1 << 12;
+
+/// Returns values as they are in memory, little-endian, and the transform: one by one, or in runs if these are long.
+fn plain_bytes(data: &ColumnData, rows: Range<usize>) -> (&'static str, Vec<u8>) {
+    fn bytes_of<V: Copy, const N: usize>(values: &[V], to_bytes: impl Fn(V) -> [u8; N]) -> (&'static str, Vec<u8>) {
+        let is_new = |(a, b): (&V, &V)| u32::from(to_bytes(*a) != to_bytes(*b));
+        let most = values.len() / RUN_ROWS;
+        let (mut starts, mut counted) = (0, 0);
+        // A column with short runs has them mostly from the start. `is_new` is added up without a branch.
+        while starts <= most && counted + 1 < values.len() {
+            let part = &values[counted..values.len().min(counted + COUNTED_TOGETHER)];
+            starts += part.iter().zip(&part[1..]).map(is_new).sum::<u32>() as usize;
+            counted += part.len() - 1;
+        }
+        if starts < most {
+            let mut bytes = Vec::with_capacity((starts + 1) * (size_of::<u32>() + N));
+            for run in values.chunk_by(|a, b| to_bytes(*a) == to_bytes(*b)) {
+                bytes.extend_from_slice(&(run.len() as u32).to_le_bytes());
+                bytes.extend_from_slice(&to_bytes(run[0]));
+            }
+            return (RUNS, bytes);
+        }
         let mut bytes = vec![0; N * values.len()];
         for (place, value) in bytes.as_chunks_mut().0.iter_mut().zip(values) {
             *place = to_bytes(*value);
         }
-        bytes
+        ("raw", bytes)
     }
     match data {
         ColumnData::U32(values) => bytes_of(&values[rows], u32::to_le_bytes),
@@ -418,8 +423,30 @@ fn values<V: Clone + Default, const N: usize>(
             Err(format!("it has {} bytes for {} rows of {N}", column.data.len(), grouping.rows()))
         }
         "raw" => Ok(column.data.as_chunks().0.iter().map(|bytes| raw(*bytes)).collect()),
+        RUNS => values_of_runs(column.data, grouping.rows(), raw),
         "packed" => grouping.scatter(column::decode_as(form, column.data, &grouping.series)?, packed),
-        other => Err(format!("its transform is {other:?}, which is neither raw nor packed")),
+        other => Err(format!("its transform is {other:?}, which is none of raw, runs, packed")),
+    }
+}
+
+fn values_of_runs<V: Clone, const N: usize>(
+    bytes: &[u8],
+    rows: usize,
+    raw: impl Fn([u8; N]) -> V,
+) -> Result<Vec<V>, String> {
+    let mut values = Vec::with_capacity(rows);
+    for run in bytes.chunks(size_of::<u32>() + N) {
+        let parts = run.split_first_chunk().and_then(|(length, value)| Some((length, value.first_chunk()?)));
+        let (length, value) = parts.ok_or("its last run is cut off")?;
+        let length = u32::from_le_bytes(*length) as usize;
+        if length > rows - values.len() {
+            return Err(format!("its runs have more than {rows} rows"));
+        }
+        values.resize(values.len() + length, raw(*value));
+    }
+    match values.len() == rows {
+        true => Ok(values),
+        false => Err(format!("its runs have {} rows in place of {rows}", values.len())),
     }
 }
 
@@ -520,4 +547,20 @@ fn sort_by_key(order: &mut Vec<u32>, key: &[u32]) {
         *place += 1;
     }
     *order = sorted;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_must_have_all_rows_of_a_column() {
+        let values = |bytes: &[u8]| values_of_runs(bytes, 5, |[value]: [u8; 1]| value);
+        assert_eq!(values(&[2, 0, 0, 0, 7, 3, 0, 0, 0, 9]), Ok(vec![7, 7, 9, 9, 9]));
+        assert_eq!(values(&[2, 0, 0, 0, 7]), Err("its runs have 2 rows in place of 5".to_owned()));
+        assert_eq!(values(&[]), Err("its runs have 0 rows in place of 5".to_owned()));
+        assert_eq!(values(&[255, 255, 255, 255, 7]), Err("its runs have more than 5 rows".to_owned()));
+        assert_eq!(values(&[5, 0, 0, 0, 7, 1, 0, 0, 0, 7]), Err("its runs have more than 5 rows".to_owned()));
+        assert_eq!(values(&[5, 0, 0, 0]), Err("its last run is cut off".to_owned()));
+    }
 }
