@@ -297,7 +297,7 @@ fn run_command(
         CliCommand::Merge(args) => merge::run(games, &args, output),
         CliCommand::Import(args) => import::run(&args, output),
         CliCommand::Info(args) => info::run(games, &args, output),
-        CliCommand::Replay(args) => replay::run(games, &args, output),
+        CliCommand::Replay(args) => replay::run(games, &args, program, output),
         CliCommand::Verify(args) => verify::run(games, &args, program, output),
         CliCommand::Review(args) => verify::run_review(&args, output),
         CliCommand::Summary(args) => summary::run(&args, output),

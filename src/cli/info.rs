@@ -12,7 +12,7 @@ use super::trouble::note_passed_over;
 use super::{CommandError, CommandResult, Output};
 use crate::engine::{Engine, EngineError, Games, retry_with_encoding};
 use crate::golden::ReplaySummary;
-use crate::info::{InfoBuilder, PacketCounts, Percentiles, SessionInfo, is_foreign};
+use crate::info::{InfoBuilder, PacketCounts, Percentiles, PlayerFigures, SessionInfo, is_foreign};
 use crate::log::FileKind;
 use crate::record::{LogContents, SessionHeader};
 use crate::recorder::last_usercmd_as_received;
@@ -312,7 +312,13 @@ fn print_connections(page: &mut Page, info: &SessionInfo, numbers: SnapshotNumbe
         let rtt = [rtt.p5, rtt.p50, rtt.p95, rtt.p99].map(ms);
         [name.to_owned(), count(usercmds as u64)].into_iter().chain(packets).chain(rtt)
     };
-    let of_player = |p: &crate::info::PlayerFigures| row(&p.name, p.usercmds, &p.packets, &p.packets_up, &p.rtt_ms);
+    let named = |(player, figures): (usize, &PlayerFigures)| match figures.name.as_str() {
+        "" => format!("p{player}"),
+        name => name.to_owned(),
+    };
+    let of_player = |(player, p): (usize, &PlayerFigures)| {
+        row(&named((player, p)), p.usercmds, &p.packets, &p.packets_up, &p.rtt_ms)
+    };
     let counts = [&info.packets, &info.packets_up].map(|packets| [packets.sent, packets.lost, packets.choked]);
     if info.rtt_ms.p50.is_none() && counts.as_flattened().iter().all(Option::is_none) {
         let usercmds = match info.usercmds {
@@ -323,19 +329,19 @@ fn print_connections(page: &mut Page, info: &SessionInfo, numbers: SnapshotNumbe
     }
     let all = || row("all", info.usercmds, &info.packets, &info.packets_up, &info.rtt_ms);
     let all = (info.by_player.len() > 1).then(all);
-    page.table(&head, info.by_player.iter().take(MOST_ROWS).map(of_player).chain(all));
+    page.table(&head, info.by_player.iter().enumerate().take(MOST_ROWS).map(of_player).chain(all));
     let first = match as_received {
         ReceivedUsercmds::All => "the arrival of a usercmd",
         ReceivedUsercmds::None | ReceivedUsercmds::Some(_) => "making a usercmd",
     };
     page.faint(2, &format!("packets; round trip: from {first} to receiving its ack"));
-    for player in info.by_player.iter().take(MOST_ROWS) {
+    for (number, player) in info.by_player.iter().enumerate().take(MOST_ROWS) {
         for (way, packets) in [("from", &player.packets), ("to", &player.packets_up)] {
             if let Some(stopped) = stopped_link(packets) {
                 let sent = packets.sent.map_or(String::new(), |sent| format!(" of {}", count(sent)));
                 let what = format!(
                     "{}: {}{sent} packets {way} the server were sent after the last arrival",
-                    player.name,
+                    named((number, player)),
                     count(stopped)
                 );
                 page.paragraph(2, &format!("{what}, and are not counted as lost"));

@@ -246,7 +246,7 @@ impl Args {
     }
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
+pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output) -> CommandResult {
     args.check_tables()?;
     args.what_if.check()?;
     let log = match &args.logs[..] {
@@ -259,7 +259,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     let report = play(games, args, (log, true), trace_to.as_ref(), record_to.as_ref())?;
     let on_terminal = std::io::stdout().is_terminal();
     output.show(&report, |page| {
-        page::print(page, &report);
+        page::print(page, &report, program);
         if on_terminal {
             page.append(report.spreads.clone());
         }

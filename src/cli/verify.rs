@@ -446,7 +446,12 @@ fn next_commands(log: &LogReport, args: &Args, program: &str) -> Vec<(&'static s
             vec![look, accept(INTENDED)]
         }
         VerdictReason::NeedsGolden => vec![accept("next")],
-        VerdictReason::RecordedState => vec![("why", format!("{program} bisect ticks {path}{}", with("--b")))],
+        VerdictReason::RecordedState => {
+            let look = ("why", format!("{program} bisect ticks {path}{}", with("--b")));
+            // Only a part that began at a keyframe may differ: then the game does not save all of its state.
+            let unsaved = log.legs.map(|_| ("if that agrees", format!("{program} verify {path} --rollback 1")));
+            [look].into_iter().chain(unsaved).collect()
+        }
         VerdictReason::Keyframe => {
             vec![("to write new keyframes", format!("{program} keyframes {path} -o new.hitlog"))]
         }
@@ -602,7 +607,7 @@ const LISTED_PROPOSALS: usize = 20;
 fn print_review(page: &mut Page, reviewed: &[ReviewedProposal], chosen: usize, were_shown: bool) {
     if reviewed.is_empty() {
         page.line("No golden waits to be reviewed");
-        page.faint(0, "`hitreg verify LOG --propose` proposes changed goldens.");
+        page.faint(0, "`verify LOG --propose` proposes changed goldens.");
         return;
     }
     for ReviewedProposal { proposal, done } in &reviewed[..chosen.min(LISTED_PROPOSALS)] {

@@ -160,8 +160,7 @@ fn which_shot(path: &Path, trace: &Trace, player: u32) -> CommandError {
     let more = names.len().saturating_sub(MOST);
     let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
     let list = names[..names.len().min(MOST)].join(", ");
-    let command = format!("hitreg why {} {}", path.display(), names.first().map_or("", String::as_str));
-    CommandError::file(path, format!("p{player} fired {list}{rest}. Name one of these shots: {command}"))
+    CommandError::file(path, format!("p{player} fired {list}{rest}. Name one of these shots"))
 }
 
 /// What answers the question.

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use hitreg::log::{WriterOptions, keyframes_of, read_session, write_keyframes};
+use hitreg::log::{WriterOptions, keyframes_of, read_session, write_keyframes, write_session};
 use serde_json::Value;
 
 use super::folder::{Folder, code, text};
@@ -64,6 +64,19 @@ fn parts_replay_from_keyframes_and_verify_checks_keyframes() {
     assert!(said.contains("keyframes forged.hitlog -o new.hitlog") && !said.contains("bisect"), "{said}");
     folder.done("keyframes forged.hitlog -o new.hitlog");
     folder.done("verify new.hitlog");
+
+    // A game that does not save all of its state differs only in a part that begins at a keyframe.
+    let mut session = read_session(&read[..]).unwrap();
+    session.ticks.last_mut().unwrap().hash = Some(7);
+    let plain = write_session(Vec::new(), &session, WriterOptions::live()).unwrap();
+    fs::write(folder.path("plain.hitlog"), plain).unwrap();
+    folder.done("keyframes plain.hitlog --every 2 -o other.hitlog");
+    let said = text(&folder.run("verify other.hitlog").stdout);
+    assert!(
+        said.contains("bisect ticks other.hitlog\n") && said.contains("verify other.hitlog --rollback 1\n"),
+        "{said}"
+    );
+    assert!(!text(&folder.run("verify other.hitlog --whole").stdout).contains("--rollback"));
 
     all[2].content.truncate(900);
     let cut = write_keyframes(&read[..], Vec::new(), &all, WriterOptions::live()).unwrap();

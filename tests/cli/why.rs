@@ -225,7 +225,10 @@ fn a_game_without_view_angles_has_no_line_of_fire() {
     let (without, text) = set(schema::frames::NAME, |_| 0.0);
     assert!(without.line.is_none() && without.places.len() == 3, "{text}");
     assert!(without.places.iter().all(|place| place.off.is_none() && place.origin.is_some()), "{text}");
-    assert!(text.contains("aim           not known: all view angles are 0 and the trace has no other aim\n"), "{text}");
+    let (who, _) = without.aimed_at.clone().expect("a target");
+    assert!(text.contains(&format!(" degrees off {who}; the trace has no direction\n")), "{text}");
+    let origin = without.places[0].origin.expect("a place");
+    assert!(text.contains(&format!("{:.2}, {:.2}, {:.2}", origin.x, origin.y, origin.z)), "{text}");
     assert!(text.contains("no picture: all view angles are 0") && !text.contains("from line"), "{text}");
     let (with, text) = set(schema::frames::NAME, |row| if row == 0 { 1.0 } else { 0.0 });
     assert!(with.line.is_some() && text.contains("from line"), "another usercmd shows that there are angles: {text}");
@@ -335,7 +338,7 @@ fn a_missing_shot_is_answered_with_the_nearest_shots() {
         ("p1#95 --at 1s", "leave out --at"),
         ("p1#95 --correction 2", "leave out --at"),
         ("--correction 1", "--correction needs a player"),
-        ("p1", "Name one of these shots: hitreg why quickstart.hitlog p1#"),
+        ("p1", "Name one of these shots"),
         ("p1 --player p2 --correction 2", "cannot be used with"),
         ("--at 1s --correction 2 --player p1", "cannot be used with"),
         ("", "name a shot (p0#95), a player (p0)"),

@@ -424,7 +424,7 @@ impl MissingSide {
     pub(crate) fn incomplete(path: &Path, hole: &GapRecord) -> MissingSide {
         let (from, to) = (ClockTime(hole.from), ClockTime(hole.to));
         let reason = format!(
-            "a part of the log is missing, from {from} to {to}, so a replay cannot equal the rest: `hitreg verify {}` judges the part before it",
+            "a part of the log is missing, from {from} to {to}, so a replay cannot equal the rest: `verify {}` judges the part before it",
             shell_path(path)
         );
         MissingSide { side: Some(TraceSide::A), ..MissingSide::because(reason) }

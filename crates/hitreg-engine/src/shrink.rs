@@ -192,7 +192,7 @@ impl<'a> ShrinkProperty<'a> {
         let sought = first_in(&diff(traces[0], traces[1], &options)?);
         let sought = sought.ok_or_else(|| {
             let what = "both sides play this log alike, so there is no difference to keep: check the options of side B with \
-                        `hitreg diff`";
+                        `diff`";
             EngineError::unsuitable(log, what)
         })?;
         let unsteady = sides.repeat(engine, traces, &options);

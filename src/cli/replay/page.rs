@@ -18,7 +18,7 @@ use crate::trace::Trace;
 use crate::trace::schema::shots;
 use crate::units::ClockTime;
 
-pub(super) fn print(page: &mut Page, report: &ReplayReport) {
+pub(super) fn print(page: &mut Page, report: &ReplayReport, program: &str) {
     page.heading(&format!("{}: {}, {}", report.path, report.game, replay_mode(&report.mode)));
     let length = duration(report.session_us);
     page.pair("speed", &format!("{length} at {}", speed(report.real_time_factor)));
@@ -41,7 +41,7 @@ pub(super) fn print(page: &mut Page, report: &ReplayReport) {
     if let Some(digest) = &report.digest {
         page.pair("digest", digest);
     }
-    print_hashes(page, report);
+    print_hashes(page, report, program);
     if report.prediction.checked > 0 {
         print_prediction(page, &report.prediction, report.grades);
     }
@@ -228,10 +228,10 @@ pub(in crate::cli) fn view_error(shots: &ShotSummary) -> String {
     }
 }
 
-fn print_hashes(page: &mut Page, report: &ReplayReport) {
+fn print_hashes(page: &mut Page, report: &ReplayReport, program: &str) {
     let HashReport { compared, first_difference_tick, missing } = report.hashes;
     if compared > 0 {
-        let (style, text) = compared_in_words(report, compared, first_difference_tick);
+        let (style, text) = compared_in_words(report, compared, first_difference_tick, program);
         page.styled(style, &text);
     }
     if let Some(SessionPart { from_us, to_us }) = missing {
@@ -242,7 +242,12 @@ fn print_hashes(page: &mut Page, report: &ReplayReport) {
 }
 
 /// Describes whether a replay matches the recorded session.
-fn compared_in_words(report: &ReplayReport, compared: u64, first_difference_tick: Option<u32>) -> (TextStyle, String) {
+fn compared_in_words(
+    report: &ReplayReport,
+    compared: u64,
+    first_difference_tick: Option<u32>,
+    program: &str,
+) -> (TextStyle, String) {
     let matching = match compared {
         1 => "its tick hash matches".to_owned(),
         compared => format!("all {} tick hashes match", count(compared)),
@@ -255,7 +260,7 @@ fn compared_in_words(report: &ReplayReport, compared: u64, first_difference_tick
         None => (GOOD, format!("  as recorded: {matching} the recording")),
         Some(tick) if report.settings_changed.is_empty() => {
             let log = &report.path;
-            (BAD, format!("  NOT as recorded from tick {tick} on. Run: hitreg bisect ticks {log}"))
+            (BAD, format!("  NOT as recorded from tick {tick} on. Run: {program} bisect ticks {log}"))
         }
         Some(tick) => (UNSURE, format!("  differs from the recording from tick {tick} on, because of other settings")),
     }

@@ -190,9 +190,12 @@ class LogWriter(_Writer):
             raise HitregError(f"table {table}: {error}") from None
         series = wide.get("player", wide.get("series", wide.get("entity", np.zeros(rows, np.int64))))
         viewer = wide.get("viewer", np.full(rows, -1))
-        limit = self._players if "player" in owners else 1 << (16 if "entity" in owners else 32)
-        if rows and not 0 <= series.min() <= series.max() < limit or not ((-1 <= viewer) & (viewer < self._players)).all():
-            raise HitregError(f"table {table}: a row of {', '.join(owners)} {series.max()}, which does not exist")
+        limits = {"player": self._players, "series": 1 << 32, "entity": 1 << 16, "viewer": self._players}
+        for name, values in wide.items():
+            least, limit = -1 if name == "viewer" else 0, limits[name]
+            if rows and not least <= values.min() <= values.max() < limit:
+                wrong = values.min() if values.min() < least else values.max()
+                raise HitregError(f"table {table}: a row has {name} {wrong}, which is not in {least} to {limit - 1}")
         self._add_texts(table, {text for of in schema if of.kind == "text" for text in stored[of.name].tolist()})
         stored[""] = series + ((viewer + 1) << 16)
         self._rows.setdefault(table, []).append(stored)

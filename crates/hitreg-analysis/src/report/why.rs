@@ -103,8 +103,14 @@ pub(super) fn picture(page: &mut Page, why: &Why) {
     }
 }
 
-/// Says why a shot has no line of fire. A trace does not hold the aim of a game that aims without view angles.
-const NO_VIEW_ANGLES: &str = "not known: all view angles are 0 and the trace has no other aim";
+/// The aim of a shot without a line of fire. A trace holds only the angle between the target and the aim of a game that
+/// aims without view angles.
+fn without_line(shot: &ShotExplanation) -> String {
+    match &shot.aimed_at {
+        Some((who, Some(off))) => format!("{} degrees off {}; the trace has no direction", measure(*off), name(who)),
+        _ => "not known: all view angles are 0 and the trace has no other aim".to_owned(),
+    }
+}
 
 fn about_shot(
     page: &mut Page,
@@ -120,7 +126,7 @@ fn about_shot(
     let frame_us = shot.made.and_then(|made| made.at_us);
     page.pair("usercmd", &usercmd(frame_us, (shot.shooter, shot.command, settings)));
     let looks = shot.line.map(|line| format!("pitch {:.2}, yaw {:.2} degrees", line.pitch, line.yaw));
-    let looks = looks.or_else(|| (!shot.has_view_angles && !shot.is_impact).then(|| NO_VIEW_ANGLES.to_owned()));
+    let looks = looks.or_else(|| (!shot.has_view_angles && !shot.is_impact).then(|| without_line(shot)));
     page.pair_if("aim", looks.as_deref());
     let about = shot.about.as_deref().map(name);
     let target = about.as_ref().zip(chosen(shot)).map(|(who, by)| format!("{who}: {by}"));
@@ -336,9 +342,12 @@ const SAME_DEGREES: f32 = 0.05;
 fn places(page: &mut Page, shot: &ShotExplanation, who: &str) {
     if !shot.has_view_angles {
         let row = |place: &TargetPosition| {
-            [place.which.name().to_owned(), known(place.at_us.map(seconds)), place.known_by.to_owned()]
+            let origin = place.origin.map(|origin| origin.to_array().map(|axis| format!("{axis:.2}")).join(", "));
+            let at = known(place.at_us.map(seconds));
+            [place.which.name().to_owned(), at, known(origin), place.known_by.to_owned()]
         };
-        page.section(&format!("Where {who} was"), &[">server time", "source"], shot.places.iter().map(row));
+        let columns = [">server time", ">position", "source"];
+        page.section(&format!("Where {who} was"), &columns, shot.places.iter().map(row));
         return;
     }
     let row = |place: &TargetPosition| {

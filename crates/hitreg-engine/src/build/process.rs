@@ -257,6 +257,8 @@ const ROUNDS: usize = 100;
 
 /// How many bytes are kept.
 const KEPT_BYTES: usize = 8 << 10;
+/// The beginning of the line after the message of a panic in Rust.
+const BACKTRACE_NOTE: &str = "note: run with `RUST_BACKTRACE=";
 /// How many lines are shown.
 const LINES: usize = 8;
 /// The limit on the length of a shown line, in characters.
@@ -299,7 +301,8 @@ impl PipeTail {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes: Vec<u8> = kept.iter().copied().collect();
         let text = anstream::adapter::strip_str(&String::from_utf8_lossy(&bytes)).to_string();
-        let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+        let is_of_interest = |line: &&str| !line.is_empty() && !line.starts_with(BACKTRACE_NOTE);
+        let lines: Vec<&str> = text.lines().map(str::trim_end).filter(is_of_interest).collect();
         lines[lines.len().saturating_sub(LINES)..].iter().map(|line| printable(line)).collect()
     }
 }
@@ -326,6 +329,9 @@ mod tests {
         let ran = sh("echo a >&2; echo lost; echo b >&2; exit 7", long);
         assert_eq!((ran.ended, ran.last_words), (ProcessEnd::Exit(7), vec!["a".to_owned(), "b".to_owned()]));
         assert_eq!(sh("kill -SEGV $$", long).ended, ProcessEnd::Signal(11));
+        let note = "note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace";
+        let panics = format!("echo 'panicked at src/main.rs:1:1:' >&2; echo boom >&2; echo '{note}' >&2; exit 101");
+        assert_eq!(sh(&panics, long).last_words.last().map(String::as_str), Some("boom"));
     }
 
     #[cfg(unix)]

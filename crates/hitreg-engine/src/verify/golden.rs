@@ -291,7 +291,7 @@ fn read(path: &Path) -> Result<Option<String>, EngineError> {
     let bytes = Some(store::read_regular(path)?).filter(|bytes| FileType::Golden.is_of(bytes));
     let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
     let text = text.ok_or_else(|| {
-        let what = "this is no golden of hitreg: move it away, and write one with `hitreg verify LOG --accept`";
+        let what = "this is no golden of hitreg: move it away, and write one with `verify LOG --accept`";
         EngineError::unsuitable(path, what)
     })?;
     let text = text.replace("\r\n", "\n");
