@@ -179,6 +179,15 @@ fn a_long_recording_has_keyframes_by_default() {
     assert_eq!((&legs["verdict"], &legs["keyframes"], &legs["digest"]), (&"same".into(), &6.into(), &Value::Null));
     assert_eq!((&legs["exercised"], &legs["hashes_compared"]), (&whole["exercised"], &whole["hashes_compared"]));
     assert!(whole["legs"].is_null() && whole["digest"].is_string());
+    // Legs measure the same view errors.
+    for log in ["long.hitlog", "nereids.hitlog"] {
+        let measured = |option: &str| {
+            let line = format!("verify {log} {option} --max view-error-p95=10000");
+            folder.json(&line)["summary"]["view_errors"]["b"].clone()
+        };
+        let legs = measured("");
+        assert!(legs["max"].as_f64().is_some_and(|units| units > 0.0) && legs == measured("--whole"), "{log}: {legs}");
+    }
     let message = folder.done("verify nereids.hitlog");
     assert!(message.contains("replayed once in 2 parts, 4 keyframes compared; "), "{message}");
 

@@ -119,6 +119,13 @@ impl CountedValues {
         }
     }
 
+    /// Adds values, each with its number of occurrences.
+    pub fn add_counted(&mut self, values: impl Iterator<Item = (f32, u64)>) {
+        for (value, count) in values {
+            (0..count).for_each(|_| self.add(value));
+        }
+    }
+
     /// The most distinct values in memory after a merge. Up to this number percentiles are exact.
     pub const MOST: usize = 1 << 16;
 

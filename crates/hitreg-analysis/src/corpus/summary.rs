@@ -257,9 +257,7 @@ impl CorpusSummaryBuilder {
             }
         }
         for (side, text) in [&log.view_errors_a, &log.view_errors_b].into_iter().enumerate() {
-            for (value, count) in counted_values(text) {
-                (0..count).for_each(|_| self.view_errors[side].add(value));
-            }
+            self.view_errors[side].add_counted(counted_values(text));
         }
         let shots = ShotSums {
             shots: [log.shots_a, log.shots_b].map(Option::unwrap_or_default),

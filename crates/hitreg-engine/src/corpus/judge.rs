@@ -375,10 +375,7 @@ impl CorpusJudge for VerifiedCorpus<'_> {
             golden: name_of(report.golden),
             ..about
         };
-        let row = match &report.view_errors {
-            Some(errors) => row.with_view_errors(errors),
-            None => row,
-        };
+        let row = row.with_view_errors(&report.view_errors);
         Ok((vec![ResultRow::Log(Box::new(row))], report))
     }
 }

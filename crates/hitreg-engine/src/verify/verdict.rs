@@ -61,9 +61,9 @@ pub struct LogReport {
     pub detail: Option<String>,
     /// The first tick whose state differs from the recorded state.
     pub tick: Option<Tick>,
-    /// The view errors of all shots, in units; `None` if no replay of the whole log succeeded.
+    /// The view errors of all shots, in units.
     #[serde(skip)]
-    pub view_errors: Option<CountedValues>,
+    pub view_errors: CountedValues,
     /// The differences from the golden, whatever the verdict: outcomes first, digests last.
     pub difference: Option<TextDiff>,
     /// The duration in seconds. It is left out of the JSON, which is the same in every run.
@@ -264,9 +264,8 @@ pub fn judge(facts: &LogFacts, replays: Result<&[VerifiedReplay], String>, again
     let difference =
         against.golden.zip(text.as_deref()).and_then(|(accepted, text)| golden::difference(accepted, text));
     let figures = ReplayFigures::of(summary);
-    let judged = judge_figures(facts, &figures, ran, compare_replays(all), (against, difference));
-    let view_errors = Some(summary.figures.view_error_units.clone());
-    LogReport { digest: Some(summary.digest().to_string()), golden_text: text, view_errors, ..judged }
+    let judged = judge_figures(facts, figures, ran, compare_replays(all), (against, difference));
+    LogReport { digest: Some(summary.digest().to_string()), golden_text: text, ..judged }
 }
 
 /// The figures of a replay on which the verdict depends, besides its digest. A leg of a log has only these and not the
@@ -281,6 +280,8 @@ pub(super) struct ReplayFigures {
     is_closed: bool,
     /// The shots. The launch of a projectile may be in an earlier leg than its impact.
     shots: ShotCounter,
+    /// The view errors of all shots, in units.
+    view_errors: CountedValues,
 }
 
 impl ReplayFigures {
@@ -294,6 +295,7 @@ impl ReplayFigures {
             agreed,
             is_closed: replay.header.mode == "closed",
             shots: replay.figures.shots.clone(),
+            view_errors: replay.figures.view_error_units.clone(),
         }
     }
 
@@ -306,6 +308,7 @@ impl ReplayFigures {
             all.agreed += leg.agreed;
             all.is_closed &= leg.is_closed;
             all.shots.add(&leg.shots);
+            all.view_errors.add_counted(leg.view_errors.iter());
         }
         let (fired, hit) = (all.shots.fired(), all.shots.hit());
         all.exercised.shots = all.exercised.shots.map(|_| fired);
@@ -327,7 +330,7 @@ pub(super) fn judge_legs(
         ran.first_difference = ran.first_difference.or(of_leg.first_difference);
     }
     let figures = ReplayFigures::of_legs(legs.iter().map(|(figures, _)| figures));
-    judge_figures(facts, &figures, &ran, None, (against, None))
+    judge_figures(facts, figures, &ran, None, (against, None))
 }
 
 /// Says that a golden differs. Another number of usercmds than in the log shows another recording. A build's trace may lack
@@ -347,7 +350,7 @@ fn golden_differs(accepted: Option<&str>, in_log: u64, in_replay: u64) -> String
 /// Judges the figures. `replays` is the difference between replays, `difference` the one from the golden.
 fn judge_figures(
     facts: &LogFacts,
-    figures: &ReplayFigures,
+    figures: ReplayFigures,
     ran: &ReplayFindings,
     replays: Option<LogFinding>,
     (against, difference): (VerifyReference<'_>, Option<TextDiff>),
@@ -365,7 +368,7 @@ fn judge_figures(
             let detail = || golden_differs(against.golden, facts.usercmds, figures.exercised.usercmds);
             difference.is_some().then(|| (LogVerdict::Differs, VerdictReason::Golden, detail()))
         })
-        .or_else(|| not_judged(facts, ran, figures, &exercised, against));
+        .or_else(|| not_judged(facts, ran, &figures, &exercised, against));
     let mut report = LogReport::new(LogVerdict::Same);
     if let Some((verdict, why, detail)) = found {
         report = report.but(verdict, why, detail);
@@ -379,6 +382,7 @@ fn judge_figures(
         hashes_compared: facts.hole.map_or(ran.hashes_compared, |hole| ran.hashes_compared.min(hole.ticks_before)),
         replays_differ,
         rollbacks: ran.rollbacks,
+        view_errors: figures.view_errors,
         golden: if against.golden.is_some() { Golden::Compared } else { Golden::None },
         ..report
     }
