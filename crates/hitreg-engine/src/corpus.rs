@@ -12,7 +12,7 @@ use std::str::FromStr;
 
 use crate::engine::EngineError;
 use hitreg_log::rng::Rng;
-use hitreg_log::sorted::{SortedMap, SortedSet};
+use hitreg_log::sorted::SortedSet;
 use hitreg_log::store;
 use hitreg_log::units::Seed;
 
@@ -137,43 +137,39 @@ impl Corpus {
         }
     }
 
-    /// Draws logs. Each preset and number of players has its share of the sample, as far as the numbers allow. The seed
-    /// and the order of the logs decide the draw. The logs stay in their order.
+    /// Draws logs. Each preset and number of players has its share of the sample, and each log has the same chance. The
+    /// seed and the paths of the logs decide the draw, in whatever order the logs are. They stay in that order.
     #[must_use]
     pub fn sample(self, count: usize, seed: u64) -> Corpus {
         if count >= self.logs.len() {
             return self;
         }
-        let mut strata: SortedMap<(String, usize), Vec<usize>> = SortedMap::new();
-        for (number, path) in self.logs.iter().enumerate() {
-            let header = store::open_log(path).ok().map(|log| {
-                let header = log.header();
-                (header.preset.clone().unwrap_or_default(), header.players.len())
-            });
-            // Logs that cannot be read are a stratum, so that the sample shows them.
-            strata.entry(header.unwrap_or_default()).or_default().push(number);
-        }
-        let mut drawn = SortedSet::new();
-        let all = self.logs.len();
-        // The largest remainders get what rounding leaves.
-        let mut shares: Vec<(usize, usize, &(String, usize))> = strata
-            .iter()
-            .map(|(stratum, logs)| (logs.len() * count / all, logs.len() * count % all, stratum))
-            .collect();
-        let left = count - shares.iter().map(|(share, ..)| share).sum::<usize>();
-        shares.sort_by_key(|(_, remainder, _)| std::cmp::Reverse(*remainder));
-        for (place, (share, _, stratum)) in shares.into_iter().enumerate() {
-            let mut logs = strata[stratum].clone();
-            let mut rng = Rng::new(Seed(seed), place as u64);
-            for number in 0..(share + usize::from(place < left)).min(logs.len()) {
-                let from = number + rng.below((logs.len() - number) as u64) as usize;
-                logs.swap(number, from);
-                drawn.insert(logs[number]);
-            }
-        }
-        let logs = self.logs.into_iter().enumerate().filter(|(number, _)| drawn.contains(number));
+        // Logs that cannot be read are a stratum, so that the sample shows them.
+        let stratum = |path: &PathBuf| {
+            let log = store::open_log(path).ok()?;
+            let header = log.header();
+            Some((header.preset.clone().unwrap_or_default(), header.players.len()))
+        };
+        let mut logs: Vec<(&PathBuf, usize)> = self.logs.iter().zip(0..).collect();
+        logs.sort_unstable();
+        let (places, strata): (Vec<usize>, Vec<_>) =
+            logs.into_iter().map(|(path, place)| (place, stratum(path))).unzip();
+        let drawn: SortedSet<usize> = draw(&strata, count, seed).into_iter().map(|number| places[number]).collect();
+        let logs = self.logs.into_iter().enumerate().filter(|(place, _)| drawn.contains(place));
         Corpus { logs: logs.map(|(_, log)| log).collect(), problems: self.problems }
     }
+}
+
+/// Draws `count` of these items, named by their stratum. The sample is systematic: the items are sorted by stratum, and
+/// by chance within it, and every n-th item from a random start is drawn. So each item has the same chance, and each
+/// stratum its share, rounded up or down.
+fn draw<S: Ord>(strata: &[S], count: usize, seed: u64) -> Vec<usize> {
+    let mut rng = Rng::new(Seed(seed), 0);
+    let mut order: Vec<(&S, u64, usize)> =
+        strata.iter().zip(0..).map(|(of, item)| (of, rng.next_u64(), item)).collect();
+    order.sort_unstable();
+    let (all, start) = (order.len(), rng.below(order.len() as u64) as usize);
+    (0..count).map(|number| order[(start + number * all) / count].2).collect()
 }
 
 /// One of n equal shares.
@@ -260,6 +256,32 @@ mod tests {
         assert_ne!(drawn, corpus.clone().sample(7, 2));
         assert!(drawn.logs.is_sorted_by_key(|log| corpus.logs.iter().position(|known| known == log)));
         assert_eq!(corpus.clone().sample(50, 1), corpus);
+        // The order of the logs plays no part.
+        let sorted = |mut sample: Corpus| {
+            sample.logs.sort();
+            sample.logs
+        };
+        let back = Corpus { logs: corpus.logs.iter().rev().cloned().collect(), ..Corpus::default() };
+        assert_eq!(sorted(back.sample(7, 1)), sorted(drawn));
+    }
+
+    #[test]
+    fn each_stratum_has_its_share_of_a_sample_and_each_item_the_same_chance() {
+        // More strata of two items than the sample has items.
+        let strata: Vec<usize> = (0..44).map(|item| item % 22).collect();
+        let mut drawn = [0; 44];
+        for seed in 0..440 {
+            let sample = draw(&strata, 5, seed);
+            assert_eq!(sample.iter().map(|item| strata[*item]).collect::<SortedSet<_>>().len(), 5);
+            sample.into_iter().for_each(|item| drawn[item] += 1);
+        }
+        // Each item is expected 50 times, with a standard deviation of 6.7.
+        assert!(drawn.iter().all(|times| (25..75).contains(times)), "{drawn:?}");
+        let shares = |count| {
+            let sample = draw(&[vec![0; 30], vec![1; 20], vec![2; 10]].concat(), count, 1);
+            [30, 50].map(|end| sample.iter().filter(|item| **item < end).count())
+        };
+        assert_eq!((shares(6), shares(60)), ([3, 5], [30, 50]));
     }
 
     #[test]
