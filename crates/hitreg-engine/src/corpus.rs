@@ -12,7 +12,7 @@ use std::str::FromStr;
 
 use crate::engine::EngineError;
 use hitreg_log::rng::Rng;
-use hitreg_log::sorted::SortedSet;
+use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::store;
 use hitreg_log::units::Seed;
 
@@ -61,10 +61,19 @@ impl Corpus {
                 corpus.add_path(path)?;
             }
         }
-        // A log counts once, even if it is named twice, by two paths, or is also in a named directory.
-        let mut seen = SortedSet::new();
-        corpus.logs.retain(|log| seen.insert(store::canonical(log).unwrap_or_else(|_| log.clone())));
-        Ok(corpus)
+        // A log counts once, even if it is named twice, by two paths, or is also in a named directory. Of its paths, one
+        // with a golden counts, and rather a file than a link.
+        let (mut known, mut logs): (_, Vec<PathBuf>) = (SortedMap::new(), Vec::new());
+        let rank = |log: &Path| (log.with_extension("golden").exists(), !log.is_symlink());
+        for log in corpus.logs {
+            let place = *known.entry(store::canonical(&log).unwrap_or_else(|_| log.clone())).or_insert(logs.len());
+            match logs.get_mut(place) {
+                Some(other) if rank(&log) > rank(other) => *other = log,
+                Some(_) => {}
+                None => logs.push(log),
+            }
+        }
+        Ok(Corpus { logs, ..corpus })
     }
 
     fn add_path(&mut self, path: &Path) -> Result<(), EngineError> {
@@ -225,6 +234,19 @@ mod tests {
         assert_eq!(names(&of("DIR/c[1].hitlog").unwrap()), ["c[1].hitlog"], "an existing file is no pattern");
         let twice = ["day/a.hitlog", "day/night/../a.hitlog", "day/./night/b.hitlog", "day"].map(path);
         assert_eq!(names(&Corpus::of(&twice).unwrap()), ["a.hitlog", "b.hitlog"]);
+        // A link beside a log, in any order, and a link that alone has a golden.
+        std::os::unix::fs::symlink("a.hitlog", path("day/Link.hitlog")).unwrap();
+        for linked in [["day/Link.hitlog", "day/a.hitlog"], ["day/a.hitlog", "day/Link.hitlog"]] {
+            assert_eq!(names(&Corpus::of(&linked.map(path)).unwrap()), ["a.hitlog"]);
+            std::fs::write(path("day/Link.golden"), "-").unwrap();
+            assert_eq!(names(&Corpus::of(&linked.map(path)).unwrap()), ["Link.hitlog"]);
+            std::fs::write(path("day/a.golden"), "-").unwrap();
+            assert_eq!(names(&Corpus::of(&linked.map(path)).unwrap()), ["a.hitlog"]);
+            for golden in ["day/Link.golden", "day/a.golden"] {
+                std::fs::remove_file(path(golden)).unwrap();
+            }
+        }
+        std::fs::remove_file(path("day/Link.hitlog")).unwrap();
         let listed = of("@DIR/list").unwrap();
         assert_eq!(names(&listed), ["a.hitlog", "b.hitlog"]);
         assert_eq!(listed.problems.len(), 2);
