@@ -498,7 +498,7 @@ impl ShotCounter {
             rows.impacts += u64::from(is_impact);
             let is_hit = is_impact && reason == "hit";
             rows.hits += u64::from(is_hit);
-            rows.reported += u64::from(is_hit && is_named(shots.given_target.get(row)));
+            rows.reported += u64::from(is_hit && is_reported(shots, row));
         } else if is_reported(shots, row) {
             self.reported += 1;
         } else if is_judged(reason) {
@@ -547,12 +547,12 @@ impl ShotCounter {
     }
 }
 
-/// Whether a row has a hit that only the recorded server reported: the replay has no shot to judge.
+/// Whether a row has a hit that only the recorded server reported: the replay has no shot or projectile to judge.
 pub(crate) fn is_reported(shots: &shots::Columns<'_>, row: usize) -> bool {
     let is_rejudged = shots.rewind_us.get(row).is_some_and(|rewind_us| *rewind_us != 0)
         || is_named(shots.present_target.get(row))
         || shots.off_units.get(row).is_some_and(|off_units| !off_units.is_nan());
-    shots.impact.get(row) != Some(&1) && is_named(shots.given_target.get(row)) && !is_rejudged
+    is_named(shots.given_target.get(row)) && !is_rejudged
 }
 
 fn is_named(target: &str) -> bool {

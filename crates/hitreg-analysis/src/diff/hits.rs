@@ -509,6 +509,7 @@ impl ShotComparison {
 mod tests {
     use super::*;
     use crate::diff::pairing::KeyPart;
+    use hitreg_log::trace::{Column, ColumnData};
 
     /// Shots with numbers of every width, and with names that are prefixes of each other.
     fn shots() -> Vec<(RowRank, ChangedShot)> {
@@ -542,6 +543,19 @@ mod tests {
             }
         }
         all
+    }
+
+    /// Without the map, a replay of a real game knows only hits, and no launches of rockets.
+    #[test]
+    fn nothing_judged_a_hit_or_impact_that_was_only_reported() {
+        let names = |name: &str, codes: Vec<u32>| {
+            Column::new(name, ColumnData::Name { names: ["hit", "none", "?"].map(str::to_owned).into(), codes })
+        };
+        let impact = Column::new("impact", ColumnData::U32(vec![0, 1, 0, 1]));
+        let columns = vec![impact, names("reason", vec![0; 4]), names("given_target", vec![2, 2, 1, 1])];
+        let table = Table::new(shots::NAME, columns);
+        let read = ReadShots::of(&table, &mut TextTable::default());
+        assert_eq!([0, 1, 2, 3].map(|row| read.is_judged(row)), [false, false, true, true]);
     }
 
     #[test]
