@@ -62,6 +62,8 @@ def judge(logs, hitreg, command, options):
             path = row.get("log")
             if path in names:
                 row["log"] = names[path]
+                if row["row"] == "log" and "://" in names[path]:
+                    row["absolute_path"] = names[path]
                 row["next"] = row["next"].replace(path, names[path]).replace(program, "hitreg")
         judged = {row["log"] for row in rows if row["row"] == "log"}
         return rows, [log for log in logs if log not in judged], ran.stderr

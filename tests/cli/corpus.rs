@@ -308,6 +308,25 @@ fn kept_verdicts_are_judged_again_only_when_a_log_or_the_build_changes() {
     assert!(builds.starts_with("2 builds over their logs"), "{builds}");
 }
 
+/// Any path leads to the same log, and the same path in two folders to two logs.
+#[test]
+fn a_summary_counts_each_log_once() {
+    let folder = corpus(2);
+    fs::create_dir(folder.path("other")).expect("a folder");
+    fs::write(folder.path("other/0.hitlog"), "-").expect("written");
+    let absolute = word(folder.path("logs"));
+    for logs in ["logs", "./logs/", absolute.as_str()] {
+        folder.done(&format!("verify {logs} --results kept"));
+    }
+    for (place, ends) in [("other", 128), ("logs", 0)] {
+        let output = folder.command("verify . --results ../kept").current_dir(folder.path(place)).output();
+        assert_eq!(code(&output.expect("it starts")), ends);
+    }
+    let output = folder.run("summary kept");
+    let page = text(&output.stdout);
+    assert!(code(&output) == 128 && page.starts_with("3 logs: 2 ok, 1 broken"), "{page}");
+}
+
 #[test]
 fn a_run_that_was_cut_at_any_byte_resumes_with_the_same_rows() {
     let folder = corpus(4);

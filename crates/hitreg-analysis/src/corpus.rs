@@ -46,6 +46,8 @@ pub struct LogRow {
     pub key: String,
     /// The path of the log.
     pub log: String,
+    /// The absolute path of the log, with links resolved; empty without kept results. It identifies the log.
+    pub absolute_path: String,
     /// When the verdict was reached, or reused by a later run, in milliseconds since 1970 (UTC).
     pub judged_at_ms: u64,
     /// Whether later runs may reuse the verdict.

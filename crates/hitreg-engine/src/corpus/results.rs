@@ -30,7 +30,7 @@ pub struct ResultFolder {
     files: LineFile,
     /// The verdicts that this run may reuse, by key and log.
     known: SortedMap<PlaceKey, LineSpan>,
-    /// The key of the newest verdict on each log, by run and log.
+    /// The key of the newest verdict on each log, by run and absolute path.
     newest: SortedMap<PlaceKey, String>,
     /// Whether this run has kept a verdict.
     has_kept: bool,
@@ -48,6 +48,12 @@ struct FileRow {
     bytes: u64,
     modified_ns: u64,
     digest: String,
+}
+
+/// The absolute path of a log, with links resolved if it still exists.
+fn absolute_path(log: &str) -> String {
+    let path = store::canonical(Path::new(log)).or_else(|_| std::path::absolute(log));
+    path.map_or_else(|_| log.to_owned(), |path| path.display().to_string())
 }
 
 impl ResultFolder {
@@ -69,7 +75,7 @@ impl ResultFolder {
                 if log.is_reusable {
                     known.insert(place_key(&log.key, &log.log), span);
                 }
-                newest.insert(place_key(&run_key(log), &log.log), log.key.clone());
+                newest.insert(place_key(&run_key(log), &log.absolute_path), log.key.clone());
             })
         })?;
         reader.end(&path)?;
@@ -104,7 +110,7 @@ impl ResultFolder {
         let text = self.results.read(span).ok()?;
         let mut rows: Vec<ResultRow> = text.lines().map(|line| read_row(line).ok()).collect::<Option<_>>()?;
         let Some(ResultRow::Log(row)) = rows.last() else { return None };
-        match self.newest.get(&place_key(&run_key(row), log)) {
+        match self.newest.get(&place_key(&run_key(row), &absolute_path(log))) {
             Some(newest) if newest == key => _ = self.reused.get_or_insert_with(|| rows.clone()),
             _ => self.keep(&mut rows).ok()?,
         }
@@ -117,11 +123,11 @@ impl ResultFolder {
         self.reused.take().filter(|_| !self.has_kept).map_or(Ok(()), |mut rows| self.keep(&mut rows))
     }
 
-    /// Keeps the rows of a log, and sets the time of its verdict. The last row is that of the log.
+    /// Keeps the rows of a log, and sets its absolute path and the time of its verdict. The last row is that of the log.
     pub(crate) fn keep(&mut self, rows: &mut [ResultRow]) -> Result<(), StoreError> {
         if let Some(ResultRow::Log(row)) = rows.last_mut() {
-            row.judged_at_ms = (self.now_ms)();
-            self.newest.insert(place_key(&run_key(row), &row.log), row.key.clone());
+            (row.absolute_path, row.judged_at_ms) = (absolute_path(&row.log), (self.now_ms)());
+            self.newest.insert(place_key(&run_key(row), &row.absolute_path), row.key.clone());
             self.has_kept = true;
         }
         self.results.append(&rows.iter().map(write_row).collect::<String>())
@@ -233,7 +239,7 @@ impl ResultSet {
                     self.runs.len() - 1
                 });
                 // Of equal times, the later row is newer.
-                let (verdicts, of_log) = (&mut self.runs[place].1, place_key("", &log.log));
+                let (verdicts, of_log) = (&mut self.runs[place].1, place_key("", &log.absolute_path));
                 if verdicts.get(&of_log).is_none_or(|(at, ..)| *at <= log.judged_at_ms) {
                     verdicts.insert(of_log, (log.judged_at_ms, number, span));
                 }
@@ -301,6 +307,7 @@ mod tests {
         let row = LogRow {
             key: key.into(),
             log: log.into(),
+            absolute_path: absolute_path(log),
             is_reusable: true,
             build_digest: build.into(),
             verdict: "same".into(),
