@@ -230,22 +230,27 @@ pub(super) fn print_problems(problems: &[String]) {
     problems.iter().for_each(|problem| CommandError::request(problem).print());
 }
 
-/// The outcome of a corpus: its worst verdict. With `thresholds`, a difference alone is no failure.
-pub(super) fn outcome(summary: &CorpusSummary, thresholds: Option<CommandOutcome>) -> CommandOutcome {
+/// The outcome of a corpus: its worst verdict or threshold.
+pub(super) fn outcome(summary: &CorpusSummary) -> CommandOutcome {
     let logs = &summary.logs;
-    let differs = match thresholds {
-        Some(outcome) => outcome == CommandOutcome::Differs,
-        None => logs.differs > 0,
-    };
+    let has = |verdict| summary.thresholds.iter().any(|result| result.verdict == verdict);
+    // With thresholds, a difference between the sides of `diff` alone is no failure.
+    let differs = logs.differs > 0 && (summary.command != "diff" || summary.thresholds.is_empty());
     if logs.broken > 0 || !summary.problems.is_empty() {
         CommandOutcome::Trouble
-    } else if differs {
+    } else if differs || has("differs") {
         CommandOutcome::Differs
-    } else if logs.untestable > 0 || logs.total == 0 || thresholds == Some(CommandOutcome::Untestable) {
+    } else if logs.untestable > 0 || logs.total == 0 || has("untestable") {
         CommandOutcome::Untestable
     } else {
         CommandOutcome::Done
     }
+}
+
+/// The worst of several outcomes.
+pub(super) fn worst_outcome(outcomes: &[CommandOutcome]) -> CommandOutcome {
+    let rank = [CommandOutcome::Trouble, CommandOutcome::Differs, CommandOutcome::Untestable];
+    rank.into_iter().find(|outcome| outcomes.contains(outcome)).unwrap_or(CommandOutcome::Done)
 }
 
 /// Shows the page of a corpus, writes the requested files, and returns the outcome.
@@ -256,10 +261,9 @@ pub(super) fn finish(
     output: &mut Output,
     page: impl FnOnce(&mut Page, &CorpusSummary),
 ) -> CommandResult {
-    let thresholds = checks.report_corpus(target, &mut summary)?;
+    checks.report_corpus(target, &mut summary)?;
     output.show(&summary, |text| page(text, &summary))?;
-    // With thresholds, a difference alone decides nothing.
-    Ok(outcome(&summary, (!checks.max.is_empty()).then_some(thresholds)))
+    Ok(outcome(&summary))
 }
 
 /// Thresholds, and the summary for CI systems.
@@ -321,16 +325,14 @@ impl CheckArgs {
         Ok(())
     }
 
-    /// Checks and reports a corpus. Returns the outcome of the thresholds.
+    /// Checks and reports a corpus.
     pub(super) fn report_corpus(
         &self,
         target: Option<&Target>,
         summary: &mut CorpusSummary,
-    ) -> Result<CommandOutcome, CommandError> {
-        let (thresholds, outcome) = self.apply(&[(&*summary).into()]);
-        summary.thresholds = thresholds;
-        self.report(target, &|| corpus_page(summary), &|| corpus_annotations(summary))?;
-        Ok(outcome)
+    ) -> Result<(), CommandError> {
+        summary.thresholds = self.apply(&[(&*summary).into()]).0;
+        self.report(target, &|| corpus_page(summary), &|| corpus_annotations(summary))
     }
 }
 

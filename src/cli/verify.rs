@@ -9,7 +9,7 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use serde::Serialize;
 
 use super::builds::parse_seconds;
-use super::corpus::{CorpusArgs, ResultArgs, WorkerArgs, of_one_side, outcome};
+use super::corpus::{CorpusArgs, ResultArgs, WorkerArgs, of_one_side, outcome, worst_outcome};
 use super::diff::write_junit;
 use super::figures::{count, counted};
 use super::page::{BAD, BOLD, FAINT, GOOD, Page, TextSpan, UNSURE};
@@ -174,7 +174,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     let run = CorpusRun { threads: args.workers.threads(), results, stop: &stop };
     let (judged, mut summary) = args.results.judge("verifying", (run, &judge), &corpus, reports.as_ref())?;
     let checks = &args.results.checks;
-    let thresholds = checks.report_corpus(markdown.as_ref(), &mut summary)?;
+    checks.report_corpus(markdown.as_ref(), &mut summary)?;
     let logs: Vec<LogReport> = judged.logs.into_iter().map(JudgedLog::verified).collect();
     let lone = (!orphans.is_empty()).then_some(LogVerdict::Untestable);
     let worst = logs.iter().map(|log| log.verdict).chain(lone).max().unwrap_or(LogVerdict::Untestable);
@@ -189,9 +189,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
         LogVerdict::Untestable => CommandOutcome::Untestable,
         LogVerdict::Broken => CommandOutcome::Trouble,
     };
-    let outcomes = [of_logs, thresholds, outcome(&report.summary, None)];
-    let rank = [CommandOutcome::Trouble, CommandOutcome::Differs, CommandOutcome::Untestable];
-    let outcome = rank.into_iter().find(|outcome| outcomes.contains(outcome)).unwrap_or(CommandOutcome::Done);
+    let outcome = worst_outcome(&[of_logs, outcome(&report.summary)]);
     let has_passed = outcome == CommandOutcome::Done;
     output.show(&report, |page| print_results(page, &report, (args, program), (has_page, has_passed)))?;
     Ok(outcome)

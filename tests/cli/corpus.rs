@@ -327,6 +327,22 @@ fn a_summary_counts_each_log_once() {
     assert!(code(&output) == 128 && page.starts_with("3 logs: 2 ok, 1 broken"), "{page}");
 }
 
+/// With a threshold, a difference between the sides of `diff` alone is no failure. One from a recording or a golden is.
+#[test]
+fn a_summary_ends_as_the_worst_verdict() {
+    let folder = corpus(2);
+    folder.done("verify logs --accept");
+    let golden = fs::read_to_string(folder.path("logs/0.golden")).expect("a golden");
+    fs::write(folder.path("logs/0.golden"), golden.replace("shots hit on screen", "shots hit on paper"))
+        .expect("written");
+    let max = "--max corrections=50%";
+    let verify = folder.run(&format!("verify logs {max} --results verified"));
+    let diff = folder.run(&format!("diff logs {CHANGE} {max} --results compared"));
+    assert_eq!([code(&verify), code(&diff)], [1, 0]);
+    let ends = |line: &str| code(&folder.run(line));
+    assert_eq!([ends(&format!("summary verified {max}")), ends(&format!("summary compared {max}"))], [1, 0]);
+}
+
 #[test]
 fn a_run_that_was_cut_at_any_byte_resumes_with_the_same_rows() {
     let folder = corpus(4);
