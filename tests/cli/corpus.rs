@@ -341,6 +341,9 @@ fn a_summary_ends_as_the_worst_verdict() {
     assert_eq!([code(&verify), code(&diff)], [1, 0]);
     let ends = |line: &str| code(&folder.run(line));
     assert_eq!([ends(&format!("summary verified {max}")), ends(&format!("summary compared {max}"))], [1, 0]);
+    // A later build without differences does not hide the earlier one.
+    folder.done("diff logs --results compared");
+    assert_eq!([ends("summary compared"), ends("summary compared --by build")], [0, 1]);
 }
 
 #[test]
