@@ -207,11 +207,11 @@ impl Args {
     }
 }
 
-/// The goldens below directories that have no log beside them.
+/// The goldens below directories that have no log beside them. The corpus has a problem for each unreadable directory.
 fn orphans(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
     let mut orphans = Vec::new();
     for directory in paths.iter().filter(|path| path.is_dir()) {
-        let goldens = store::files_below(directory, "golden")?;
+        let goldens = store::listed_files_below(directory, "golden", &mut Vec::new())?;
         for golden in goldens.into_iter().filter(|golden| !golden.with_extension("hitlog").exists()) {
             if store::is_of(&golden, &FileType::Golden)? {
                 orphans.push(golden);

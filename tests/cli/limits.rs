@@ -24,6 +24,30 @@ fn with_processes(folder: &Folder, processes: usize, line: &str) -> Command {
 }
 
 #[test]
+fn a_folder_that_cannot_be_read_is_a_problem_and_the_other_logs_are_judged() {
+    let folder = corpus(1);
+    fs::create_dir(folder.path("logs/closed")).expect("a folder");
+    fs::write(folder.path("logs/closed/1.hitlog"), "-").expect("written");
+    fs::set_permissions(folder.dir.path(), fs::Permissions::from_mode(0o777)).expect("permissions");
+    fs::set_permissions(folder.path("logs/closed"), fs::Permissions::from_mode(0o000)).expect("permissions");
+    let verify = |logs: &str| with_processes(&folder, 1000, &format!("verify {logs} --junit report.xml")).output();
+    if !verify("logs/0.hitlog").is_ok_and(|output| output.status.success()) {
+        note::skipped("this user cannot run programs as another user");
+        return;
+    }
+    for logs in ["logs", "'logs/*'", "'logs/**/*.hitlog'"] {
+        let output = verify(logs).expect("it starts");
+        let page = text(&output.stdout);
+        assert_eq!(code(&output), 128, "{logs}: {}", text(&output.stderr));
+        assert!(page.contains("1 log: 1 ok") && page.contains("logs/closed: "), "{logs}: {page}");
+        let report = fs::read_to_string(folder.path("report.xml")).expect("a report");
+        assert!(report.contains("logs/closed: "), "{logs}: {report}");
+    }
+    let output = with_processes(&folder, 1000, "verify logs/closed").output().expect("it starts");
+    assert!(code(&output) == 128 && text(&output.stderr).contains("logs/closed: "), "{}", text(&output.stderr));
+}
+
+#[test]
 fn too_few_threads_are_an_error_and_no_crash() {
     let folder = Folder::with_session();
     fs::set_permissions(folder.dir.path(), fs::Permissions::from_mode(0o777)).expect("permissions");

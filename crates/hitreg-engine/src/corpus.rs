@@ -13,7 +13,7 @@ use std::str::FromStr;
 use crate::engine::EngineError;
 use hitreg_log::rng::Rng;
 use hitreg_log::sorted::{SortedMap, SortedSet};
-use hitreg_log::store;
+use hitreg_log::store::{self, StoreError};
 use hitreg_log::units::Seed;
 
 /// The logs of a corpus, each once, in a fixed order.
@@ -21,7 +21,8 @@ use hitreg_log::units::Seed;
 pub struct Corpus {
     /// The paths of the logs.
     pub logs: Vec<PathBuf>,
-    /// What a manifest names that is no log, one sentence each. The rest of the corpus is judged.
+    /// What a manifest names that is no log, and folders that cannot be read, one sentence each. The rest of the corpus is
+    /// judged.
     pub problems: Vec<String>,
 }
 
@@ -78,14 +79,12 @@ impl Corpus {
 
     fn add_path(&mut self, path: &Path) -> Result<(), EngineError> {
         if path.is_dir() {
-            let below = store::files_below(path, "hitlog")?;
-            if below.is_empty() {
+            if !self.add_folder(path)? {
                 let path = path.display();
                 return Err(EngineError::Request(format!(
                     "{path}: there is no *.hitlog in this directory or below it: name a log, or another directory"
                 )));
             }
-            self.logs.extend(below);
             return Ok(());
         }
         if !store::is_standard_stream(path) && !path.exists() {
@@ -95,13 +94,28 @@ impl Corpus {
         Ok(())
     }
 
+    /// Adds the logs in a folder or below it. A folder below it that cannot be read is a problem. Returns whether there was
+    /// anything to add.
+    fn add_folder(&mut self, folder: &Path) -> Result<bool, EngineError> {
+        let mut unread = Vec::new();
+        let below = store::listed_files_below(folder, "hitlog", &mut unread)?;
+        let found = !(below.is_empty() && unread.is_empty());
+        self.logs.extend(below);
+        self.problems.extend(unread.iter().map(StoreError::to_string));
+        Ok(found)
+    }
+
     fn add_pattern(&mut self, pattern: &str) -> Result<(), EngineError> {
         let no_pattern = |error| EngineError::Request(format!("{pattern}: this is no pattern: {error}"));
         let matches = glob::glob(pattern).map_err(no_pattern)?;
         let before = self.logs.len();
         for path in matches {
             match path {
-                Ok(path) if path.is_dir() => self.logs.extend(store::files_below(&path, "hitlog")?),
+                Ok(path) if path.is_dir() => {
+                    if let Err(unread) = self.add_folder(&path) {
+                        self.problems.push(unread.to_string());
+                    }
+                }
                 Ok(path) => self.logs.push(path),
                 Err(unread) => self.problems.push(format!(
                     "{}: this folder cannot be read: {}",
@@ -110,7 +124,7 @@ impl Corpus {
                 )),
             }
         }
-        if self.logs.len() == before {
+        if self.logs.len() == before && self.problems.is_empty() {
             store::open(Path::new(pattern))?;
         }
         Ok(())

@@ -19,7 +19,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use error::{DISK_FULL, StoreError, StoreErrorKind, reason};
-pub use folder::{FolderError, LockedFolder, OwnFolder, create_folder, files_below, temporary_folder};
+pub use folder::{
+    FolderError, LockedFolder, OwnFolder, create_folder, files_below, listed_files_below, temporary_folder,
+};
 pub use folder::{TemporaryFolder, remove_unnamed};
 pub use input::{FileIdentity, InputFile, WatchedInputs, is_standard_stream};
 pub use lines::{LineFile, LineSpan, read_line_span, read_lines};

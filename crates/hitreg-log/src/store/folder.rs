@@ -142,6 +142,20 @@ pub fn temporary_folder() -> Result<TemporaryFolder, StoreError> {
 /// # Errors
 /// When a folder cannot be listed.
 pub fn files_below(folder: &Path, ending: &str) -> Result<Vec<PathBuf>, StoreError> {
+    let mut unread = Vec::new();
+    let files = listed_files_below(folder, ending, &mut unread)?;
+    unread.into_iter().next().map_or(Ok(files), Err)
+}
+
+/// Returns the same files, without those in folders that cannot be listed. `unread` receives the errors of these folders.
+///
+/// # Errors
+/// When `folder` itself cannot be listed.
+pub fn listed_files_below(
+    folder: &Path,
+    ending: &str,
+    unread: &mut Vec<StoreError>,
+) -> Result<Vec<PathBuf>, StoreError> {
     let list = || std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<PathBuf>>>();
     let mut paths = list().map_err(|source| StoreError::open(folder, source))?;
     paths.sort_unstable();
@@ -149,7 +163,10 @@ pub fn files_below(folder: &Path, ending: &str) -> Result<Vec<PathBuf>, StoreErr
     for path in paths {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if path.is_dir() && !path.is_symlink() {
-            files.extend(files_below(&path, ending)?);
+            match listed_files_below(&path, ending, unread) {
+                Ok(below) => files.extend(below),
+                Err(error) => unread.push(error),
+            }
         } else if name.strip_suffix(ending).is_some_and(|stem| stem.ends_with('.'))
             && (path.is_file() || !path.exists())
         {
