@@ -1,6 +1,7 @@
 //! Folders, and temporary files and folders. All temporary ones are registered, so that a program that has to end can
 //! remove them.
 
+use std::collections::VecDeque;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::hash::{BuildHasher, RandomState};
 use std::io::ErrorKind;
@@ -136,8 +137,9 @@ pub fn temporary_folder() -> Result<TemporaryFolder, StoreError> {
     Ok(TemporaryFolder(TemporaryPath::among(&mut paths, path, PathKind::Folder)))
 }
 
-/// Returns all files below a folder whose names end with `ending`, sorted. Links to folders are not followed. Pipes and
-/// devices are left out, because reading them might not end. Links to missing files are included.
+/// Returns all files below a folder whose names end with `ending`, sorted. Links to folders are followed, and each folder
+/// is read once: under the path without a link, if it has one. Pipes and devices are left out, because reading them might
+/// not end. Links to missing files are included.
 ///
 /// # Errors
 /// When a folder cannot be listed.
@@ -156,24 +158,39 @@ pub fn listed_files_below(
     ending: &str,
     unread: &mut Vec<StoreError>,
 ) -> Result<Vec<PathBuf>, StoreError> {
-    let list = || std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<PathBuf>>>();
-    let mut paths = list().map_err(|source| StoreError::open(folder, source))?;
-    paths.sort_unstable();
-    let mut files = Vec::new();
-    for path in paths {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if path.is_dir() && !path.is_symlink() {
-            match listed_files_below(&path, ending, unread) {
-                Ok(below) => files.extend(below),
-                Err(error) => unread.push(error),
+    let (mut files, mut read) = (Vec::new(), SortedSet::new());
+    let mut folders = VecDeque::from([folder.to_owned()]);
+    while let Some(below) = folders.pop_front() {
+        let listed = super::canonical(&below).and_then(|real| match read.insert(real) {
+            true => paths_in(&below).map_err(|source| StoreError::open(&below, source)),
+            false => Ok(Vec::new()),
+        });
+        let paths = match listed {
+            Ok(paths) => paths,
+            Err(error) if below == folder => return Err(error),
+            Err(error) => {
+                unread.push(error);
+                continue;
             }
-        } else if name.strip_suffix(ending).is_some_and(|stem| stem.ends_with('.'))
-            && (path.is_file() || !path.exists())
-        {
-            files.push(path);
+        };
+        for path in paths {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let is_named = name.strip_suffix(ending).is_some_and(|stem| stem.ends_with('.'));
+            match path.is_dir() {
+                // Links come after all folders.
+                true if path.is_symlink() => folders.push_back(path),
+                true => folders.push_front(path),
+                false if is_named && (path.is_file() || !path.exists()) => files.push(path),
+                false => {}
+            }
         }
     }
+    files.sort_unstable();
     Ok(files)
+}
+
+fn paths_in(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect()
 }
 
 /// A file without its final name, removed on drop.
