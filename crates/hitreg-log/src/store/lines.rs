@@ -2,7 +2,7 @@
 //! lines that was complete.
 
 use std::fs::{File, TryLockError};
-use std::io::{BufRead, BufReader, ErrorKind, Seek, SeekFrom, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::{StoreError, StoreErrorKind};
@@ -73,34 +73,32 @@ impl LineFile {
     }
 }
 
-/// Passes the lines of a file that another process may append to, as [`LineFile::open`] does, but changes nothing.
+/// Passes the lines of a file that another process may append to, as [`LineFile::open`] does, but changes nothing. `-` is
+/// standard input.
 ///
 /// # Errors
 /// When the file cannot be opened or read.
 pub fn read_lines(path: &Path, ends: &mut dyn FnMut(&str, LineSpan) -> bool) -> Result<(), StoreError> {
-    let fail = |source| StoreError::open(path, source);
-    let file = File::open(path).map_err(fail)?;
-    groups(&file, ends).map(drop).map_err(fail)
+    groups(super::open_file(path)?, ends).map(drop).map_err(|source| StoreError::open(path, source))
 }
 
-/// Reads a group of lines of a file.
+/// Reads a group of lines of a file that [`read_lines`] has read.
 ///
 /// # Errors
 /// When the file cannot be opened or read.
 pub fn read_line_span(path: &Path, span: LineSpan) -> Result<String, StoreError> {
-    let fail = |source| StoreError::open(path, source);
-    read_span(&mut File::open(path).map_err(fail)?, span).map_err(fail)
+    read_span(&mut super::open_file(path)?, span).map_err(|source| StoreError::open(path, source))
 }
 
-fn read_span(file: &mut File, span: LineSpan) -> std::io::Result<String> {
+fn read_span(file: &mut (impl Read + Seek), span: LineSpan) -> std::io::Result<String> {
     file.seek(SeekFrom::Start(span.from))?;
     let mut text = String::new();
-    std::io::Read::read_to_string(&mut std::io::Read::take(file, span.length), &mut text)?;
+    file.take(span.length).read_to_string(&mut text)?;
     Ok(text)
 }
 
 /// Passes all complete lines to `ends`, and returns the length of all complete groups.
-fn groups(file: &File, ends: &mut dyn FnMut(&str, LineSpan) -> bool) -> std::io::Result<u64> {
+fn groups(file: impl Read + Seek, ends: &mut dyn FnMut(&str, LineSpan) -> bool) -> std::io::Result<u64> {
     let mut reader = BufReader::with_capacity(super::READ_AHEAD, file);
     reader.seek(SeekFrom::Start(0))?;
     let (mut line, mut span) = (Vec::new(), LineSpan { from: 0, length: 0 });
