@@ -13,6 +13,7 @@ use super::session_args::parse_number_of_seconds;
 use super::{CommandError, CommandOutcome, CommandResult, Output, process};
 use crate::claims::{self, Claim, ClaimResult, Figure, MechanismState};
 use crate::soak::{self, BrokenProperty, PlanLimits, PlannedFault, SoakCoverage, SoakMaps, SoakPlan, SoakProperty};
+use crate::units::Micros;
 
 /// Measure the claims of the literature on netcode, and compare them with the expected values
 ///
@@ -296,7 +297,11 @@ fn search(
 ) -> (SoakCoverage, u64, Option<(u64, BrokenProperty)>) {
     let wanted = args.seeds.unwrap_or(if args.seconds.is_some() { u64::MAX } else { 1 });
     let watch = Stopwatch::start();
-    let progress = Progress::of_things("soaking", wanted);
+    let length = args.seconds.filter(|_| args.seeds.is_none()).map(|seconds| Micros((seconds * 1e6) as i64));
+    let progress = match length {
+        Some(length) => Progress::of_session("soaking", length),
+        None => Progress::of_things("soaking", wanted),
+    };
     let at_once = 4 * rayon::current_num_threads() as u64;
     let (mut all, mut seeds) = (SoakCoverage::default(), 0);
     let goes_on = || !stop.load(Ordering::Relaxed) && args.seconds.is_none_or(|seconds| watch.elapsed_s() < seconds);
@@ -309,7 +314,13 @@ fn search(
         let tried = batch.into_par_iter().map(|seed| (seed, soak::run(stage, &SoakPlan::of(seed, limits))));
         for (seed, result) in tried.collect::<Vec<_>>() {
             seeds += 1;
-            progress.one_done();
+            match length {
+                Some(_) => {
+                    let message = counted(seeds, "seed");
+                    progress.reached_with(Micros((watch.elapsed_s() * 1e6) as i64), message);
+                }
+                None => progress.one_done(),
+            }
             match result {
                 Ok(exercised) => all.add(&exercised),
                 Err(broken) => return (all, seeds, Some((seed, broken))),
