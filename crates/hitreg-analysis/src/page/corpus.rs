@@ -3,6 +3,7 @@
 use crate::corpus::{CorpusSummary, WorstLog};
 use crate::report::figures::count;
 use crate::report::{GROUP_COLUMNS, cause_cells, corpus_page, corpus_subject, group_cells, verdict_line};
+use hitreg_log::store::shown::shell_word;
 
 /// The style of the page, without any other file.
 const STYLE: &str = "\
@@ -93,7 +94,7 @@ fn worst_logs(summary: &CorpusSummary) -> String {
             "<tr><td><a href=\"{}\">{}</a><br><code>{}</code></td>{changes}</tr>\n",
             link(&log.page),
             text(&log.log),
-            text(&format!("{} -o {}", log.report, log.page)),
+            text(&format!("{} -o {}", log.report, shell_word(&log.page))),
         )
     };
     let rows: String = summary.worst.iter().map(row).collect();
@@ -155,7 +156,7 @@ mod tests {
         };
         let html = corpus_html(&CorpusSummary { worst: vec![worst], ..CorpusSummary::default() });
         assert!(html.contains("<a href=\"./%3Cb%3E.html\">logs/&lt;b&gt;.hitlog</a>"), "{html}");
-        assert!(html.contains("hitreg report 'logs/&lt;b&gt;.hitlog' --b ./game -o &lt;b&gt;.html"), "{html}");
+        assert!(html.contains("hitreg report 'logs/&lt;b&gt;.hitlog' --b ./game -o '&lt;b&gt;.html'"), "{html}");
         assert!(!html.contains("<b>."));
     }
 
