@@ -55,8 +55,11 @@ impl ThresholdResult {
     /// The figure with its value and limit: `corrections: 1.200 %, at most 3.000 %`.
     pub fn text(&self) -> String {
         let threshold = self.threshold;
-        let value = self.value.map_or("not measured".to_owned(), |value| threshold.text_of(value));
-        format!("{}: {value}, at most {}", threshold.figure.name(), threshold.text_of(threshold.max))
+        let with_digits = |digits| [self.value, Some(threshold.max)].map(|value| threshold.text_of(value, digits));
+        // A value above the limit has as many digits as show it.
+        let is_clear = |[value, max]: &[String; 2]| self.verdict != "differs" || value != max;
+        let [value, max] = (2..17).map(with_digits).find(is_clear).unwrap_or_else(|| with_digits(17));
+        format!("{}: {value}, at most {max}", threshold.figure.name())
     }
 }
 
@@ -133,12 +136,13 @@ impl Threshold {
         ThresholdResult { threshold, value, verdict }
     }
 
-    /// A value of this figure as text: `1.2 %`, `4.8 units`, `12`.
-    fn text_of(self, value: f64) -> String {
-        match (self.figure, self.is_share) {
-            (_, true) => format!("{:.3} %", 100.0 * value),
-            (ThresholdFigure::ViewErrorP95, false) => format!("{value:.2} units"),
-            (_, false) => format!("{value}"),
+    /// A value of this figure as text: `1.200 %`, `4.80 units`, `12`.
+    fn text_of(self, value: Option<f64>, digits: usize) -> String {
+        match (value, self.figure, self.is_share) {
+            (None, ..) => "not measured".to_owned(),
+            (Some(value), _, true) => format!("{:.*} %", digits + 1, 100.0 * value),
+            (Some(value), ThresholdFigure::ViewErrorP95, false) => format!("{value:.digits$} units"),
+            (Some(value), ..) => format!("{value}"),
         }
     }
 }
@@ -224,6 +228,17 @@ mod tests {
         {
             assert!(parsed(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn an_exceeded_threshold_shows_the_digits_that_exceed_it() {
+        let text = |max: &str, value| {
+            let of = MeasuredFigures { view_error_p95: Some(value), ..MeasuredFigures::default() };
+            max.parse::<Threshold>().expect(max).check(&[of]).text()
+        };
+        assert_eq!(text("view-error-p95=71.8", 71.800804), "view-error-p95: 71.801 units, at most 71.800 units");
+        assert_eq!(text("view-error-p95=5", 71.8), "view-error-p95: 71.80 units, at most 5.00 units");
+        assert_eq!(text("view-error-p95=71.8", 71.799999), "view-error-p95: 71.80 units, at most 71.80 units");
     }
 
     #[test]
