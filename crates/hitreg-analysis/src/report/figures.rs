@@ -1,5 +1,7 @@
 //! Formats figures for people, and draws histograms of them as bars of text.
 
+use textwrap::core::display_width;
+
 use super::page::Page;
 use hitreg_log::stats::CountedValues;
 use hitreg_log::units::Micros;
@@ -117,12 +119,14 @@ pub(crate) fn rounded_ms(time_us: i64) -> String {
     if ms.abs() < 9.95 { format!("{ms:.1} ms") } else { format!("{ms:.0} ms") }
 }
 
-/// Cuts a text to at most `most` characters.
+/// Cuts a text to at most `most` columns.
 pub fn clipped(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
+    if display_width(text) <= most {
         return text.to_owned();
     }
-    text.chars().take(most.saturating_sub(1)).chain(['…']).collect()
+    let fits = |end: &usize| display_width(&text[..*end]) < most;
+    let end = text.char_indices().map(|(at, _)| at).take_while(fits).last().unwrap_or_default();
+    format!("{}…", &text[..end])
 }
 
 /// The longest bar, in columns.
@@ -249,6 +253,7 @@ mod tests {
     #[test]
     fn large_and_small_numbers_are_readable() {
         assert_eq!([0.0, 0.5, 1e-5, 21500.0, 2e7].map(distance), ["0", "0.500", "1.00e-5", "21500", "2.00e7"]);
+        assert_eq!(["abc", "日本語", "日本語の"].map(|text| clipped(text, 6)), ["abc", "日本語", "日本…"]);
         assert_eq!((clipped("abcdef", 4).as_str(), seconds(12_688_000).as_str()), ("abc…", "12.688 s"));
     }
 
