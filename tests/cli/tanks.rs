@@ -273,7 +273,7 @@ fn a_sweep_by_a_build_has_the_figures_of_its_tables() {
     let page = flat(&folder.done(&line));
     assert!(page.contains("rows: tanks.friction"), "{page}");
     let absent = page.split_once("not in the build's traces: ").expect("a list").1;
-    assert!(absent.starts_with("hit_share_ci95, missed_on_target, view_error_units_p50,"), "{absent}");
+    assert!(absent.starts_with("missed_on_target, view_error_units_p50,"), "{absent}");
     assert!(absent.contains("predictions_checked, corrections,") && absent.contains("down_bytes_per_s"), "{absent}");
     let rows = folder.json(&line);
     let rows = rows.as_array().expect("rows");

@@ -247,7 +247,7 @@ fn markdown_table(table: &PageTable) -> String {
     let row = |cells: &mut dyn Iterator<Item = String>| format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "));
     let name = |(place, (name, _)): (usize, &(String, Alignment))| match &table.title {
         Some(title) if place == 0 => markdown_text(title),
-        _ => markdown_text(&name.replace('\n', " ")),
+        _ => markdown_text(name.replace('\n', " ").trim()),
     };
     let mut text = row(&mut table.columns.iter().enumerate().map(name));
     let rule = |(_, alignment): &(String, Alignment)| match alignment {

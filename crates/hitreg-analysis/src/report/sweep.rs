@@ -10,8 +10,10 @@ use hitreg_log::stats::Spread;
 /// The most important figures, with a row for each combination of values.
 pub fn sweep_page(sweep: &Sweep) -> Page {
     let mut page = Page::default();
-    let (shots, errors) = (["", ">shots\nhit", ">\nmissed*"], [">view\np50", ">error\np95"]);
-    let (cover, rest) = ([">hits\nn", ">in\nms", ">cover\nunits"], [">corr.\nn", ">\np95", ">kB/s\ndown", ">\nup"]);
+    // Each name is complete, because Markdown has it on one line.
+    let (shots, errors) = (["", ">shots\nhit", ">\nmissed*"], [">view\np50", ">view\np95"]);
+    let cover = [">cov.\nhits", ">cov.\nms", ">cov.\nunits"];
+    let rest = [">corr.\nn", ">corr.\np95", ">down\nkB/s", ">up\nkB/s"];
     let mut columns = [&shots[..], &errors, &cover, &rest].concat();
     let has_intervals = sweep.what_if == WhatIf::Rerecord;
     if has_intervals {
@@ -46,11 +48,14 @@ pub fn sweep_page(sweep: &Sweep) -> Page {
     let seeds = if has_intervals { format!(" Seeds: {}.", sweep.repeats) } else { String::new() };
     page.paragraph(0, &format!("{}{seeds}", what_if_line(sweep.what_if)));
     page.line("* shots that hit on the shooter's screen, but not on the server");
-    page.line("view error: in units, from the target drawn to the target judged");
-    page.line("hits in cover: hits on targets that the shooter no longer saw on the server;");
-    page.line("median time and distance since they went into cover on their own screens");
+    page.line("view: view error in units, from the target drawn to the target judged");
+    page.paragraph(
+        0,
+        "cov.: hits on targets in cover: the shooter no longer saw them on the server; median time and distance since they went \
+         into cover on their own screens",
+    );
     page.line("corr.: corrections; error in units, without spawns, deaths and teleports");
-    page.line("kB/s: per player, from the server (down) and to it (up)");
+    page.line("down, up: per player, from the server and to it");
     page
 }
 
@@ -129,10 +134,12 @@ mod tests {
         let keys = vec!["client.cmd_hz".to_owned()];
         let rows = vec![row(3, 4), row(5, 4)];
         let sweep = Sweep { what_if: WhatIf::Replay, repeats: 1, keys, rows, is_by_build: true };
+        let markdown = sweep_page(&sweep).markdown();
+        assert!(markdown.contains("| shots hit | missed\\* | view p50 | view p95 | cov. hits |"), "{markdown}");
         let text = sweep_page(&sweep).text();
         assert!(text.contains("\nprojectiles: 3 to 5 launched, 2 impacts\n"), "{text}");
         assert!(text.contains("\nshots that clients predicted and no server ran, not counted: 4\n"), "{text}");
-        assert!(text.contains("\nnot in the build's traces: usercmds, hits, hit_share,"), "{text}");
+        assert!(text.contains("\nnot in the build's traces: usercmds, hits, hit_share, missed_on_target,"), "{text}");
         assert!(
             !text.contains("impacts,") && !sweep_page(&Sweep { is_by_build: false, ..sweep }).text().contains("not in")
         );
