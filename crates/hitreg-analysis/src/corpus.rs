@@ -92,11 +92,11 @@ pub struct LogRow {
     pub usercmds_a: Option<u64>,
     /// Client frames on side B.
     pub usercmds: u64,
-    /// Shots on side A.
+    /// Shots on side A; null if it is a recording, which has no table of them.
     pub shots_a: Option<u64>,
     /// Shots on side B; null if its trace has no table of them.
     pub shots_b: Option<u64>,
-    /// Hits on side A.
+    /// Hits on side A; null if it is a recording.
     pub hits_a: Option<u64>,
     /// Hits on side B; null if its trace has no table of shots.
     pub hits_b: Option<u64>,

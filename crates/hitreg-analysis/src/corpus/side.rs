@@ -108,7 +108,9 @@ pub fn compared_rows(
     let b = SideFigures::of(traces[1], Some(&a))?;
     let (key, players) = (about.key.clone(), about.players);
     let mut weapons: SortedMap<(String, Option<LatencyBand>), WeaponRow> = SortedMap::new();
-    for (side, of_side) in [&a, &b].into_iter().enumerate() {
+    // A recording has no table of shots, so its side A has no figures of them.
+    let has_shots = a.summary.exercised.shots.is_some() || !found.overlap_only;
+    for (side, of_side) in [&a, &b].into_iter().enumerate().filter(|_| has_shots) {
         for ((weapon, latency_ms), sums) in &of_side.weapons {
             let row = weapons.entry((weapon.clone(), *latency_ms)).or_default();
             let to = match side {
@@ -136,12 +138,12 @@ pub fn compared_rows(
             changed.push(ResultRow::Shot(row));
         }
     }
-    let causes = paired([a.causes.iter().flatten(), b.causes.iter().flatten()]);
+    let causes = a.causes.iter().zip(&b.causes).flat_map(|(a, b)| paired([a, b]));
     let mut rows = Vec::new();
     rows.extend(weapons.into_iter().map(|((weapon, latency_ms), row)| {
         ResultRow::Weapon(WeaponRow { key: key.clone(), weapon, latency_ms, ..row })
     }));
-    rows.extend(causes.into_iter().map(|(cause, [corrections_a, corrections_b])| {
+    rows.extend(causes.map(|(cause, [corrections_a, corrections_b])| {
         ResultRow::Cause(CauseRow { key: key.clone(), cause, corrections_a, corrections_b })
     }));
     rows.extend(changed);
@@ -161,10 +163,10 @@ pub fn compared_rows(
         next,
         first_weapon,
         usercmds_a: Some(a.summary.exercised.usercmds),
-        shots_a: Some(a.summary.shots.fired),
-        hits_a: Some(a.summary.shots.hit),
-        hits_changed: Some(found.hits.outcomes_changed()),
-        shots_judged: Some(found.hits.judged),
+        shots_a: has_shots.then_some(a.summary.shots.fired),
+        hits_a: has_shots.then_some(a.summary.shots.hit),
+        hits_changed: has_shots.then(|| found.hits.outcomes_changed()),
+        shots_judged: has_shots.then_some(found.hits.judged),
         corrections_a: a.corrections(),
         view_error_p95_a: a.view_errors.percentile(95.0),
         view_errors_a: counted_text(&a.view_errors),
