@@ -66,6 +66,14 @@ enum CommandOutcome {
     Interrupted = 130,
 }
 
+impl CommandOutcome {
+    /// The outcome of a command with several parts.
+    fn worst(of: &[CommandOutcome]) -> CommandOutcome {
+        let rank = [CommandOutcome::Trouble, CommandOutcome::Differs, CommandOutcome::Untestable];
+        rank.into_iter().find(|outcome| of.contains(outcome)).unwrap_or(CommandOutcome::Done)
+    }
+}
+
 type CommandResult = Result<CommandOutcome, CommandError>;
 
 /// Runs the command line of a build that plays one game: `fn main() -> ExitCode { hitreg::cli::main::<MyGame>() }`. The

@@ -247,12 +247,6 @@ pub(super) fn outcome(summary: &CorpusSummary) -> CommandOutcome {
     }
 }
 
-/// The worst of several outcomes.
-pub(super) fn worst_outcome(outcomes: &[CommandOutcome]) -> CommandOutcome {
-    let rank = [CommandOutcome::Trouble, CommandOutcome::Differs, CommandOutcome::Untestable];
-    rank.into_iter().find(|outcome| outcomes.contains(outcome)).unwrap_or(CommandOutcome::Done)
-}
-
 /// Shows the page of a corpus, writes the requested files, and returns the outcome.
 pub(super) fn finish(
     mut summary: CorpusSummary,

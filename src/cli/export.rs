@@ -382,6 +382,7 @@ fn run_corpus(games: &Games, args: &Args, output: &mut Output) -> CommandResult 
         }
         let source = ExportSource::of_tables(games, export)?;
         let Some(name) = &args.table else { return source.save_all(export, &folders[number], outputs) };
+        find(&source.shapes(), name, file)?;
         store::create_folder(&folders[number])?;
         let format = args.format();
         let path = folders[number].join(format!("{name}.{}", format.ending()));

@@ -173,7 +173,7 @@ fn count_shots(
         let ran = surveyed.attempt(game, options, &mut |_| {}, &mut |_, rows| summing.add(&rows), &mut |_| {});
         Ok(ran?.map(|ran| (summing.summary(), ran.first_difference)))
     })
-    .map_err(|error: EngineError| error.what())?;
+    .map_err(|error: EngineError| error.what(path))?;
     match first_difference {
         Some(difference) => Err(format!("this build replays it differently from tick {} on", difference.tick)),
         None => Ok((summary.shots.fired, summary.shots.hit)),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::corpus::{CheckArgs, finish, outcome, worst_outcome};
+use super::corpus::{CheckArgs, finish, outcome};
 use super::{CommandError, CommandOutcome, CommandResult, Output, OutputPath};
 use crate::corpus::{CorpusSummary, ResultRow, ResultSet, write_row};
 use crate::page::corpus_html;
@@ -60,7 +60,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
         let summaries = summaries.collect::<Result<Vec<CorpusSummary>, _>>().map_err(CommandError::request)?;
         output.show(&summaries, |page| page.append(builds_page(&summaries)))?;
         let outcomes: Vec<CommandOutcome> = summaries.iter().map(outcome).collect();
-        return Ok(worst_outcome(&outcomes));
+        return Ok(CommandOutcome::worst(&outcomes));
     }
     let last = results.last();
     let summary = results.summary(last).map_err(CommandError::request)?;

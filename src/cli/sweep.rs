@@ -1,6 +1,6 @@
 //! `hitreg sweep`: measures how settings affect hits, errors and traffic.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::builds::BuildArgs;
 use super::corpus::{CheckArgs, CorpusArgs, annotations, of_one_side, print_problems};
@@ -10,7 +10,7 @@ use super::replay_args::{offered_settings, one_of};
 use super::trouble::{engine_with_notes, note_hole};
 use super::{CommandError, CommandOutcome, CommandResult, Output, OutputPath};
 use crate::corpus::MeasuredFigures;
-use crate::engine::{self, Engine, EngineError, Games, ReplaySpec, SurveyedLog, SweepError};
+use crate::engine::{self, Engine, EngineError, Games, ReplaySpec, SurveyedLog, SweptLog};
 use crate::page::{SweepPage, sweep_html};
 use crate::replay::WhatIf;
 use crate::report::{self, print_thresholds, sweep_page, what_if_line};
@@ -86,24 +86,25 @@ pub(super) struct Args {
     checks: CheckArgs,
 }
 
-/// The logs of a sweep, and what is wrong with the others.
+/// The logs of a sweep with their figures, and what is wrong with the others.
 #[derive(Default)]
 struct SweptLogs {
     logs: Vec<PathBuf>,
-    problems: Vec<CommandError>,
+    figures: Vec<LogFigures>,
+    problems: Vec<(PathBuf, CommandError)>,
 }
 
 impl SweptLogs {
-    /// The logs of a sweep by a build: those that can be read.
-    fn readable(games: &Games, logs: Vec<PathBuf>) -> Result<SweptLogs, CommandError> {
-        let (quiet, mut swept) = (Engine::new(games), SweptLogs::default());
-        for path in logs {
-            match quiet.survey(&path) {
-                Ok(_) => swept.logs.push(path),
-                Err(error) => swept.problems.push(error.into()),
+    fn add(&mut self, path: PathBuf, swept: SweptLog) -> Result<(), CommandError> {
+        match swept {
+            Ok(figures) => {
+                self.logs.push(path);
+                self.figures.push(figures);
             }
+            Err(EngineError::Setting(source)) => return Err(CommandError::file(&path, source)),
+            Err(error) => self.problems.push((path, error.into())),
         }
-        swept.check()
+        Ok(())
     }
 
     /// Fails if no log is left.
@@ -112,8 +113,20 @@ impl SweptLogs {
             return Ok(self);
         }
         let last = self.problems.pop();
-        self.problems.iter().for_each(CommandError::print);
-        Err(last.unwrap_or_else(|| CommandError::request("there is no log to sweep: name one")))
+        print_problems(&self.problems());
+        Err(last.map_or_else(|| CommandError::request("there is no log to sweep: name one"), |(_, error)| error))
+    }
+
+    /// One sentence for each log that failed.
+    fn problems(&self) -> Vec<String> {
+        let sentence = |(path, error): &(PathBuf, CommandError)| match error {
+            CommandError::Engine(EngineError::Missing(missing)) => {
+                let next = missing.command().map_or(String::new(), |command| format!(". Run: {command}"));
+                format!("{}: untestable: {}{next}", path.display(), missing.detail())
+            }
+            error => error.to_string(),
+        };
+        self.problems.iter().map(sentence).collect()
     }
 }
 
@@ -134,32 +147,35 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     let markdown = args.checks.target(output)?;
     let corpus = args.corpus.corpus(&args.logs)?;
     let runner = args.running.runner(games, args.build.is_some(), output)?;
-    let (swept, SweptLogs { logs, problems }) = match &args.build {
-        None => sweep(games, corpus.logs, &plan)?,
+    let swept_logs = match &args.build {
+        None => sweep(games, &corpus.logs, &plan)?,
         Some(_) if is_rerecorded => {
             return Err(CommandError::request("a build has no bots: leave out --what-if rerecord, or --build"));
         }
         Some(build) => {
             let spec = ReplaySpec { build: Some(build.clone()), ..ReplaySpec::default() };
-            let of_all = SweptLogs::readable(games, corpus.logs)?;
-            let logs: Vec<&Path> = of_all.logs.iter().map(PathBuf::as_path).collect();
-            let progress = Progress::of_things("sweeping", (plan.runs() * logs.len()) as u64);
+            let progress = Progress::of_things("sweeping", (plan.runs() * corpus.logs.len()) as u64);
             let engine = Engine { runner, ..engine_with_notes(games) };
-            (spec.sweep(&engine, (&logs, &plan), &|| progress.one_done())?, of_all)
+            let figures = spec.sweep(&engine, (&corpus.logs, &plan), &|| progress.one_done())?;
+            let mut swept = SweptLogs::default();
+            corpus.logs.iter().cloned().zip(figures).try_for_each(|(path, figures)| swept.add(path, figures))?;
+            swept
         }
-    };
+    }
+    .check()?;
+    let swept = Sweep { is_by_build: args.build.is_some(), ..plan.sweep(&swept_logs.figures) };
     let table = swept.table();
     if let Some(target) = &csv {
         store::save_bytes(target, table.to_csv().as_bytes())?;
     }
     if let Some(target) = &report {
-        let names: Vec<String> = logs.iter().map(|path| path.display().to_string()).collect();
+        let names: Vec<String> = swept_logs.logs.iter().map(|path| path.display().to_string()).collect();
         let what_if = what_if_line(args.what_if);
         let page =
             SweepPage { names: &names, keys: &swept.keys, what_if: &what_if, columns: &table.columns, rows: &table };
         store::save_bytes(target, sweep_html(&page)?.as_bytes())?;
     }
-    let problems: Vec<String> = problems.iter().map(CommandError::to_string).chain(corpus.problems).collect();
+    let problems = [swept_logs.problems(), corpus.problems.clone()].concat();
     let measured: Vec<MeasuredFigures> = swept.rows.iter().map(|row| (&row.figures).into()).collect();
     let (thresholds, outcome) = args.checks.apply(&measured);
     let page = || {
@@ -177,69 +193,42 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     args.checks.report(markdown.as_ref(), &with_problems, &|| annotations(&thresholds, &problems))?;
     output.show(&table, |text| text.append(page()))?;
     print_problems(&problems);
-    Ok(if problems.is_empty() { outcome } else { CommandOutcome::Trouble })
+    let of_logs = swept_logs.problems.iter().map(|(_, error)| error.outcome());
+    let of_list = corpus.problems.iter().map(|_| CommandOutcome::Trouble);
+    let outcomes: Vec<CommandOutcome> = of_logs.chain(of_list).chain([outcome]).collect();
+    Ok(CommandOutcome::worst(&outcomes))
 }
 
 /// Sweeps the logs of a game that this program plays.
-fn sweep(games: &Games, logs: Vec<PathBuf>, plan: &SweepPlan) -> Result<(Sweep, SweptLogs), CommandError> {
+fn sweep(games: &Games, logs: &[PathBuf], plan: &SweepPlan) -> Result<SweptLogs, CommandError> {
     let progress = Progress::of_things("sweeping", (plan.runs() * logs.len()) as u64);
-    let mut sweep =
-        OwnSweep { games, plan, done: &|| progress.one_done(), figures: Vec::new(), swept: SweptLogs::default() };
+    let mut swept = SweptLogs::default();
+    let run = |group: &mut Vec<SurveyedLog>, swept: &mut SweptLogs| {
+        let Some(first) = group.first() else { return Ok(()) };
+        let game = games.of_header(&first.header).map_err(|error| CommandError::file(&first.path, error))?;
+        let figures = engine::sweep(game, group, plan, &|| progress.one_done());
+        group.drain(..).zip(figures).try_for_each(|(log, figures)| swept.add(log.path.clone(), figures))
+    };
     let (mut group, mut game) = (Vec::new(), None);
     for path in logs {
-        let log = match engine_with_notes(games).survey(&path) {
+        let log = match engine_with_notes(games).survey(path) {
             Ok(log) => log,
             Err(error) => {
-                sweep.swept.problems.push(error.into());
+                swept.problems.push((path.clone(), error.into()));
                 continue;
             }
         };
         if game.get_or_insert_with(|| log.header.game.clone()) != &log.header.game {
-            sweep.swept.problems.push(EngineError::other_game(&path).into());
+            swept.problems.push((path.clone(), EngineError::other_game(path).into()));
             continue;
         }
-        note_hole(&path, log.survey.first_hole());
-        group.push((path, log));
+        note_hole(path, log.survey.first_hole());
+        group.push(log);
         // A group keeps all cores busy.
         if group.len() * plan.runs() >= rayon::current_num_threads() {
-            sweep.run(std::mem::take(&mut group))?;
+            run(&mut group, &mut swept)?;
         }
     }
-    sweep.run(group)?;
-    Ok((plan.sweep(&sweep.figures), sweep.swept.check()?))
-}
-
-/// A sweep of logs by this program.
-struct OwnSweep<'a> {
-    games: &'a Games,
-    plan: &'a SweepPlan,
-    /// Called at the end of each run.
-    done: &'a (dyn Fn() + Sync),
-    figures: Vec<LogFigures>,
-    swept: SweptLogs,
-}
-
-impl OwnSweep<'_> {
-    /// Adds the logs of a group. If one of them does not run, each runs alone.
-    fn run(&mut self, group: Vec<(PathBuf, SurveyedLog)>) -> Result<(), CommandError> {
-        let (paths, logs): (Vec<PathBuf>, Vec<SurveyedLog>) = group.into_iter().unzip();
-        let Some(first) = logs.first() else { return Ok(()) };
-        let game = self.games.of_header(&first.header).map_err(|error| CommandError::file(&paths[0], error))?;
-        match engine::sweep(game, &logs, self.plan, self.done) {
-            Ok(figures) => {
-                self.figures.extend(figures);
-                self.swept.logs.extend(paths);
-            }
-            Err(SweepError { log, source: EngineError::Setting(source) }) => {
-                return Err(CommandError::file(&paths[log], source));
-            }
-            Err(SweepError { source, .. }) if logs.len() == 1 => self.swept.problems.push(source.into()),
-            Err(_) => {
-                for alone in paths.into_iter().zip(logs) {
-                    self.run(vec![alone])?;
-                }
-            }
-        }
-        Ok(())
-    }
+    run(&mut group, &mut swept)?;
+    Ok(swept)
 }

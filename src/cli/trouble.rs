@@ -15,7 +15,7 @@ use crate::store::shown::naming_file;
 use crate::store::{StoreError, StoreErrorKind, is_standard_stream, reason};
 use crate::units::ClockTime;
 
-/// Why a command failed. The exit code is 128, or 130 for an interruption.
+/// Why a command failed. The exit code is 128, 125 for a side without a trace, or 130 for an interruption.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CommandError {
     /// A file cannot be opened, written or renamed.
@@ -100,6 +100,7 @@ impl CommandError {
         match self {
             CommandError::Interrupted { .. } => CommandOutcome::Interrupted,
             CommandError::EmptyShare { .. } => CommandOutcome::Done,
+            CommandError::Engine(EngineError::Missing(_)) => CommandOutcome::Untestable,
             _ => CommandOutcome::Trouble,
         }
     }

@@ -9,7 +9,7 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use serde::Serialize;
 
 use super::builds::parse_seconds;
-use super::corpus::{CorpusArgs, ResultArgs, WorkerArgs, of_one_side, outcome, worst_outcome};
+use super::corpus::{CorpusArgs, ResultArgs, WorkerArgs, of_one_side, outcome};
 use super::diff::write_junit;
 use super::figures::{count, counted};
 use super::page::{BAD, BOLD, FAINT, GOOD, Page, TextSpan, UNSURE};
@@ -189,7 +189,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
         LogVerdict::Untestable => CommandOutcome::Untestable,
         LogVerdict::Broken => CommandOutcome::Trouble,
     };
-    let outcome = worst_outcome(&[of_logs, outcome(&report.summary)]);
+    let outcome = CommandOutcome::worst(&[of_logs, outcome(&report.summary)]);
     let has_passed = outcome == CommandOutcome::Done;
     output.show(&report, |page| print_results(page, &report, (args, program), (has_page, has_passed)))?;
     Ok(outcome)
@@ -312,7 +312,7 @@ fn print_results(
     }
     if !has_page {
         for problem in &report.summary.problems {
-            page.parts(vec![TextSpan::styled(BAD, "problem    "), problem.as_str().into()]);
+            page.marked(0, BAD, &format!("problem    {problem}"));
         }
     }
 }

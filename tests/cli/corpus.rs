@@ -7,6 +7,9 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::folder::{Folder, arguments, code, text, word};
+use super::habits::fed;
+#[cfg(unix)]
+use super::pucks::script;
 
 /// A folder with logs of several presets and numbers of players, in `logs`.
 pub(crate) fn corpus(logs: u32) -> Folder {
@@ -209,6 +212,90 @@ fn a_sweep_goes_on_without_bad_logs_and_has_thresholds() {
     assert_eq!(step.matches("<!-- hitreg summary -->").count(), 4, "{step}");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_log_that_a_build_cannot_play_does_not_stop_the_others() {
+    let folder = corpus(3);
+    let build = "case \"$2\" in *1.hitlog) echo no such map >&2; exit 3 ;; esac\nexec";
+    script(&folder.path("game"), &format!("{build} {} \"$@\"", word(env!("CARGO_BIN_EXE_hitreg"))));
+    let swept = "--build ./game --set interpolation.lerp_ms=50,100";
+    let alone = folder.done(&format!("sweep logs/0.hitlog logs/2.hitlog {swept}"));
+    let output = folder.run(&format!("sweep logs {swept} --csv sweep.csv"));
+    let message = text(&output.stderr);
+    assert_eq!((code(&output), text(&output.stdout)), (125, alone), "{message}");
+    let reason = "./game: failed (exit code 3); last output: no such map";
+    let next = "./game replay logs/1.hitlog -o test.hittrace";
+    assert!(message.contains(&format!("logs/1.hitlog: untestable: {reason}. Run: {next}")), "{message}");
+    assert_eq!(fs::read_to_string(folder.path("sweep.csv")).expect("a file").lines().count(), 3);
+    let output = folder.run(&format!("sweep logs {swept} --max corrections=0%"));
+    assert_eq!(code(&output), 1, "an exceeded threshold outranks an untestable log");
+    let page = text(&folder.run("diff logs --b ./game").stdout);
+    assert!(page.contains(&format!("    {next}\n")), "{page}");
+    assert!(page.split_whitespace().collect::<Vec<_>>().join(" ").contains("last output: no such map"), "{page}");
+}
+
+#[test]
+fn a_corpus_of_one_broken_log_has_all_outputs() {
+    let folder = corpus(1);
+    fs::write(folder.path("logs/0.hitlog"), "-").expect("written");
+    for name in ["logs", "logs/0.hitlog"] {
+        let mut command =
+            folder.command(&format!("diff {name} {CHANGE} --markdown page.md --reports pages --format json --force"));
+        let output =
+            command.env("GITHUB_STEP_SUMMARY", "step.md").env("GITHUB_ACTIONS", "true").output().expect("it runs");
+        let page: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!((code(&output), &page["logs"]["broken"]), (128, &Value::from(1)), "{name}: {page}");
+        assert!(text(&output.stderr).starts_with("::error file=logs/0.hitlog"), "{}", text(&output.stderr));
+        for file in ["page.md", "step.md", "pages/summary.html"] {
+            assert!(fs::read_to_string(folder.path(file)).is_ok_and(|page| page.contains("1 log: 1 broken")), "{file}");
+            fs::remove_file(folder.path(file)).expect("removed");
+        }
+    }
+}
+
+#[test]
+fn a_recording_has_no_figures_of_shots_and_corrections() {
+    let folder = corpus(2);
+    let page = folder.json("diff logs");
+    assert_eq!([&page["a"], &page["hits_changed"], &page["shots_judged"]], [&Value::Null; 3], "{page}");
+    assert_eq!([&page["weapons"], &page["causes"]].map(|list| list.as_array().map(Vec::len)), [Some(0); 2], "{page}");
+    assert!(page["b"]["shots"].as_u64() > Some(0) && page["b"]["corrections"].as_u64() > Some(0), "{page}");
+    let text = folder.done("diff logs");
+    assert!(!text.contains("weapon") && !text.contains("knockback"), "{text}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_linked_folder_belongs_to_the_corpus_once() {
+    let folder = corpus(2);
+    fs::create_dir_all(folder.path("all/own")).expect("a folder");
+    fs::rename(folder.path("logs/1.hitlog"), folder.path("all/own/1.hitlog")).expect("renamed");
+    for (target, link) in [("../logs", "all/night"), ("own", "all/alias"), ("..", "all/own/loop")] {
+        std::os::unix::fs::symlink(target, folder.path(link)).expect("linked");
+    }
+    let page = folder.json("verify all");
+    let logs = page["logs"].as_array().expect("a list").iter().map(|log| log["path"].as_str().expect("a path"));
+    assert_eq!(logs.collect::<Vec<_>>(), ["all/night/0.hitlog", "all/own/1.hitlog"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_task_of_slurm_fails_unless_it_has_verdicts() {
+    let folder = corpus(2);
+    let script = format!("{}/examples/corpus/slurm.sh", env!("CARGO_MANIFEST_DIR"));
+    let run = |arguments: &str| {
+        let mut task = Command::new("bash");
+        task.arg(&script).args(arguments.split(' ')).current_dir(&folder.dir);
+        task.env("HITREG", env!("CARGO_BIN_EXE_hitreg")).env("SLURM_ARRAY_TASK_ID", "2");
+        task.envs([("SLURM_ARRAY_TASK_MIN", "1"), ("SLURM_ARRAY_TASK_COUNT", "2")]);
+        code(&task.output().expect("bash"))
+    };
+    let logs = format!("logs kept {CHANGE}");
+    assert_eq!([&logs, "none kept", "logs kept --b-set no=1"].map(run), [0, 128, 128]);
+    fs::write(folder.path("logs/1.hitlog"), "-").expect("written");
+    assert_eq!(run(&logs), 0, "a broken log has a verdict");
+}
+
 #[test]
 fn a_page_has_the_sums_of_all_comparisons() {
     let folder = corpus(5);
@@ -375,6 +462,8 @@ fn shards_summarised_together_are_the_single_run() {
     for rows in ["all.jsonl", "whole.jsonl"] {
         assert_eq!(text(&folder.run(&format!("summary {rows}")).stdout), page, "{rows} is results again");
     }
+    let rows = fs::read(folder.path("whole.jsonl")).expect("rows");
+    assert_eq!(text(&fed(&folder, "summary -", &rows).stdout), page);
     assert_eq!(timeless_rows(&folder, "all.jsonl"), timeless_rows(&folder, "whole.jsonl"));
     #[cfg(feature = "parquet")]
     {

@@ -135,6 +135,21 @@ fn a_run_on_a_full_disk_judges_all_logs() {
     verify_with_full_results(&folder, &shell, mount);
 }
 
+/// A limit of the size of files fails as a full disk does.
+#[test]
+fn goldens_that_cannot_be_written_break_no_log() {
+    let folder = corpus(2);
+    for option in ["--accept", "--propose"] {
+        let program = word(env!("CARGO_BIN_EXE_hitreg"));
+        let line = format!("trap '' XFSZ; ulimit -f 0; exec {program} verify logs {option} --threads 1");
+        let output = Command::new("sh").args(["-c", &line]).current_dir(&folder.dir).output().expect("a shell");
+        let message = text(&output.stderr);
+        assert_eq!((code(&output), text(&output.stdout)), (128, String::new()), "{option}: {message}");
+        let file = ["logs/0.golden", "logs/1.golden"].iter().any(|file| message.starts_with(&format!("error: {file}")));
+        assert!(file && message.contains("cannot be written"), "{option}: {message}");
+    }
+}
+
 #[test]
 fn results_of_another_version_and_of_another_process_are_refused() {
     let folder = corpus(1);

@@ -375,6 +375,26 @@ fn error_messages_name_the_command_to_run() {
         assert!(said.contains("dangling.hitlog: this symbolic link leads to absent.hitlog, which does not"), "{said}");
         fs::remove_file(folder.path("dangling.hitlog")).unwrap();
     }
+    // A message about one log of several has its path once, and in the command to run.
+    let log = fs::read(folder.path("a.hitlog")).unwrap();
+    fs::create_dir(folder.path("cut")).unwrap();
+    fs::write(folder.path("cut/0.hitlog"), &log).unwrap();
+    fs::write(folder.path("cut/1.hitlog"), &log[..log.len() / 2]).unwrap();
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("absent.hitlog", folder.path("cut/dangling.hitlog")).unwrap();
+        let verified = text(&folder.run("verify cut").stdout);
+        assert_eq!(verified.matches("dangling.hitlog").count(), 1, "{verified}");
+    }
+    for line in ["verify cut", "sweep cut --set interpolation.lerp_ms=0,50", "replay cut -o traces --format json"] {
+        let output = folder.run(line);
+        let said = [text(&output.stdout), text(&output.stderr)].concat();
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains("hitreg recover cut/1.hitlog -o") && !said.contains("FILE"), "{line}: {said}");
+    }
+    let said = text(&folder.run("export cut --table none -o tables").stderr);
+    assert!(said.contains("there is no table `none`"), "{said}");
+    assert_eq!(fs::read_dir(folder.path("tables")).map_or(0, Iterator::count), 0, "no folder without a table");
     let cases = [
         ("verify nodir", "nodir: there is no such file; this folder has a.hitlog"),
         (

@@ -451,9 +451,20 @@ impl MissingSide {
     /// The same side, as a side of this comparison.
     pub(crate) fn of(self, compared: &ComparisonSpec) -> MissingSide {
         let log = compared.second.as_ref().filter(|_| self.side == Some(TraceSide::B)).unwrap_or(&compared.first);
+        self.of_log(log)
+    }
+
+    /// The same side, as a replay of this log.
+    pub(crate) fn of_log(self, log: &Path) -> MissingSide {
         let build = self.build.as_deref().filter(|build| *build != THIS_BUILD);
         let command = build.map(|build| format!("{} replay {} -o test.hittrace", shell_word(build), shell_path(log)));
         MissingSide { command, ..self }
+    }
+
+    /// The reason in one line, with the last line that the build wrote to stderr.
+    pub fn detail(&self) -> String {
+        let last = self.last_words.last().map_or(String::new(), |last| format!("; last output: {last}"));
+        format!("{}{last}", self.untestable_text())
     }
 
     /// The command that shows how the build plays the log of its side of a comparison; `None` if the side has no build

@@ -34,7 +34,7 @@ pub use crate::merge::MergedLog;
 pub use crate::moment::{ExplainedLog, ExplainingRows};
 pub use crate::shown::{LogRecords, ShownReplay, SideRejudgement};
 pub use crate::surveyed_log::{SurveyedLog, retry_with_encoding, write_replayed};
-pub use crate::sweep::{SweepError, sweep};
+pub use crate::sweep::{SweptLog, sweep};
 
 use std::error::Error;
 use std::io::Read;
@@ -98,7 +98,7 @@ pub enum EngineError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The contents of a file are invalid.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {}", path.display(), naming_file(&source.to_string(), path))]
     Content {
         /// The file.
         path: PathBuf,
@@ -172,13 +172,10 @@ impl From<MissingSide> for EngineError {
 }
 
 impl EngineError {
-    /// The message without the path of the file.
-    pub fn what(&self) -> String {
-        match self {
-            EngineError::Content { path, source } => naming_file(&source.to_string(), path),
-            EngineError::Replay { source, .. } => source.to_string(),
-            other => other.to_string(),
-        }
+    /// The message without the path of the log that the error concerns, if it begins with that path.
+    pub fn what(&self, log: &Path) -> String {
+        let text = self.to_string();
+        text.strip_prefix(&format!("{}: ", log.display())).map_or(text.clone(), str::to_owned)
     }
 
     /// Passes on the result of a build, unless the reason why it is untestable is this machine: the memory that this file
@@ -232,15 +229,17 @@ impl EngineError {
 
     /// Whether the error concerns one log of a corpus, so that the others can still be judged.
     pub(crate) fn is_about_one_log(&self) -> bool {
-        matches!(
-            self,
-            EngineError::Store(_)
-                | EngineError::Content { .. }
-                | EngineError::Replay { .. }
-                | EngineError::Unsuitable { .. }
-                | EngineError::NeedsMemory { .. }
-                | EngineError::Diff(DiffError::Unread(_))
-        )
+        match self {
+            // A full disk, or a folder that cannot be written, says nothing about the log.
+            EngineError::Store(error) => !error.is_about_output(),
+            EngineError::Content { .. }
+            | EngineError::Replay { .. }
+            | EngineError::Unsuitable { .. }
+            | EngineError::NeedsMemory { .. }
+            | EngineError::Missing(_)
+            | EngineError::Diff(DiffError::Unread(_)) => true,
+            _ => false,
+        }
     }
 
     /// Whether a file is refused because of its size in memory, and for no fault of its own.

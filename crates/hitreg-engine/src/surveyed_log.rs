@@ -35,7 +35,8 @@ const SHORT_LOG_BYTES: usize = 16 << 20;
 /// A log after its survey pass.
 #[derive(Debug)]
 pub struct SurveyedLog {
-    pub(crate) path: PathBuf,
+    /// The file.
+    pub path: PathBuf,
     /// The header of the log.
     pub header: SessionHeader,
     /// The result of the survey pass.

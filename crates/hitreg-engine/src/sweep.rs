@@ -3,7 +3,7 @@
 
 pub use hitreg_analysis::swept::{Sweep, SweepCell, SweepFigures, SweepRow, SweepTable, figure_names};
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use crate::comparison::ComparisonSource;
 use crate::engine::{Engine, EngineError, Playable, ReplaySpec, SurveyedLog, check};
@@ -134,24 +134,33 @@ impl SweepPlan {
 #[derive(Debug)]
 pub struct LogFigures(Vec<RunFigures>);
 
-/// Makes the figures of one log, by its index, at one point. The number is the index of the repetition, from 0.
-type FigureRun<'a, E> = dyn Fn(usize, &[&str], u16) -> Result<RunFigures, E> + Sync + 'a;
+/// The figures of one log, or the reason why it cannot be swept.
+pub type SweptLog = Result<LogFigures, EngineError>;
 
-/// Makes the figures of every log at every point.
-fn sweep_by<E: Send>(
-    logs: usize,
+/// Makes the figures of one log at one point. The number is the index of the repetition, from 0.
+type FigureRun<'a, L> = dyn Fn(&L, &[&str], u16) -> Result<RunFigures, EngineError> + Sync + 'a;
+
+/// Makes the figures of every log at every point. A log whose run fails has the error of the run.
+fn sweep_by<L: Sync>(
+    logs: Vec<Result<L, EngineError>>,
     plan: &SweepPlan,
-    (run, at_once): (&FigureRun<'_, E>, usize),
-) -> Result<Vec<LogFigures>, E> {
+    (run, at_once): (&FigureRun<'_, L>, usize),
+) -> Vec<SweptLog> {
     let (points, repeats) = (plan.points(), plan.repeats());
     let of_point = |log| points.iter().flat_map(move |point| (0..repeats).map(move |repeat| (log, point, repeat)));
-    let runs: Vec<(usize, &Vec<&str>, u16)> = (0..logs).flat_map(of_point).collect();
+    let runs: Vec<(&L, &Vec<&str>, u16)> = logs.iter().flatten().flat_map(of_point).collect();
     let one = |number: usize| {
         let (log, point, repeat) = runs[number];
         run(log, point, repeat)
     };
     let mut figures = crate::in_order(runs.len(), at_once, one).into_iter();
-    (0..logs).map(|_| figures.by_ref().take(plan.runs()).collect::<Result<_, _>>().map(LogFigures)).collect()
+    let mut of_log = |log: Result<L, EngineError>| {
+        log?;
+        // All runs of the log are taken, even if the first fails.
+        let runs: Vec<_> = figures.by_ref().take(plan.runs()).collect();
+        runs.into_iter().collect::<Result<_, _>>().map(LogFigures)
+    };
+    logs.into_iter().map(&mut of_log).collect()
 }
 
 /// The key of an axis of presets.
@@ -242,46 +251,27 @@ fn range(key: &str, range: &str, (low, rest): (&str, &str), is_own: bool) -> Res
     Ok((0..values).map(|n| (low + n * step).to_string()).collect())
 }
 
-/// Why logs cannot be swept.
-#[derive(Debug, thiserror::Error)]
-#[error("log {}: {source}", .log + 1)]
-pub struct SweepError {
-    /// The index of the log, from 0.
-    pub log: usize,
-    /// The reason. It is [`EngineError::Setting`] if the log's own settings are not valid in this build.
-    pub source: EngineError,
-}
-
 /// Runs every log of a game at every point of a plan, [`SweepPlan::repeats`] times each, in parallel;
 /// [`SweepPlan::sweep`] adds up their figures. `done` is called at the end of each run; each log
 /// has [`SweepPlan::runs`] of them. Logs are replayed while they are read; bots that play again need them in memory.
 ///
-/// # Errors
-/// When this build cannot run a log, or not within its memory limit.
-pub fn sweep(
-    game: &dyn Playable,
-    logs: &[SurveyedLog],
-    plan: &SweepPlan,
-    done: &(dyn Fn() + Sync),
-) -> Result<Vec<LogFigures>, SweepError> {
-    let failed = |log: usize| move |source| SweepError { log, source };
+/// A log that this build cannot run, or not within its memory limit, has an error. It is [`EngineError::Setting`] if the
+/// log's own settings are not valid in this build.
+pub fn sweep(game: &dyn Playable, logs: &[SurveyedLog], plan: &SweepPlan, done: &(dyn Fn() + Sync)) -> Vec<SweptLog> {
     let is_rerecorded = plan.what_if() == WhatIf::Rerecord;
-    let mut sessions: Vec<Session> = Vec::new();
-    for (number, log) in logs.iter().enumerate().filter(|_| is_rerecorded) {
-        sessions.push(log.session().map_err(failed(number))?);
-    }
-    let one = |log: usize, point: &[&str], repeat: u16| {
-        let settings = plan.settings(&logs[log].header, point).map_err(|error| failed(log)(error.into()))?;
-        let figures = match sessions.get(log) {
-            Some(session) => logs[log].figures_of_bots(game, session, &settings, repeat),
-            None => logs[log].figures(game, settings, plan.what_if() == WhatIf::Rejudge),
+    let one = |(log, session): &(&SurveyedLog, Option<Session>), point: &[&str], repeat: u16| {
+        let settings = plan.settings(&log.header, point)?;
+        let figures = match session {
+            Some(session) => log.figures_of_bots(game, session, &settings, repeat),
+            None => log.figures(game, settings, plan.what_if() == WhatIf::Rejudge),
         };
         done();
-        figures.map_err(failed(log))
+        figures
     };
     let most = rayon::current_num_threads();
     let at_once = logs.iter().map(|log| log.sweeps_at_once(game, is_rerecorded, most)).min().unwrap_or(most);
-    sweep_by(logs.len(), plan, (&one, at_once))
+    let of_log = |log| Ok((log, is_rerecorded.then(|| SurveyedLog::session(log)).transpose()?));
+    sweep_by(logs.iter().map(of_log).collect(), plan, (&one, at_once))
 }
 
 impl SurveyedLog {
@@ -337,6 +327,17 @@ impl SurveyedLog {
     }
 }
 
+/// Returns the results if each error concerns one log, and any other error.
+fn errors_of_logs<T>(
+    results: impl IntoIterator<Item = Result<T, EngineError>>,
+) -> Result<Vec<Result<T, EngineError>>, EngineError> {
+    let of_log = |result: Result<T, EngineError>| match result {
+        Err(error) if !error.is_about_one_log() => Err(error),
+        result => Ok(result),
+    };
+    results.into_iter().map(of_log).collect()
+}
+
 /// Adds the tables of a trace of any length that have figures.
 fn add_trace(figures: &mut FigureCollector, trace: &dyn TraceSource) -> Result<(), String> {
     for (table, _) in trace.tables() {
@@ -352,39 +353,47 @@ fn add_trace(figures: &mut FigureCollector, trace: &dyn TraceSource) -> Result<(
 }
 
 impl ReplaySpec {
-    /// Replays logs by this side's build under every combination of a plan, in parallel. Tables that the build does not
-    /// write have no figures. `done` is called at the end of each replay.
+    /// Replays logs of one game by this side's build under every combination of a plan, in parallel. Tables that the build
+    /// does not write have no figures. `done` is called at the end of each replay. A log that cannot be read, that is of
+    /// another game than the first, or that the build cannot play, has an error.
     ///
     /// # Errors
-    /// Fails if a file, a setting or the build is not available, if the logs are of several games, or if the job was
-    /// stopped.
+    /// Fails if a setting or the build is not available, or if the job was stopped.
     pub fn sweep(
         &self,
         engine: &Engine<'_>,
-        (logs, plan): (&[&Path], &SweepPlan),
+        (logs, plan): (&[PathBuf], &SweepPlan),
         done: &(dyn Fn() + Sync),
-    ) -> Result<Sweep, EngineError> {
-        let sources = logs.iter().map(|path| ComparisonSource::of(engine, path)).collect::<Result<Vec<_>, _>>()?;
-        for source in &sources {
-            let Some(log) = source.log() else { return Err(EngineError::replayed(source.path)) };
-            if sources[0].log().is_some_and(|first| first.header.game != log.header.game) {
-                return Err(EngineError::other_game(source.path));
+    ) -> Result<Vec<SweptLog>, EngineError> {
+        let mut game = None;
+        let source = |path| {
+            let source = ComparisonSource::of(engine, path)?;
+            let Some(log) = source.log() else { return Err(EngineError::replayed(path)) };
+            if game.get_or_insert_with(|| log.header.game.clone()) != &log.header.game {
+                return Err(EngineError::other_game(path));
             }
             for point in plan.points() {
-                self.at(plan, &point).check(engine, source)?;
+                self.at(plan, &point).check(engine, &source)?;
             }
-        }
-        let one = |log: usize, point: &[&str], _| {
+            Ok(source)
+        };
+        let sources = errors_of_logs(logs.iter().map(PathBuf::as_path).map(source))?;
+        let one = |source: &ComparisonSource<'_>, point: &[&str], _| {
             check(&engine.runner.stop)?;
-            let trace = self.at(plan, point).trace(engine, &sources[log], (TraceSide::A, false))?.trace;
+            let trace = self.at(plan, point).trace(engine, source, (TraceSide::A, false));
+            let trace = trace.map_err(|error| match error {
+                EngineError::Missing(missing) => missing.of_log(source.path).into(),
+                error => error,
+            });
             let mut figures = FigureCollector::default();
-            add_trace(&mut figures, trace.source()).map_err(|what| EngineError::from(DiffError::Unread(what)))?;
+            add_trace(&mut figures, trace?.trace.source())
+                .map_err(|what| EngineError::from(DiffError::Unread(what)))?;
             done();
             Ok(figures.finish())
         };
-        let swept = sweep_by::<EngineError>(sources.len(), plan, (&one, rayon::current_num_threads()));
+        let swept = sweep_by(sources, plan, (&one, rayon::current_num_threads()));
         check(&engine.runner.stop)?;
-        Ok(Sweep { is_by_build: true, ..plan.sweep(&swept?) })
+        errors_of_logs(swept)
     }
 
     /// This side at one point of a plan.

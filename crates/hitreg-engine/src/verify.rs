@@ -63,7 +63,7 @@ impl VerifyOptions<'_> {
             Err(error) if error.is_for_memory() => return Err(error),
             Err(error) => {
                 goldens.withdraw()?;
-                return Ok(LogReport::unreadable(path, error.what()));
+                return Ok(LogReport::unreadable(path, error.what(path)));
             }
         };
         let against = VerifyReference { golden: accepted.as_deref(), rollback: self.rollback_every.is_some() };

@@ -65,7 +65,8 @@ pub(super) fn run_sweep(sessions: &[Session], plan: &SweepPlan, done: &(dyn Fn()
     };
     let logs: Vec<SurveyedLog> = sessions.iter().enumerate().map(log).collect();
     let of_groups = |size, done| {
-        let figures = |group| engine::sweep(game, group, plan, done).expect("logs of this build");
+        let figures =
+            |group| engine::sweep(game, group, plan, done).into_iter().map(|log| log.expect("a log of this build"));
         plan.sweep(&logs.chunks(size).flat_map(figures).collect::<Vec<_>>())
     };
     let sweep = of_groups(sessions.len(), done);

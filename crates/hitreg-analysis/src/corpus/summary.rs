@@ -164,6 +164,8 @@ pub struct UnjudgedLog {
     pub verdict: String,
     /// The reason.
     pub detail: String,
+    /// The command that shows how the build plays the log; empty if no build has failed.
+    pub next: String,
 }
 
 /// How many logs the lists of a summary have.
@@ -202,8 +204,8 @@ impl CorpusSummaryBuilder {
         (summary.build_digest, summary.options) = (log.build_digest.clone(), log.options.clone());
         summary.logs.add(&log.verdict);
         if !is_judged {
-            let unjudged =
-                UnjudgedLog { log: log.log.clone(), verdict: log.verdict.clone(), detail: log.detail.clone() };
+            let [name, verdict, detail, next] = [&log.log, &log.verdict, &log.detail, &log.next].map(String::clone);
+            let unjudged = UnjudgedLog { log: name, verdict, detail, next };
             keep_first(&mut self.summary.unjudged, unjudged, |log| (log.verdict != "broken", log.log.clone()));
             return;
         }

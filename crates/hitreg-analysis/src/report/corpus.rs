@@ -41,15 +41,20 @@ pub fn corpus_page(summary: &CorpusSummary) -> Page {
     page
 }
 
-/// The page of several builds, with a row for each in the order of their results.
+/// The page of several builds, with a row for each in the order of their results. If commands or options differ, too,
+/// they are in the rows.
 pub fn builds_page(builds: &[CorpusSummary]) -> Page {
     let mut page = Page::default();
-    page.line(&format!("{} over their logs", counted(builds.len() as u64, "build")));
+    let question = |of: &CorpusSummary| (of.command.clone(), of.options.clone());
+    let is_one = builds.iter().all(|of| question(of) == question(&builds[0]));
+    let (what, name): (_, fn(&CorpusSummary) -> String) =
+        if is_one { ("build", build_name) } else { ("command", corpus_subject) };
+    page.line(&format!("{} over their logs", counted(builds.len() as u64, what)));
     let columns = [">logs", ">same", ">differ", ">hit\n%", ">changed\nhits", ">corr.\n%", ">view error\np95, units"];
     let row = |of: &CorpusSummary| {
         let percent = |part: u64, all: u64| share(part, all).trim_end_matches(" %").to_owned();
         [
-            build_name(of),
+            name(of),
             count(of.logs.total),
             count(of.logs.same),
             count(of.logs.differs),
@@ -59,7 +64,7 @@ pub fn builds_page(builds: &[CorpusSummary]) -> Page {
             of.view_errors.b.map_or("-".to_owned(), |spread| three_digits(spread.p95).to_string()),
         ]
     };
-    page.section("build", &columns, builds.iter().map(row));
+    page.section(what, &columns, builds.iter().map(row));
     page
 }
 
@@ -81,10 +86,10 @@ pub(crate) fn corpus_subject(summary: &CorpusSummary) -> String {
     }
 }
 
-/// Adds a line for each problem besides the logs.
+/// Adds a paragraph for each problem besides the logs.
 pub fn print_problems(page: &mut Page, problems: &[String]) {
     for problem in problems {
-        page.parts(vec![TextSpan::styled(BAD, "problem  "), problem.as_str().into()]);
+        page.marked(0, BAD, &format!("problem  {problem}"));
     }
 }
 
@@ -231,6 +236,9 @@ fn unjudged(page: &mut Page, summary: &CorpusSummary) {
     page.heading("logs that could not be judged");
     for log in &summary.unjudged {
         page.note(2, &format!("{} ({}): {}", log.log, log.verdict, log.detail));
+        if !log.next.is_empty() {
+            page.parts(vec![TextSpan::styled(FAINT, "    "), log.next.as_str().into()]);
+        }
     }
     let all = summary.logs.untestable + summary.logs.broken;
     let more = all.saturating_sub(summary.unjudged.len() as u64);
@@ -258,6 +266,22 @@ mod tests {
         for line in ["log-1: 0 changed shots, 1 correction fewer", "log0: 0 changed shots", "2 corrections more"] {
             assert!(page.lines().any(|shown| shown.ends_with(line)), "{line}: {page}");
         }
+    }
+
+    #[test]
+    fn rows_of_one_build_name_command_and_options() {
+        let of = |command: &str, options: &str| CorpusSummary {
+            command: command.to_owned(),
+            build: "./game".to_owned(),
+            options: options.to_owned(),
+            ..CorpusSummary::default()
+        };
+        let page = builds_page(&[of("verify", ""), of("diff", "--b-set x=1")]).text();
+        for line in ["2 commands over their logs\n", "  verify of ./game ", "  diff of ./game --b-set "] {
+            assert!(page.contains(line), "{line}: {page}");
+        }
+        let page = builds_page(&[of("verify", ""), CorpusSummary { build: "./new".into(), ..of("verify", "") }]).text();
+        assert!(page.starts_with("2 builds over their logs\n") && !page.contains("verify"), "{page}");
     }
 
     #[test]

@@ -178,7 +178,7 @@ fn lock<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Judges a log, unless an earlier verdict holds. An error with the only log is the error of the run.
+/// Judges a log, unless an earlier verdict holds. If the only log needs too much memory, the run fails.
 fn judge_log<J: CorpusJudge>(
     log: &Path,
     identity: Option<FileIdentity>,
@@ -200,7 +200,7 @@ fn judge_log<J: CorpusJudge>(
     if let Some(identity) = kept_as {
         match digest(log, identity, keeper) {
             Ok(digest) => about.log_digest = digest,
-            Err(error) => return broken(about, what(&error.into(), log)),
+            Err(error) => return broken(about, EngineError::from(error).what(log)),
         }
     }
     let depends_on = kept_as.and_then(|_| judge.depends_on(log));
@@ -220,7 +220,7 @@ fn judge_log<J: CorpusJudge>(
     let change = match FileIdentity::of(log) {
         now if now == identity || judge.writes_logs() => None,
         None => Some("the file disappeared during the run: restore it, and run the command again".to_owned()),
-        Some(_) => Some(what(&StoreError::new(log, StoreErrorKind::Changed).into(), log)),
+        Some(_) => Some(EngineError::from(StoreError::new(log, StoreErrorKind::Changed)).what(log)),
     };
     match (judged, change) {
         (Ok((mut rows, report)), None) => {
@@ -230,9 +230,9 @@ fn judge_log<J: CorpusJudge>(
             keep(rows, Some(report))
         }
         (Err(error), _) if !error.is_about_one_log() => Err(error),
-        (Err(error), _) if alone => broken(about, what(&error, log)).and(Err(error)),
+        (Err(error), _) if alone && error.is_for_memory() => Err(error),
         (Ok(_) | Err(_), Some(change)) => broken(about, change),
-        (Err(error), None) => broken(about, what(&error, log)),
+        (Err(error), None) => broken(about, error.what(log)),
     }
 }
 
@@ -264,12 +264,6 @@ fn describe(log: &Path, about: &mut LogRow) {
         about.preset = header.preset.clone().unwrap_or_default();
         about.players = header.players.len() as u64;
     }
-}
-
-/// An error without the path of the log, which its row names already.
-fn what(error: &EngineError, log: &Path) -> String {
-    let text = error.what();
-    text.strip_prefix(&format!("{}: ", log.display())).map_or(text.clone(), str::to_owned)
 }
 
 /// A verification of any log of a corpus.
@@ -458,7 +452,7 @@ impl CorpusJudge for ComparedCorpus<'_> {
         let sides = self.replays.of_log(log);
         let Traces { made: [a, b], overlap_only, .. } = match sides.traces_in_files(self.engine) {
             Err(EngineError::Missing(missing)) => {
-                let (detail, next) = (missing.untestable_text(), missing.command().unwrap_or_default().to_owned());
+                let (detail, next) = (missing.detail(), missing.command().unwrap_or_default().to_owned());
                 let row = LogRow { verdict: "untestable".to_owned(), detail, next, ..about };
                 return Ok((vec![ResultRow::Log(Box::new(row))], ()));
             }

@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::Recording;
-use super::shown::shell_path;
+use super::shown::{naming_file, shell_path};
 use crate::log::{LogError, WriteError};
 use crate::memory::NeedsMemory;
 
@@ -23,7 +23,7 @@ impl Display for StoreError {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match &self.kind {
             kind @ StoreErrorKind::NoTemporaryFolder(_) => write!(f, "{kind}"),
-            kind => write!(f, "{}: {kind}", self.path.display()),
+            kind => write!(f, "{}: {}", self.path.display(), naming_file(&kind.to_string(), &self.path)),
         }
     }
 }
@@ -220,7 +220,8 @@ impl StoreError {
     pub fn is_about_output(&self) -> bool {
         matches!(
             self.kind,
-            StoreErrorKind::Uncreatable(_)
+            StoreErrorKind::NoTemporaryFolder(_)
+                | StoreErrorKind::Uncreatable(_)
                 | StoreErrorKind::NoParent(_)
                 | StoreErrorKind::DiskFull
                 | StoreErrorKind::RecordingFull { .. }
