@@ -314,7 +314,7 @@ fn run_command(
         CliCommand::Bisect(args) => bisect::run(games, &args, output),
         CliCommand::Shrink(args) => shrink::run(games, &args, output),
         CliCommand::Sweep(args) => sweep::run(games, &args, output),
-        CliCommand::Why(args) => why::run(games, &args, output),
+        CliCommand::Why(args) => why::run(games, &args, program, output),
         CliCommand::Report(args) => report::run(games, &args, output),
         CliCommand::Soak(args) => selftest::run_soak(&args, output),
         CliCommand::Claims(args) => selftest::run_claims(&args, output),

@@ -151,7 +151,7 @@ fn asked(args: &Args, named: Option<ShotOrPlayer>) -> Result<Result<WhyQuery, u3
 }
 
 /// An answer to a player without a shot: the names of its shots.
-fn which_shot(path: &Path, trace: &Trace, player: u32) -> CommandError {
+fn which_shot((path, program): (&Path, &str), trace: &Trace, player: u32) -> CommandError {
     const MOST: usize = 12;
     let names: Vec<String> = match shots_of(trace, player) {
         Ok(shots) => shots.iter().map(ToString::to_string).collect(),
@@ -160,7 +160,8 @@ fn which_shot(path: &Path, trace: &Trace, player: u32) -> CommandError {
     let more = names.len().saturating_sub(MOST);
     let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
     let list = names[..names.len().min(MOST)].join(", ");
-    CommandError::file(path, format!("p{player} fired {list}{rest}. Name one of these shots"))
+    let command = format!("{program} why {} {}", path.display(), names.first().map_or("", String::as_str));
+    CommandError::file(path, format!("p{player} fired {list}{rest}. Name one of these shots: {command}"))
 }
 
 /// What answers the question.
@@ -172,7 +173,7 @@ struct Answer {
     rejudged: Vec<RejudgedShot>,
 }
 
-pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
+pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output) -> CommandResult {
     let target = output.files.target_if(&args.svg, FileType::Svg)?;
     let (path, named) = in_order(args)?;
     let asked = asked(args, named)?;
@@ -182,18 +183,18 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     }
     let engine = engine_with_notes(games);
     let answer = match (is_trace, &args.build) {
-        (true, _) => of_source(path, &TraceFile::open(path)?, &asked)?,
+        (true, _) => of_source((path, program), &TraceFile::open(path)?, &asked)?,
         (false, None) => match games.of_header(store::open_indexed_log(path)?.header()) {
-            Ok(game) => of_log(&engine, path, game, args, &asked)?,
+            Ok(game) => of_log(&engine, (path, program), game, args, &asked)?,
             Err(error) if !args.what_if.is_plain() => return Err(CommandError::file(path, error)),
-            Err(_) => of_records(&engine, path, &asked)?,
+            Err(_) => of_records(&engine, (path, program), &asked)?,
         },
         (false, Some(build)) => {
             let spec = args.what_if.by_build(build);
             let engine = Engine { runner: args.limit.runner(games)?, ..engine };
             let made = spec.trace_of(&engine, path)?;
             note_hole(path, engine.first_hole(path)?.as_ref());
-            let mut answer = of_source(path, made.source(), &asked)?;
+            let mut answer = of_source((path, program), made.source(), &asked)?;
             answer.changed = args.what_if.changed();
             if let (Why::Shot(shot), true) = (&mut answer.why, answer.changed.is_empty()) {
                 let rows = ShotRows::of(&answer.trace, shot.name());
@@ -247,13 +248,17 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
 }
 
 /// Answers from a trace.
-fn of_source(path: &Path, source: &dyn TraceSource, asked: &Result<WhyQuery, u32>) -> Result<Answer, CommandError> {
+fn of_source(
+    (path, program): (&Path, &str),
+    source: &dyn TraceSource,
+    asked: &Result<WhyQuery, u32>,
+) -> Result<Answer, CommandError> {
     let unread = |error: String| CommandError::Request(error);
     let asked = match asked {
         Ok(asked) => asked,
         Err(player) => {
             let table = select_rows(source, shots::NAME, (&[], None), &Table::clone).map_err(unread)?;
-            return Err(which_shot(path, &Trace { tables: vec![table], ..Trace::default() }, *player));
+            return Err(which_shot((path, program), &Trace { tables: vec![table], ..Trace::default() }, *player));
         }
     };
     let not_found = |error| CommandError::file(path, error);
@@ -265,7 +270,7 @@ fn of_source(path: &Path, source: &dyn TraceSource, asked: &Result<WhyQuery, u32
 /// Answers from the replay of a log.
 fn of_log(
     engine: &Engine<'_>,
-    path: &Path,
+    (path, program): (&Path, &str),
     game: &dyn Playable,
     args: &Args,
     asked: &Result<WhyQuery, u32>,
@@ -276,7 +281,7 @@ fn of_log(
     note_hole(path, engine.first_hole(path)?.as_ref());
     let asked = match asked {
         Ok(asked) => asked,
-        Err(player) => return Err(which_shot(path, &log.shots()?, *player)),
+        Err(player) => return Err(which_shot((path, program), &log.shots()?, *player)),
     };
     let not_found = |error| CommandError::file(path, error);
     let ExplainingRows { trace, session, rejudged, other_corrections } = log.find(asked)?;
@@ -293,12 +298,16 @@ fn of_log(
 }
 
 /// Answers from the records of a log of another game.
-fn of_records(engine: &Engine<'_>, path: &Path, asked: &Result<WhyQuery, u32>) -> Result<Answer, CommandError> {
+fn of_records(
+    engine: &Engine<'_>,
+    (path, program): (&Path, &str),
+    asked: &Result<WhyQuery, u32>,
+) -> Result<Answer, CommandError> {
     let fired = engine.recorded_shots(path)?;
     note_hole(path, engine.first_hole(path)?.as_ref());
     let asked = match asked {
         Ok(asked) => asked,
-        Err(player) => return Err(which_shot(path, &fired, *player)),
+        Err(player) => return Err(which_shot((path, program), &fired, *player)),
     };
     let not_found = |error| CommandError::file(path, error);
     let ExplainingRows { trace, session, .. } = engine.recorded_shot(path, &fired, asked)?;
