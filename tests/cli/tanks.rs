@@ -3,8 +3,9 @@
 use std::process::Command;
 
 use hitreg::log::{read_session, write_trace};
-use hitreg::record::{GapCause, GapRecord, PlayerRecords, RecordedSide, Session, SessionId};
-use hitreg::units::{Micros, PlayerId};
+use hitreg::record::{GapCause, GapRecord, PlayerRecords, RecordedSide, Session, SessionId, SnapshotRecord};
+use hitreg::trace::{Table, Trace};
+use hitreg::units::{Micros, PlayerId, SnapshotSeq};
 use serde_json::Value;
 
 use super::folder::{Folder, code, text, word};
@@ -74,6 +75,102 @@ fn a_recorded_state_of_any_class_may_differ_from_the_builds() {
     }
 }
 
+/// A build whose trace has fewer or more bodies than the log, or other ones in a log without tick hashes.
+#[cfg(unix)]
+#[test]
+fn a_build_has_the_recorded_bodies_and_no_others() {
+    let folder = recorded(4);
+    let mut whole = session(&folder, "a.hitlog");
+    let trace = folder.path("t.hittrace");
+    let replay = |trace: &std::path::Path| {
+        let mut replay = Command::new(example("tanks"));
+        assert!(replay.arg("replay").arg(folder.path("a.hitlog")).arg("-o").arg(trace).status().unwrap().success());
+        hitreg::store::read_trace(trace).expect("a trace")
+    };
+    let mut replayed = replay(&trace);
+    // The build answers with this trace, whatever log it gets.
+    replayed.header.log_digest.clear();
+    super::pucks::script(&folder.path("build"), &format!("cp {} \"$4\"", word(&trace)));
+    let judged = |log: &str, changed: &Trace| {
+        std::fs::write(&trace, write_trace(Vec::new(), changed).unwrap()).unwrap();
+        let output = folder.run(&format!("verify {log} --build ./build --format json"));
+        let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let checked: Value =
+            serde_json::from_slice(&folder.run(&format!("check ./build {log} --format json")).stdout).unwrap();
+        let mut points = checked["points"].as_array().unwrap().iter();
+        let bodies = points.find(|point| point["point"] == "bodies as recorded").unwrap();
+        let of = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        (of(&report["logs"][0]["why"]), of(&bodies["result"]), of(&report["logs"][0]["detail"]))
+    };
+    let of_class = |changed: &mut Trace, change: &dyn Fn(&Table) -> Table| {
+        let mines = changed.tables.iter_mut().find(|table| table.name == "bodies.mine").expect("mines");
+        *mines = change(mines);
+    };
+    let (ok, differs) = (("", "ok"), ("recorded_state", "wrong"));
+    let check = |log: &str, changed: &Trace, expected: (&str, &str), says: &str| {
+        let (why, bodies, detail) = judged(log, changed);
+        assert_eq!((&*why, &*bodies), expected, "{detail}");
+        assert!(detail.contains(says), "{detail}");
+    };
+    check("a.hitlog", &replayed, ok, "");
+    // A row less.
+    let mut lacking = replayed.clone();
+    of_class(&mut lacking, &|mines| mines.select(&(0..mines.rows() as u32 - 1).collect::<Vec<_>>()));
+    check("a.hitlog", &lacking, differs, "in `bodies.mine`, first in tick");
+    // A class without bodies, and a class that the build does not write.
+    let mut without = replayed.clone();
+    of_class(&mut without, &Table::without_rows);
+    check("a.hitlog", &without, differs, "the replay lacks entity");
+    without.tables.retain(|table| table.name != "bodies.mine");
+    check("a.hitlog", &without, ("", "absent"), "");
+    // A row that the log lacks: in a tick without bodies, no body is known.
+    let mine = whole.states.keys().iter().find(|key| key.class.0 == 2).copied().expect("a mine");
+    whole.states.retain(|key| *key != mine);
+    folder.save_log("fewer.hitlog", &whole);
+    check(
+        "fewer.hitlog",
+        &replayed,
+        differs,
+        &format!("first in tick {}: the log lacks entity {}", mine.tick, mine.entity.0),
+    );
+    let mut sparse = whole.clone();
+    sparse.states.retain(|key| key.tick.0 % 10 == 5 && key.tick != mine.tick);
+    folder.save_log("sparse.hitlog", &sparse);
+    check("sparse.hitlog", &replayed, ok, "");
+    // A log with the bodies that were sent: one client did not get the mine.
+    let mut sent = whole.clone();
+    for tick in &whole.ticks {
+        let mut entities: Vec<_> = whole.states.of_tick(tick.tick).map(|(key, _)| key.entity).collect();
+        entities.dedup();
+        let seq = SnapshotSeq(tick.tick.0);
+        sent.players[0].snapshots.push(SnapshotRecord {
+            seq,
+            tick: tick.tick,
+            at: tick.at,
+            entities,
+            ..SnapshotRecord::default()
+        });
+    }
+    folder.save_log("sent.hitlog", &sent);
+    check("sent.hitlog", &replayed, ok, "");
+    check("sent.hitlog", &lacking, differs, "the replay lacks entity");
+    // After a missing part, nothing is known.
+    let mut cut = whole.clone();
+    let gap = |from| GapRecord { from, to: from + Micros(1), player: None, why: GapCause::Overrun };
+    cut.gaps.push(gap(whole.ticks[mine.tick.0 as usize - 2].at));
+    folder.save_log("cut.hitlog", &cut);
+    check("cut.hitlog", &replayed, ("gap", "ok"), "");
+
+    // Without tick hashes, the bodies are the reference.
+    let mut unhashed = session(&folder, "a.hitlog");
+    unhashed.ticks.iter_mut().for_each(|tick| tick.hash = None);
+    folder.save_log("unhashed.hitlog", &unhashed);
+    check("unhashed.hitlog", &replayed, ("needs_golden", "ok"), "are as recorded");
+    check("unhashed.hitlog", &lacking, differs, "the replay lacks entity");
+    let output = folder.run("verify unhashed.hitlog --build ./build --accept");
+    assert!(code(&output) == 1 && !folder.path("unhashed.golden").exists(), "{}", text(&output.stdout));
+}
+
 #[test]
 fn two_builds_differ_in_a_field_of_the_class_that_the_bug_concerns() {
     let folder = recorded(20);
@@ -105,6 +202,9 @@ fn shrink_cuts_a_log_and_keeps_its_own_records() {
         session.players.iter().flat_map(|player| &player.frames).any(|f| !f.command.input.own.stored().is_empty())
     };
     assert!(own(&whole), "usercmds have fields of the game's own");
+    // Bodies and results of shots do not follow from the remaining input.
+    assert!(small.states.keys().iter().all(|key| key.tick.0 == 0), "{:?}", small.states.keys());
+    assert!(small.players.iter().all(|player| player.judged.is_empty()));
     let again = folder.run(&format!("diff small.hitlog {} --on state", builds()));
     assert_eq!(code(&again), 1, "{}", text(&again.stdout));
 }

@@ -11,13 +11,14 @@ use serde::Serialize;
 use crate::build::{Build, BuildRequest, ProcessEnd, UntestableBuild};
 use crate::comparison::first_place;
 use crate::engine::{BuildOutcome, Engine, EngineError, LogFile, check};
+use crate::verify::{BodyRows, RecordComparison};
 use hitreg_analysis::diff::{DiffOptions, TraceVerdict, diff};
 use hitreg_log::log::WriterOptions;
 use hitreg_log::record::{PlayerRecords, Session};
-use hitreg_log::recorded::{all_records, hidden_fields, judged_shots};
+use hitreg_log::recorded::{hidden_fields, judged_shots, recorded_bodies};
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::store::{self, TemporaryFolder};
-use hitreg_log::trace::schema::{NO_HASH, bodies, shots, ticks};
+use hitreg_log::trace::schema::{NO_HASH, is_bodies, shots, ticks};
 use hitreg_log::trace::{Digest, RECORD, Table, Trace};
 use hitreg_log::units::Tick;
 use hitreg_netcode::settings::Settings;
@@ -97,8 +98,8 @@ pub fn check_contract(engine: &Engine<'_>, build: &Build, log: &Path) -> Result<
             add("names the log", test.header(&trace));
             add("same output twice", test.repeated(&trace)?);
             add("hashes as recorded", test.ticks(&trace));
-            add("bodies as recorded", test.bodies(&trace)?);
-            add("shots as recorded", test.shots(&trace)?);
+            add("bodies as recorded", test.bodies(&trace));
+            add("shots as recorded", test.shots(&trace));
             add("takes --set", test.setting()?);
             if let Some(finding) = test.part(&trace)? {
                 add("begins within a session", finding);
@@ -183,45 +184,46 @@ impl ContractTest<'_> {
         }
     }
 
-    fn bodies(&self, trace: &Trace) -> Result<PointFinding, EngineError> {
-        let of = |trace: &Trace| Trace {
-            header: trace.header.clone(),
-            tables: trace.tables.iter().filter(|table| is_of_bodies(table)).cloned().collect(),
-        };
-        let (mut recorded, replayed) = (of(&all_records(&self.file.session)), of(trace));
-        let hidden = hidden_fields(&self.file.session);
-        for table in &mut recorded.tables {
-            table.columns.retain(|column| !hidden.contains(&column.name));
+    fn bodies(&self, trace: &Trace) -> PointFinding {
+        let session = &self.file.session;
+        let hidden = hidden_fields(session);
+        let recorded = Trace { header: trace.header.clone(), tables: recorded_bodies(session, &hidden) };
+        let is_empty = |trace: &Trace| trace.tables.iter().all(|table| !is_bodies(&table.name) || table.rows() == 0);
+        match (is_empty(&recorded), is_empty(trace)) {
+            (true, _) => return absent("the log records no bodies"),
+            (_, true) => return absent("the trace has no bodies: `diff` names a tick, but no field"),
+            (false, false) => {}
         }
-        let is_empty = |trace: &Trace| trace.tables.iter().all(|table| table.rows() == 0);
-        Ok(match (is_empty(&recorded), is_empty(&replayed)) {
-            (true, _) => absent("the log records no bodies"),
-            (_, true) => absent("the trace has no bodies: `diff` names a tick, but no field"),
-            (false, false) => match difference(&recorded, &replayed)? {
-                Some(place) => wrong(format!("not as recorded, first in {place}")),
-                None if hidden.is_empty() => kept("all recorded bodies"),
-                None => {
-                    let fields: Vec<&str> = hidden.iter().map(String::as_str).collect();
-                    let why = "not compared, because viewers received different values";
-                    kept(format!("all recorded bodies; {}: {why}", fields.join(", ")))
-                }
-            },
+        let rows = BodyRows::of(session, trace);
+        if let Some(place) = RecordComparison::of(&recorded, trace).first.or(rows.first) {
+            return wrong(format!("not as recorded {place}"));
+        }
+        if !rows.absent.is_empty() {
+            return absent(format!("the trace has no bodies of the class {}", rows.absent.join(", ")));
+        }
+        let fields: Vec<&str> = hidden.iter().map(String::as_str).collect();
+        kept(match fields.is_empty() {
+            true => "all recorded bodies".to_owned(),
+            false => {
+                let why = "not compared, because viewers received different values";
+                format!("all recorded bodies; {}: {why}", fields.join(", "))
+            }
         })
     }
 
-    fn shots(&self, trace: &Trace) -> Result<PointFinding, EngineError> {
+    fn shots(&self, trace: &Trace) -> PointFinding {
         let Some(recorded) = judged_shots(&self.file.session) else {
-            return Ok(absent("the log records no judged shots"));
+            return absent("the log records no judged shots");
         };
         if trace.table(shots::NAME).is_none_or(|table| table.rows() == 0) {
-            return Ok(absent("the trace has no shots: `diff` shows no changed hits"));
+            return absent("the trace has no shots: `diff` shows no changed hits");
         }
         let rows = recorded.rows();
         let recorded = Trace { header: trace.header.clone(), tables: vec![recorded] };
-        Ok(match difference(&recorded, trace)? {
+        match RecordComparison::of(&recorded, trace).first {
             None => kept(format!("no result differs from the {rows} recorded ones")),
-            Some(place) => wrong(format!("not as recorded, first in {place}")),
-        })
+            Some(place) => wrong(format!("not as recorded {place}")),
+        }
     }
 
     fn setting(&self) -> Result<PointFinding, EngineError> {
@@ -379,14 +381,10 @@ fn late_difference(whole: &Trace, part: &Trace, after: Tick) -> Result<Option<St
         difference(&whole, &part)
     };
     // A field says more than a hash.
-    match differs(is_of_bodies)? {
+    match differs(|table| is_bodies(&table.name))? {
         Some(place) => Ok(Some(place)),
         None => differs(|table| table.name == ticks::NAME),
     }
-}
-
-fn is_of_bodies(table: &Table) -> bool {
-    table.name.starts_with(bodies::NAME)
 }
 
 fn said(untestable: &UntestableBuild) -> String {

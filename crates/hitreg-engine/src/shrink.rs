@@ -20,10 +20,10 @@ use crate::engine::{Engine, EngineError, Playable, ReplaySpecs, check};
 use hitreg_analysis::diff::{DiffOptions, TraceDiff, TraceVerdict, diff};
 use hitreg_log::log::WriterOptions as LogOptions;
 use hitreg_log::memory::MemoryLimit;
-use hitreg_log::record::Session;
+use hitreg_log::record::{LogContents, Session};
 use hitreg_log::store;
 use hitreg_log::trace::{Digest, RECORD, TraceSource};
-use hitreg_log::units::named;
+use hitreg_log::units::{Tick, named};
 use hitreg_netcode::replay::{ReplayError, ReplayOptions};
 use search::shrink_by;
 
@@ -282,6 +282,17 @@ fn unhashed(session: &Session) -> Session {
     session
 }
 
+/// Copies a cut session without what its server computed from the original input: bodies after ticks, and judged shots.
+/// A log without a server has them as input of its replay.
+fn without_results(session: &Session) -> Session {
+    let mut session = session.clone();
+    if session.header.holds() == LogContents::Whole {
+        session.states.retain(|key| key.tick == Tick(0));
+        session.players.iter_mut().for_each(|player| player.judged.clear());
+    }
+    session
+}
+
 /// The smallest session of the log at this path that still has the property. `progress` gets each step.
 ///
 /// # Errors
@@ -303,7 +314,11 @@ pub fn shrink_log(
         }
         Rerecorder::Build(..) | Rerecorder::Nothing => {
             let record = |session: &Session| Ok(Some(unhashed(session)));
-            shrink_by(session, (ShrinkEdit::Cut, &record), (&still, at_once), progress)
+            shrink_by(session, (ShrinkEdit::Cut, &record), (&still, at_once), progress).and_then(|shrunk| {
+                let session = without_results(&shrunk.session);
+                let shows = still(&session).map_err(ShrinkError::Property)?;
+                Ok(if shows { ShrinkResult { session, ..shrunk } } else { shrunk })
+            })
         }
     };
     match shrunk {

@@ -2,10 +2,12 @@
 //! writes a new golden on request.
 
 mod golden;
+mod records;
 mod verdict;
 
 pub(crate) use golden::Goldens;
 pub use golden::{Golden, GoldenUpdate, Proposal, proposals_below};
+pub(crate) use records::{BodyRows, RecordComparison};
 pub use verdict::{LogFacts, LogReport, LogVerdict, THREADS, VerdictReason, VerifiedReplay, VerifyReference, judge};
 
 use std::collections::VecDeque;
@@ -19,10 +21,9 @@ use crate::build::{Build, OneSidedLog, UntestableBuild};
 use crate::engine::{Engine, EngineError, SurveyedLog, check, retry_with_encoding};
 use crate::in_order;
 use crate::surveyed_log::{Leg, ReplaySinks};
-use hitreg_analysis::diff::{DiffOptions, TraceVerdict, diff};
 use hitreg_analysis::golden::ReplaySummary;
 use hitreg_log::record::{EventTime, Session, SessionHeader, SessionStretch};
-use hitreg_log::recorded::{judged_shots, recorded, recorded_without};
+use hitreg_log::recorded::recorded_without;
 use hitreg_log::sorted::SortedSet;
 use hitreg_log::store::Target;
 use hitreg_log::trace::schema::{executed, frames, is_bodies, ticks};
@@ -116,13 +117,14 @@ impl VerifyOptions<'_> {
         let mut facts = log.facts()?;
         let missing = replays.as_ref().ok().and_then(|(_, unlike)| unlike.missing_usercmd.clone());
         facts.contradiction = facts.contradiction.or(missing);
+        if let Ok((_, unlike)) = &replays {
+            facts.bodies_compared = unlike.records.bodies;
+        }
         let can_rerecord =
             played.as_ref().is_ok_and(|played| played.iter().all(|replay| replay.summary.header.can(RECORD)));
         let verified = LogReport { can_rerecord, is_one_sided, ..judge(&facts, played, against) };
-        // A golden does not count for a replay that contradicts its log.
-        let passes_so_far = verified.verdict == LogVerdict::Same || verified.why == Some(VerdictReason::Golden);
         Ok(match replays {
-            Ok((_, unlike)) if passes_so_far => unlike.judge(self.build, verified),
+            Ok((_, unlike)) if verified.passes_so_far() => unlike.judge(self.build, verified),
             _ => verified,
         })
     }
@@ -173,7 +175,7 @@ fn built_replays(engine: &Engine<'_>, build: &Build, log: &SurveyedLog) -> Resul
     let runner = engine.uncached().runner;
     let session = log.session()?;
     let missing_usercmd = missing_usercmd(&session);
-    let (mut replays, mut contradicts) = (Vec::with_capacity(THREADS.len()), None);
+    let (mut replays, mut records) = (Vec::with_capacity(THREADS.len()), RecordComparison::default());
     for _ in THREADS {
         let made = runner.trace(build, &log.request()?);
         check(&runner.stop)?;
@@ -188,15 +190,12 @@ fn built_replays(engine: &Engine<'_>, build: &Build, log: &SurveyedLog) -> Resul
         let needed = trace.tables.iter().map(Table::row_bytes).fold(session.bytes(), usize::saturating_add);
         runner.memory.check(needed).map_err(|source| EngineError::needs_memory(&log.path, source))?;
         let ran = compare_hashes(&session, &trace);
-        if replays.is_empty() && ran.hashes_compared > 0 {
-            contradicts = recorded(&session).ok().and_then(|says| {
-                let shots = Trace { header: says.header.clone(), tables: judged_shots(&session).into_iter().collect() };
-                contradiction(&says, &trace).or_else(|| contradiction(&shots, &trace))
-            });
+        if replays.is_empty() {
+            records = RecordComparison::of_build(&session, &trace);
         }
         replays.push(VerifiedReplay { summary: ReplaySummary::of(&trace), ran });
     }
-    Ok(Ok((replays, LogDifference { contradicts, missing_usercmd, ..LogDifference::default() })))
+    Ok(Ok((replays, LogDifference { records, missing_usercmd, ..LogDifference::default() })))
 }
 
 fn describe(untestable: &UntestableBuild) -> String {
@@ -206,22 +205,11 @@ fn describe(untestable: &UntestableBuild) -> String {
     }
 }
 
-/// The first difference between a log's records and the same rows of its replay, as text such as
-/// `` in `ticks`, first in tick 5: at_us``.
-fn contradiction(says: &Trace, played: &Trace) -> Option<String> {
-    let options = DiffOptions { overlap_only: true, ..DiffOptions::default() };
-    let found = diff(says, played, &options).ok()?;
-    let first = found.first.filter(|_| found.verdict == TraceVerdict::Differs)?;
-    let at = first.place.tick.map_or(String::new(), |tick| format!(" in tick {tick}"));
-    let field = first.field.as_deref().unwrap_or("a row");
-    Some(format!("in `{}`, first{at}: {field}", first.table))
-}
-
 /// Records of a log that differ from its replays.
 #[derive(Default)]
 struct LogDifference {
-    /// A record that differs from the first replay although the state hashes agree, as [`contradiction`] names it.
-    contradicts: Option<String>,
+    /// The comparison of the log's records with the first replay.
+    records: RecordComparison,
     /// The first tick whose keyframe differs from the state of the last replay.
     keyframe: Option<Tick>,
     /// A usercmd that another build cannot run, because the log does not hold it.
@@ -232,25 +220,28 @@ impl LogDifference {
     /// The verdict on a log whose other checks passed. This program replays by the log's own rules, so a log that
     /// contradicts the replay is invalid. Another build writes its rows itself, so that build differs.
     fn judge(self, build: Option<&Build>, verified: LogReport) -> LogReport {
-        match (self, build) {
-            (LogDifference { contradicts: Some(place), .. }, None) => {
+        let has_hashes = verified.hashes_compared > 0;
+        match (self.records.first, self.keyframe) {
+            (Some(place), _) if has_hashes && build.is_none() => {
                 let detail = format!(
                     "the log contradicts itself: its state hashes match the replay, but not its records {place}"
                 );
                 verified.but(LogVerdict::Broken, VerdictReason::Contradiction, detail)
             }
-            (LogDifference { contradicts: Some(place), .. }, Some(build)) => {
-                let build = build.path().display();
-                let detail = format!("the build {build} differs from the log {place}; the state hashes agree");
+            (Some(place), _) => {
+                let who =
+                    build.map_or("the replay".to_owned(), |build| format!("the build {}", build.path().display()));
+                let hashes = if has_hashes { "; the state hashes agree" } else { "" };
+                let detail = format!("{who} differs from the log {place}{hashes}");
                 verified.but(LogVerdict::Differs, VerdictReason::RecordedState, detail)
             }
-            (LogDifference { keyframe: Some(tick), .. }, _) => {
+            (None, Some(tick)) => {
                 let detail = format!("the keyframe after tick {tick} differs from the replayed state");
                 let recorded_differs = verified.why == Some(VerdictReason::RecordedState);
                 let why = if recorded_differs { VerdictReason::RecordedState } else { VerdictReason::Keyframe };
                 verified.but(LogVerdict::Differs, why, detail)
             }
-            (LogDifference { contradicts: None, keyframe: None, .. }, _) => verified,
+            (None, None) => verified,
         }
     }
 }
@@ -290,8 +281,7 @@ fn own_replays(
     for made in made {
         match made {
             Ok((played, found)) => {
-                let contradicts = found.contradicts.filter(|_| played.ran.hashes_compared > 0);
-                unlike.contradicts = unlike.contradicts.or(contradicts);
+                unlike.records.add(found.records);
                 unlike.keyframe = unlike.keyframe.or(found.keyframe);
                 all.push(played);
             }
@@ -317,7 +307,7 @@ fn compared(
     let mut gather = |header: &TraceHeader, rows: &Table| {
         summary.get_or_insert_with(|| ReplaySummary::new(header.clone(), golden)).add(rows);
     };
-    let (ran, contradicts) = match records {
+    let (ran, records) = match records {
         true => meanwhile(RecordedRows::new(&log.header, &log.survey.hidden), |comparer| {
             let mut to = |header: &TraceHeader, rows: Table| {
                 gather(header, &rows);
@@ -327,12 +317,13 @@ fn compared(
         })?,
         false => {
             let mut to = |header: &TraceHeader, rows: Table| gather(header, &rows);
-            (run(ReplaySinks { seen: &mut |_| {}, to: &mut to, progress: &mut |_| {} })?, None)
+            let sinks = ReplaySinks { seen: &mut |_| {}, to: &mut to, progress: &mut |_| {} };
+            (run(sinks)?, RecordComparison::default())
         }
     };
     let played = ran.zip(summary);
     Ok(played.map(|((ran, keyframe), summary)| {
-        (VerifiedReplay { summary, ran }, LogDifference { contradicts, keyframe, ..LogDifference::default() })
+        (VerifiedReplay { summary, ran }, LogDifference { records, keyframe, ..LogDifference::default() })
     }))
 }
 
@@ -360,7 +351,7 @@ fn in_legs(
         match leg {
             Ok(Some((figures, ran, found))) => {
                 unlike.keyframe = unlike.keyframe.or(found.keyframe);
-                unlike.contradicts = unlike.contradicts.or(found.contradicts);
+                unlike.records.add(found.records);
                 let is_off = unlike.keyframe.is_some() || ran.first_difference.is_some();
                 played.push((figures, ran));
                 // Legs after the first difference start from invalid states.
@@ -375,13 +366,15 @@ fn in_legs(
             Err(error) => return Err(error),
         }
     }
-    let verified = judge_legs(&log.facts()?, &played, against);
+    let mut facts = log.facts()?;
+    facts.bodies_compared = unlike.records.bodies;
+    let verified = judge_legs(&facts, &played, against);
     let first_difference = played.iter().find_map(|(_, ran)| ran.first_difference).map(|found| found.tick);
     let keyframe = unlike.keyframe.filter(|keyframe| first_difference.is_none_or(|tick| *keyframe < tick));
-    let is_same = verified.verdict == LogVerdict::Same && verified.hashes_compared > 0;
     // After a keyframe that differs, every other finding follows from it or comes later.
-    let contradicts = unlike.contradicts.filter(|_| is_same && keyframe.is_none());
-    Ok(Some(counted(LogDifference { contradicts, keyframe, ..LogDifference::default() }.judge(None, verified))))
+    let counts = verified.passes_so_far() && keyframe.is_none();
+    let records = if counts { unlike.records } else { RecordComparison::default() };
+    Ok(Some(counted(LogDifference { records, keyframe, ..LogDifference::default() }.judge(None, verified))))
 }
 
 /// Compares a log's records with the replay of the log while both are read. It holds the chunks that were not compared
@@ -398,8 +391,7 @@ struct RecordedRows<'a> {
     rows: Vec<Table>,
     /// The last tick whose rows are complete.
     reached: Option<(Tick, Micros)>,
-    /// The first contradiction.
-    found: Option<String>,
+    found: RecordComparison,
 }
 
 /// A message to the comparing thread: a chunk before the replay uses it, or rows of the replay.
@@ -434,11 +426,11 @@ impl VerifySender {
 /// The number of chunks and row groups that may wait to be compared.
 const WAITING: usize = 16;
 
-/// Replays a log and compares its records on another thread. Returns the replay's result and the first contradiction.
+/// Replays a log and compares its records on another thread. Returns the results of both.
 fn meanwhile<T>(
     mut said: RecordedRows<'_>,
     replay: impl FnOnce(&VerifySender) -> Result<T, EngineError>,
-) -> Result<(T, Option<String>), EngineError> {
+) -> Result<(T, RecordComparison), EngineError> {
     let (telling, waiting) = sync_channel(WAITING);
     std::thread::scope(|scope| {
         let listen = move || {
@@ -461,11 +453,20 @@ impl<'a> RecordedRows<'a> {
     fn new(header: &'a SessionHeader, hidden: &'a SortedSet<String>) -> RecordedRows<'a> {
         let recorded = recorded_without(&Session::new(header.clone()), hidden);
         let (chunks, before, rows) = (VecDeque::new(), Vec::new(), Vec::new());
-        RecordedRows { header, hidden, recorded, chunks, before, rows, reached: None, found: None }
+        RecordedRows {
+            header,
+            hidden,
+            recorded,
+            chunks,
+            before,
+            rows,
+            reached: None,
+            found: RecordComparison::default(),
+        }
     }
 
     fn add(&mut self, heard: VerifyInput) {
-        if self.found.is_some() {
+        if self.found.first.is_some() {
             return;
         }
         match heard {
@@ -491,8 +492,8 @@ impl<'a> RecordedRows<'a> {
         self.rows.push(rows);
     }
 
-    /// Compares the remaining chunks and returns the first contradiction.
-    fn end(mut self) -> Option<String> {
+    /// Compares the remaining chunks and returns the result for all.
+    fn end(mut self) -> RecordComparison {
         self.compare(self.chunks.len());
         self.found
     }
@@ -507,7 +508,7 @@ impl<'a> RecordedRows<'a> {
             // All rows of one replay have the same columns.
             played.append(rows).unwrap_or_default();
         }
-        self.found = self.found.take().or_else(|| contradiction(&recorded_without(&session, self.hidden), &played));
+        self.found.add(RecordComparison::of(&recorded_without(&session, self.hidden), &played));
         self.before = std::mem::take(&mut self.rows);
     }
 }

@@ -35,7 +35,7 @@ pub fn recorded(session: &Session) -> Result<Trace, StatesMissing> {
         LogContents::Whole => {
             let hidden = hidden_fields(session);
             let mut trace = recorded_without(session, &hidden);
-            trace.tables.extend(bodies_by_class(session, &hidden).into_iter().skip(1));
+            trace.tables.extend(later_classes(session, &hidden));
             Ok(trace)
         }
         _ => Err(StatesMissing),
@@ -48,6 +48,11 @@ pub fn recorded_without(session: &Session, hidden: &SortedSet<String>) -> Trace 
     let tables =
         vec![tick_table(session, false), bodies(session, hidden), executed(session), frames(session, |_| false)];
     Trace { header: header_of(session, "closed"), tables }
+}
+
+/// Returns the tables `bodies` and `bodies.CLASS` of [`recorded`], of any log.
+pub fn recorded_bodies(session: &Session, hidden: &SortedSet<String>) -> Vec<Table> {
+    std::iter::once(bodies(session, hidden)).chain(later_classes(session, hidden)).collect()
 }
 
 /// Returns all tables from a log's own records: the tables of [`recorded`] with every tick, a table of states for each
@@ -162,6 +167,11 @@ fn bodies_by_class(session: &Session, hidden: &SortedSet<String>) -> Vec<Table> 
     };
     let tables: Vec<Table> = session.header.classes.iter().enumerate().map(of_class).collect();
     if tables.is_empty() { vec![states(session, hidden, Vec::new(), |_| true)] } else { tables }
+}
+
+/// Returns the tables of all classes but the first.
+fn later_classes(session: &Session, hidden: &SortedSet<String>) -> impl Iterator<Item = Table> {
+    bodies_by_class(session, hidden).into_iter().skip(1)
 }
 
 /// Returns the shared states whose keys satisfy `is_of`, with these fields and their cells in each class.

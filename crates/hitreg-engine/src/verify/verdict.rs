@@ -134,6 +134,12 @@ impl LogReport {
         LogReport { path: path.to_owned(), ..broken }
     }
 
+    /// Whether only the comparison of records can still change the verdict. A golden does not count for a replay that
+    /// contradicts its log.
+    pub(crate) fn passes_so_far(&self) -> bool {
+        self.verdict == LogVerdict::Same || matches!(self.why, Some(VerdictReason::Golden | VerdictReason::NeedsGolden))
+    }
+
     /// The same result with another verdict.
     #[must_use]
     pub(crate) fn but(self, verdict: LogVerdict, why: VerdictReason, detail: impl Into<String>) -> LogReport {
@@ -156,6 +162,8 @@ pub struct LogFacts {
     pub(crate) contradiction: Option<String>,
     hole: Option<MissingPart>,
     pub(crate) has_server: bool,
+    /// The number of recorded bodies that were compared with a replay.
+    pub(super) bodies_compared: u64,
 }
 
 /// The first missing part of a log.
@@ -185,6 +193,7 @@ impl LogFacts {
             contradiction,
             hole: survey.first_hole().map(|gap| MissingPart { from: gap.from, to: gap.to, ticks_before }),
             has_server: header.holds() == LogContents::Whole,
+            bodies_compared: 0,
         }
     }
 
@@ -465,12 +474,16 @@ fn not_judged(
         return untestable(VerdictReason::NothingCompared, detail.to_owned());
     }
     // Without hashes, the acks of a recorded server are the reference. A replay that agrees with none of them shows
-    // nothing: the predictions, the acks or the pairing may be wrong.
+    // nothing: the predictions, the acks or the pairing may be wrong. Bodies are only a part of the state.
     let agrees_with_acks = !is_closed && figures.agreed > 0;
     if ran.hashes_compared == 0 && against.golden.is_none() && !agrees_with_acks {
         let detail = match figures.checked {
             checked if checked > 0 && !is_closed => format!(
                 "it has no state hashes and no golden, and none of the {checked} predictions of the replay agrees with the recorded acks"
+            ),
+            _ if facts.bodies_compared > 0 => format!(
+                "it has no state hashes and no golden, so only its bodies were compared: {} are as recorded",
+                facts.bodies_compared
             ),
             _ => "it has no state hashes and no golden, so a replay cannot be compared with it".to_owned(),
         };
