@@ -3,7 +3,9 @@
 use std::process::Command;
 
 use hitreg::log::{read_session, write_trace};
-use hitreg::record::{GapCause, GapRecord, PlayerRecords, RecordedSide, Session, SessionId, SnapshotRecord};
+use hitreg::record::{
+    FrameRecord, GapCause, GapRecord, HeardRecord, PlayerRecords, RecordedSide, Session, SessionId, SnapshotRecord,
+};
 use hitreg::trace::{Table, Trace};
 use hitreg::units::{Micros, PlayerId, SnapshotSeq};
 use serde_json::Value;
@@ -160,6 +162,15 @@ fn a_build_has_the_recorded_bodies_and_no_others() {
     cut.gaps.push(gap(whole.ticks[mine.tick.0 as usize - 2].at));
     folder.save_log("cut.hitlog", &cut);
     check("cut.hitlog", &replayed, ("gap", "ok"), "");
+
+    // A player without usercmds may be a bot that the build runs.
+    let mut bot = session(&folder, "a.hitlog");
+    bot.players[0].frames.clear();
+    folder.save_log("bot.hitlog", &bot);
+    check("bot.hitlog", &replayed, ok, "");
+    let output = folder.run(&format!("verify bot.hitlog --build {}", word(example("tanks"))));
+    let page = flat(&text(&output.stdout));
+    assert!(code(&output) == 128 && page.contains("it records p0 #1 as run in tick"), "{page}");
 
     // Without tick hashes, the bodies are the reference.
     let mut unhashed = session(&folder, "a.hitlog");
@@ -444,13 +455,17 @@ fn one_side_of_a_session_is_untestable_with_a_build() {
         let PlayerRecords { executed, presence, .. } = std::mem::take(player);
         *player = PlayerRecords { executed, presence, ..PlayerRecords::default() };
     }
+    // As a listen server records it: with the usercmds of one player.
+    let mut heard = server.clone();
     let mut client = session(&folder, "a.hitlog");
+    heard.players[0].heard = client.players[0].frames.iter().map(heard_alone).collect();
+    folder.save_log("heard.hitlog", &heard);
     client.header.side = side(Some(PlayerId(0)));
     (client.ticks, client.states) = Default::default();
     client.players.iter_mut().skip(1).for_each(|player| *player = PlayerRecords::default());
     let build = word(example("tanks"));
     for (log, reason) in [
-        (server, "this is the server's side of a session, without usercmds: "),
+        (server, "this is the server's side of a session, which lacks usercmds: "),
         (client, "this is one client's side of a session, without the server: "),
     ] {
         folder.save_log("side.hitlog", &log);
@@ -469,4 +484,15 @@ fn one_side_of_a_session_is_untestable_with_a_build() {
         }
         assert!(folder.refused(&format!("check {build} side.hitlog")).contains(reason));
     }
+    let lacks = "this is the server's side of a session, which lacks usercmds: merge";
+    let output = folder.run(&format!("verify heard.hitlog --build {build}"));
+    let page = flat(&text(&output.stdout));
+    assert!(code(&output) == 125 && page.contains(lacks) && !page.contains("next:"), "{page}");
+    assert!(folder.refused(&format!("check {build} heard.hitlog")).contains(lacks));
+}
+
+/// A packet with the usercmd of a frame.
+fn heard_alone(frame: &FrameRecord) -> HeardRecord {
+    let (number, commands) = (frame.command.seq.0, vec![frame.command.clone()]);
+    HeardRecord { number, at: frame.at, ack: SnapshotSeq(0), received_before: 0, commands }
 }

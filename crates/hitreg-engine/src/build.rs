@@ -22,7 +22,7 @@ use hitreg_log::memory::{MemoryLimit, NeedsMemory};
 use hitreg_log::record::{LogContents, PlayerRecords, Session, SessionHeader};
 use hitreg_log::store::{self, OwnFolder, StoreError, Target, TemporaryFolder, TraceFile};
 use hitreg_log::trace::{Digest, Trace, TraceHeader, TraceSource};
-use hitreg_netcode::replay::{LogSurvey, ReplayError};
+use hitreg_netcode::replay::{LogSurvey, ReplayError, ReplayFindings};
 use process::ProcessResult;
 
 /// The environment variable with the path of the config file, which holds the defaults of hitreg's commands.
@@ -435,8 +435,8 @@ fn is_library(name: &OsStr) -> bool {
 /// A log that holds one side of a session, and lacks what a closed loop needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OneSidedLog {
-    /// The server's log, without usercmds.
-    #[error("this is the server's side of a session, without usercmds: merge all sides with `hitreg merge` first")]
+    /// The server's log, without usercmds of all or some players.
+    #[error("this is the server's side of a session, which lacks usercmds: merge all sides with `hitreg merge` first")]
     Server,
     /// One client's log. A build can only replay it in open loop.
     #[error("this is one client's side of a session, without the server: merge all sides with `hitreg merge` first")]
@@ -446,8 +446,15 @@ pub enum OneSidedLog {
 impl OneSidedLog {
     /// Returns the missing side of a log in memory; `None` if a build can replay the log in closed loop.
     pub fn of(session: &Session) -> Option<OneSidedLog> {
-        let has_usercmds = |player: &PlayerRecords| !player.frames.is_empty() || !player.heard.is_empty();
-        OneSidedLog::of_header(&session.header, session.players.iter().any(has_usercmds))
+        OneSidedLog::of_header(&session.header, session.players.iter().any(PlayerRecords::has_usercmds))
+    }
+
+    /// Returns the missing side of a log that a build replayed with this result. A build may run bots without usercmds. If
+    /// the result differs and the server's log lacks all usercmds of a player who had some, no build can replay it.
+    pub fn of_replayed(session: &Session, ran: &ReplayFindings) -> Option<OneSidedLog> {
+        let lacks = || session.players.iter().any(PlayerRecords::lacks_usercmds);
+        let is_lacking = session.header.holds() == LogContents::Server && ran.first_difference.is_some() && lacks();
+        is_lacking.then_some(OneSidedLog::Server)
     }
 
     /// Returns the same for a log that was surveyed.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::build::{Build, BuildRequest, ProcessEnd, UntestableBuild};
+use crate::build::{Build, BuildRequest, OneSidedLog, ProcessEnd, UntestableBuild};
 use crate::comparison::first_place;
 use crate::engine::{BuildOutcome, Engine, EngineError, LogFile, check};
 use crate::verify::{BodyRows, RecordComparison};
@@ -21,6 +21,7 @@ use hitreg_log::store::{self, TemporaryFolder};
 use hitreg_log::trace::schema::{NO_HASH, is_bodies, shots, ticks};
 use hitreg_log::trace::{Digest, RECORD, Table, Trace};
 use hitreg_log::units::Tick;
+use hitreg_netcode::replay::compare_hashes;
 use hitreg_netcode::settings::Settings;
 
 /// The most time for an answer to arguments that a build does not know.
@@ -93,6 +94,10 @@ pub fn check_contract(engine: &Engine<'_>, build: &Build, log: &Path) -> Result<
         }
         Err(untestable) => add("replays the log", wrong(said(&untestable))),
         Ok(trace) => {
+            let ran = compare_hashes(&test.file.session, &trace);
+            if let Some(side) = OneSidedLog::of_replayed(&test.file.session, &ran) {
+                return Err(EngineError::unsuitable(log, side));
+            }
             let rows: usize = trace.tables.iter().map(Table::rows).sum();
             add("replays the log", kept(format!("{} tables with {rows} rows", trace.tables.len())));
             add("names the log", test.header(&trace));

@@ -112,8 +112,8 @@ impl VerifyOptions<'_> {
             Some(build) => built_replays(engine, build, log),
         }?;
         let played = replays.as_ref().map(|(played, _)| &played[..]).map_err(Clone::clone);
-        let side = OneSidedLog::of_surveyed(&log.header, &log.survey);
-        let is_one_sided = side.zip(played.as_ref().err()).is_some_and(|(side, why)| *why == side.to_string());
+        let says = |side: &OneSidedLog| played.as_ref().is_err_and(|why| *why == side.to_string());
+        let is_one_sided = [OneSidedLog::Server, OneSidedLog::Client].iter().any(says);
         let mut facts = log.facts()?;
         let missing = replays.as_ref().ok().and_then(|(_, unlike)| unlike.missing_usercmd.clone());
         facts.contradiction = facts.contradiction.or(missing);
@@ -174,7 +174,6 @@ fn rerecord(
 fn built_replays(engine: &Engine<'_>, build: &Build, log: &SurveyedLog) -> Result<Replays, EngineError> {
     let runner = engine.uncached().runner;
     let session = log.session()?;
-    let missing_usercmd = missing_usercmd(&session);
     let (mut replays, mut records) = (Vec::with_capacity(THREADS.len()), RecordComparison::default());
     for _ in THREADS {
         let made = runner.trace(build, &log.request()?);
@@ -193,8 +192,13 @@ fn built_replays(engine: &Engine<'_>, build: &Build, log: &SurveyedLog) -> Resul
         if replays.is_empty() {
             records = RecordComparison::of_build(&session, &trace);
         }
+        if let Some(side) = OneSidedLog::of_replayed(&session, &ran) {
+            return Ok(Err(side.to_string()));
+        }
         replays.push(VerifiedReplay { summary: ReplaySummary::of(&trace), ran });
     }
+    let differs = replays.first().is_some_and(|replay| replay.ran.first_difference.is_some());
+    let missing_usercmd = missing_usercmd(&session, differs);
     Ok(Ok((replays, LogDifference { records, missing_usercmd, ..LogDifference::default() })))
 }
 

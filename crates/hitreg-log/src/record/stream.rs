@@ -4,8 +4,9 @@
 use std::ops::Range;
 
 use super::{
-    ArrivalRecord, CustomRow, DamageRecord, ExecutionRecord, FrameRecord, GapRecord, HeardRecord, PacketRecord,
-    PresenceRecord, Session, ShotRecord, SnapshotRecord, StateRecord, TickRecord, UnknownKind, lowest_and_highest,
+    ArrivalRecord, CustomRow, DamageRecord, Execution, ExecutionRecord, FrameRecord, GapRecord, HeardRecord,
+    PacketRecord, PresenceRecord, Session, ShotRecord, SnapshotRecord, StateRecord, TickRecord, UnknownKind,
+    lowest_and_highest,
 };
 use crate::units::{Micros, PlayerId, Tick};
 use crate::usercmd::Usercmd;
@@ -227,6 +228,16 @@ macro_rules! declare {
             /// Returns whether the player's input is known only from packets that the server received.
             pub fn is_heard_only(&self) -> bool {
                 self.frames.is_empty() && !self.heard.is_empty()
+            }
+
+            /// Returns whether the log holds a usercmd of the player.
+            pub fn has_usercmds(&self) -> bool {
+                !(self.frames.is_empty() && self.heard.is_empty())
+            }
+
+            /// Returns whether the server ran usercmds of the player, and the log holds none.
+            pub fn lacks_usercmds(&self) -> bool {
+                !self.has_usercmds() && self.executed.iter().any(|done| done.how == Execution::Run)
             }
 
             /// Returns the records by kind for changes, in the order of [`OF_PLAYERS`].
