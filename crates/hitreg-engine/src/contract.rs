@@ -158,7 +158,9 @@ impl ContractTest<'_> {
             Err(untestable) => wrong(format!("only the first time: {}", said(&untestable))),
             Ok(second) if second.digest() == first.digest() => kept("two runs write equal tables"),
             Ok(second) => {
-                let place = difference(first, &second)?.unwrap_or("the number of tables".to_owned());
+                let found = diff(first, &second, &DiffOptions::default())?;
+                let place = found.first.as_ref().map(|first| first_place(Some(first)));
+                let place = place.unwrap_or_else(|| first_unlike_table(first, &second));
                 wrong(format!("two runs differ, first in {place}"))
             }
         })
@@ -370,6 +372,18 @@ fn difference(a: &Trace, b: &Trace) -> Result<Option<String>, EngineError> {
         return Ok(None);
     }
     Ok(Some(first_place(found.first.as_ref())))
+}
+
+/// The first table with another digest, in traces without a row that differs.
+fn first_unlike_table(a: &Trace, b: &Trace) -> String {
+    let [of_a, of_b] = [a, b].map(|trace| trace.tables.iter().map(|table| &table.name));
+    let digest = |trace: &Trace, name: &str| trace.table(name).map(Table::digest);
+    let unlike = of_a.chain(of_b).find(|name| digest(a, name) != digest(b, name));
+    match unlike {
+        Some(name) if a.table(name).is_none() || b.table(name).is_none() => format!("`{name}`, which one lacks"),
+        Some(name) => format!("the order of the rows of `{name}`"),
+        None => "the order of the tables".to_owned(),
+    }
 }
 
 /// Where the states after a tick are first not those of the whole session's replay: the field of a body, or the hash.

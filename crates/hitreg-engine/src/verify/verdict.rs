@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::golden::Golden;
-use hitreg_analysis::golden::{self, ReplaySummary};
+use hitreg_analysis::golden::{self, GoldenChange, ReplaySummary};
 use hitreg_analysis::summary::{Coverage, ShotCounter};
 use hitreg_analysis::text_diff::TextDiff;
 use hitreg_log::record::{Execution, ExecutionRecord, LogContents, PlayerRecords, Session, SessionHeader};
@@ -276,7 +276,14 @@ pub fn judge(facts: &LogFacts, replays: Result<&[VerifiedReplay], String>, again
         against.golden.zip(text.as_deref()).and_then(|(accepted, text)| golden::difference(accepted, text));
     let figures = ReplayFigures::of(summary);
     let judged = judge_figures(facts, figures, ran, compare_replays(all), (against, difference));
-    LogReport { digest: Some(summary.digest().to_string()), golden_text: text, ..judged }
+    let change = against.golden.zip(text.as_deref()).map(|(accepted, text)| GoldenChange::of(Some(accepted), text));
+    let detail = match (judged.why, change) {
+        (Some(VerdictReason::Golden), Some(GoldenChange::Digests)) => Some(
+            "the golden differs only in digests of tables: in other values, or in the order of equal rows".to_owned(),
+        ),
+        _ => judged.detail,
+    };
+    LogReport { digest: Some(summary.digest().to_string()), golden_text: text, detail, ..judged }
 }
 
 /// The figures of a replay on which the verdict depends, besides its digest. A leg of a log has only these and not the

@@ -1,6 +1,5 @@
 //! Digests of tables and traces. They accept rows in parts, so that a table need not be in memory at once.
 
-use bytemuck::cast_slice;
 use xxhash_rust::xxh3::Xxh3Default;
 
 use super::schema::{NO_SERVER, NONE, NOT_RUN, TableSchema};
@@ -27,7 +26,7 @@ impl std::fmt::Display for Digest {
 
 /// The digest of a table, computed as rows arrive. It does not depend on how the rows are split into parts.
 ///
-/// A column's digest is XXH3-128 over its values, little endian; a `name` counts as its 32-bit place in the list of
+/// A column's digest is XXH3-128 over its values, little endian; all NaNs have the same bits, and a `name` counts as its 32-bit place in the list of
 /// names. That list begins with the declared names of the column; the others follow in the order of their first rows. So
 /// equal values have equal digests, whatever list a file has. A table's digest is XXH3-128 over its name, its number of
 /// rows, its number of columns, and its columns. Each column contributes its name, the name of its type and its digest.
@@ -219,14 +218,25 @@ fn number(hasher: &mut Xxh3Default, number: usize) {
     hasher.update(&(number as u64).to_le_bytes());
 }
 
+/// The bits that every NaN has in a digest, because comparisons take all NaNs for equal. The bits of a NaN that a program
+/// computes depend on the processor and the compiler.
+const NAN_BITS: u32 = 0x7fc0_0000;
+const NAN_BITS_64: u64 = 0x7ff8_0000_0000_0000;
+
 /// Hashes the values of a column without names.
 fn values(hasher: &mut Xxh3Default, data: &ColumnData) {
     match data {
         ColumnData::U32(v) => hasher.update(&little_endian(v, u32::to_le)),
         ColumnData::U64(v) => hasher.update(&little_endian(v, u64::to_le)),
         ColumnData::I64(v) => hasher.update(&little_endian(v, i64::to_le)),
-        ColumnData::F32(v) => hasher.update(&little_endian(cast_slice::<f32, u32>(v), u32::to_le)),
-        ColumnData::F64(v) => hasher.update(&little_endian(cast_slice::<f64, u64>(v), u64::to_le)),
+        ColumnData::F32(v) => {
+            let bits = |value: &f32| if value.is_nan() { NAN_BITS } else { value.to_bits() };
+            hasher.update(&little_endian(&v.iter().map(bits).collect::<Vec<_>>(), u32::to_le));
+        }
+        ColumnData::F64(v) => {
+            let bits = |value: &f64| if value.is_nan() { NAN_BITS_64 } else { value.to_bits() };
+            hasher.update(&little_endian(&v.iter().map(bits).collect::<Vec<_>>(), u64::to_le));
+        }
         ColumnData::Bool(v) => hasher.update(&v.iter().map(|flag| u8::from(*flag)).collect::<Vec<_>>()),
         ColumnData::Name { .. } => {}
     }
@@ -256,6 +266,16 @@ mod tests {
         unique.sort_unstable();
         unique.dedup();
         assert_eq!(unique.len(), digests.len());
+    }
+
+    /// A comparison of traces finds no difference between them either.
+    #[test]
+    fn nans_with_other_bits_have_the_same_digest() {
+        let single = |bits| trace(ColumnData::F32(vec![1.0, f32::from_bits(bits)])).digest();
+        let double = |bits| trace(ColumnData::F64(vec![1.0, f64::from_bits(bits)])).digest();
+        assert_eq!([single(0xffc0_0000), single(0x7f80_0123)], [single(f32::NAN.to_bits()); 2]);
+        assert_eq!([double(0xfff8_0000_0000_0123), double(0x7ff0_0000_0000_0001)], [double(f64::NAN.to_bits()); 2]);
+        assert_ne!(single(f32::INFINITY.to_bits()), single(f32::NAN.to_bits()));
     }
 
     #[test]
