@@ -124,6 +124,20 @@ def test_hitreg_exports_what_was_written(session: Session, written: Path) -> Non
     assert log["ticks"]["hashed"].tolist() == [True] * 300 + [False] * 2
 
 
+def test_a_hash_of_0_is_none(session: Session, tmp_path: Path) -> None:
+    path = tmp_path / "zero.hitlog"
+    with hitreg.LogWriter(path, game="mygame", players=["p0"]) as log:
+        log.write("ticks", {"tick": [1, 2, 3], "at_us": [10, 20, 30], "hash": np.array([0, 7, 0], np.uint64)})
+    ticks = hitreg.open_log(path)["ticks"]
+    assert (ticks["hashed"].tolist(), ticks["hash"].tolist()) == ([False, True, False], [0, 7, 0])
+    assert [line.split(",")[-1] for line in session.run("export", path, "--table", "ticks", "--to", "csv").split()] == [
+        "hash",
+        "",
+        "0000000000000007",
+        "",
+    ]
+
+
 def test_hitreg_checks_the_seal_of_a_written_log(session: Session, written: Path, tmp_path: Path) -> None:
     data = bytearray(written.read_bytes())
     assert "undamaged" in session.run("recover", written, "-o", tmp_path / "whole.hitlog")

@@ -523,8 +523,8 @@ hitreg_code hitreg_push_row(hitreg_stream *stream,
 
 /* ---- What the server does: ticks, bodies, executed usercmds, damage ---- */
 
-// Pushes the end of a server tick. `hash` points to a hash of the state; null if the game has none. Later ticks have
-// higher numbers. A tick that contradicts another one returns HITREG_ERROR_MISFIT, as do its states and usercmds.
+// Pushes the end of a server tick. `hash` points to a hash of the state; null, or a hash of 0, if the tick has none.
+// Later ticks have higher numbers. A tick that contradicts another one returns HITREG_ERROR_MISFIT, as do its states and usercmds.
 static inline hitreg_code hitreg_push_tick(hitreg_stream *stream, uint32_t tick, int64_t at_us, const uint64_t *hash) {
   hitreg_value row[2];
   row[0] = hitreg_number(tick);
@@ -708,6 +708,8 @@ static inline hitreg_code hitreg_push_tick_with_bodies(hitreg_stream *stream, ui
     const hitreg_class *of = &classes[bodies[i].class_number];
     hash += hitreg_hash_struct(bodies[i].entity, bodies[i].state, of->members, of->count);
   }
+  // A hash of 0 is none, and a tick without bodies has one, too.
+  hash = hash ? hash : 1;
   code = hitreg_push_tick(stream, tick, at_us, &hash);
   for (i = 0; code == HITREG_OK && i < count; i++) {
     const hitreg_class *of = &classes[bodies[i].class_number];

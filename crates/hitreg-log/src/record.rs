@@ -194,7 +194,7 @@ pub struct TickRecord {
     pub tick: Tick,
     /// Server time of the tick.
     pub at: Micros,
-    /// Hash of the state after the tick; `None` in recordings of games that do not hash their state.
+    /// Hash of the state after the tick; `None` for a tick without one. A hash of 0 is none, and logs do not keep it.
     pub hash: Option<u64>,
 }
 

@@ -152,6 +152,7 @@ class LogChunk:
             columns[of.name] = self._known(packed, of, "", columns, packed.counts)
         if kind == "ticks":
             columns["hash"] = Column("u64", self._hashes(packed, columns["hashed"].values), "hash")
+            columns["hashed"] = Column("bool", columns["hash"].values != 0)  # a hash of 0 is none
         declared = self.header.usercmd if kind == "frames" else self.header.columns.get(kind, [])
         fields = {field.name: field for field in declared}
         for name in names:

@@ -157,8 +157,8 @@ class LogWriter(_Writer):
         """Adds rows. Values are arrays or lists of equal length, or one value for all rows; a missing column is 0.
 
         `player` is the player; `series` is the series of a custom kind. `target`, `attacker`, `pellets`, `armour` and
-        the `player` of a gap are -1 for none, also if the column is missing. A `ticks` row without `hash` and a
-        `damage` row without `force_x`, `force_y` and `force_z` have none.
+        the `player` of a gap are -1 for none, also if the column is missing. A `ticks` row without `hash` or
+        with a `hash` of 0, and a `damage` row without `force_x`, `force_y` and `force_z`, have none.
         """
         schema = self._columns.get(table)
         if schema is None:
@@ -184,8 +184,8 @@ class LogWriter(_Writer):
             if table == "damage" and {"force_x", "force_y", "force_z"} & {*columns}:
                 stored["forced"] = _stored(BOOL, columns.get("forced", 1), rows)
             if table == "ticks" and "hash" in columns:
-                stored["hashed"] = _stored(BOOL, columns.get("hashed", 1), rows)
                 stored["hash"] = _stored(KindColumn("hash", "u64"), columns["hash"], rows)
+                stored["hashed"] = _stored(BOOL, columns.get("hashed", 1), rows) & (stored["hash"] != 0)
         except (HitregError, OverflowError, TypeError, ValueError) as error:
             raise HitregError(f"table {table}: {error}") from None
         series = wide.get("player", wide.get("series", wide.get("entity", np.zeros(rows, np.int64))))

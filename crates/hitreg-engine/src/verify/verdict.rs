@@ -152,8 +152,6 @@ impl LogReport {
 pub struct LogFacts {
     /// The number of ticks with a state hash.
     with_hash: u64,
-    /// Whether any hash is not 0.
-    has_hashes: bool,
     pub(crate) usercmds: u64,
     pub(crate) active_usercmds: u64,
     /// Whether the log knows a player only by the packets that the server received.
@@ -177,7 +175,7 @@ struct MissingPart {
 impl LogFacts {
     /// The facts of a surveyed log. `ticks_before` is the number of ticks before its first missing part.
     pub fn of_log(header: &SessionHeader, survey: &LogSurvey, ticks_before: u64) -> LogFacts {
-        let TickCounts { with_hash, has_hashes, out_of_order, .. } = survey.ticks;
+        let TickCounts { with_hash, out_of_order, .. } = survey.ticks;
         let contradiction = match out_of_order {
             Some([before, after]) => {
                 Some(format!("its ticks are out of order: after tick {before} comes tick {after}"))
@@ -186,7 +184,6 @@ impl LogFacts {
         };
         LogFacts {
             with_hash,
-            has_hashes,
             usercmds: survey.usercmds(),
             active_usercmds: survey.active_usercmds(),
             has_heard_player: survey.first_heard_player().is_some(),
@@ -416,10 +413,6 @@ fn compare_recorded(facts: &LogFacts, ran: &ReplayFindings) -> Option<LogFinding
     }
     // After a hole no replay can equal the recording, and a difference there does not concern the build.
     let d = ran.first_difference.filter(|d| facts.hole.is_none_or(|hole| d.at <= hole.from))?;
-    if !facts.has_hashes {
-        let detail = "its state hashes are all zero, so a replay cannot be compared with it";
-        return Some((LogVerdict::Untestable, VerdictReason::NothingCompared, detail.to_owned()));
-    }
     let replayed = d.replayed.map_or("none, because it ended before".to_owned(), |h| format!("{h:016x}"));
     let detail = format!("tick {}: the log has state hash {:016x}, the replay has {replayed}", d.tick, d.recorded);
     differs(VerdictReason::RecordedState, detail)
@@ -521,7 +514,7 @@ mod tests {
     /// A build whose runs differ shows nothing about the recorded states.
     #[test]
     fn replays_that_differ_come_before_recorded_states() {
-        let facts = LogFacts { with_hash: 1, has_hashes: true, ..LogFacts::default() };
+        let facts = LogFacts { with_hash: 1, ..LogFacts::default() };
         let judged = |replays: [VerifiedReplay; 2], facts: &LogFacts| {
             let report = judge(facts, Ok(&replays), VerifyReference::default());
             (report.why, report.replays_differ)
@@ -535,14 +528,7 @@ mod tests {
     /// Predictions that agree with acks do not stand for the states of a server that the build did not run.
     #[test]
     fn an_open_replay_of_a_log_with_states_needs_a_golden() {
-        let facts = LogFacts {
-            with_hash: 9,
-            has_hashes: true,
-            has_server: true,
-            usercmds: 3,
-            active_usercmds: 3,
-            ..LogFacts::default()
-        };
+        let facts = LogFacts { with_hash: 9, has_server: true, usercmds: 3, active_usercmds: 3, ..LogFacts::default() };
         let result = Column::new("result", ColumnData::Name { names: vec!["exact".to_owned()], codes: vec![0, 0, 0] });
         let header = TraceHeader { mode: "open".to_owned(), ..TraceHeader::default() };
         let trace = Trace { header, tables: vec![Table::new(corrections::NAME, vec![result])] };

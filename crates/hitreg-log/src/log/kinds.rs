@@ -15,6 +15,7 @@ use crate::record::{
     RecordType, ShotRecord, SnapshotRecord, TickRecord, Timing, cells_of,
 };
 use crate::sorted::SortedMap;
+use crate::trace::schema::NO_HASH;
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
 use crate::usercmd::{OwnCells, Usercmd};
 
@@ -197,8 +198,9 @@ impl RecordLayout for TickRecord {
     const LISTS: &'static [&'static str] = &["hashed", "hash"];
 
     fn put_lists(rows: &mut TableWriter<'_, Self>, _: &WriteContext<'_>) {
-        rows.whole(|r| r.hash.is_some().into());
-        let hashes = rows.iter().filter_map(|r| r.hash).flat_map(u64::to_le_bytes).collect();
+        let hash = |r: &TickRecord| r.hash.filter(|hash| *hash != NO_HASH);
+        rows.whole(|r| hash(r).is_some().into());
+        let hashes = rows.iter().filter_map(hash).flat_map(u64::to_le_bytes).collect();
         rows.columns.raw(hashes);
     }
 
@@ -209,7 +211,7 @@ impl RecordLayout for TickRecord {
             record.hash = match hashed {
                 0 => None,
                 1 => match hashes.next().map(<[u8; 8]>::try_from) {
-                    Some(Ok(bytes)) => Some(u64::from_le_bytes(bytes)),
+                    Some(Ok(bytes)) => Some(u64::from_le_bytes(bytes)).filter(|hash| *hash != NO_HASH),
                     _ => return Err("table ticks, column hash: it ends too early".to_owned()),
                 },
                 other => return Err(format!("table ticks, column hashed: {other} is out of range")),

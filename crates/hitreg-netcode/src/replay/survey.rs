@@ -82,8 +82,6 @@ pub struct TickCounts {
     pub count: u64,
     /// The number of ticks with a state hash.
     pub with_hash: u64,
-    /// Whether any hash differs from 0.
-    pub has_hashes: bool,
     /// The first two successive ticks that are not in order.
     pub out_of_order: Option<[Tick; 2]>,
     first: Option<Micros>,
@@ -365,7 +363,6 @@ impl TickCounts {
         self.first = self.first.or(Some(tick.at));
         self.count += 1;
         self.with_hash += u64::from(tick.hash.is_some());
-        self.has_hashes |= tick.hash.is_some_and(|hash| hash != 0);
         self.last = Some(*tick);
     }
 }
