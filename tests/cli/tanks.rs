@@ -156,6 +156,13 @@ fn a_build_has_the_recorded_bodies_and_no_others() {
     folder.save_log("sent.hitlog", &sent);
     check("sent.hitlog", &replayed, ok, "");
     check("sent.hitlog", &lacking, differs, "the replay lacks entity");
+    // A snapshot also has a body for a player without an avatar.
+    let tanks = lacking.tables.iter_mut().find(|table| table.name == "bodies").expect("tanks");
+    let player = tanks.select(&(1..tanks.rows() as u32).collect::<Vec<_>>());
+    lacking.clone_from(&replayed);
+    *lacking.tables.iter_mut().find(|table| table.name == "bodies").expect("tanks") = player;
+    check("sent.hitlog", &lacking, ok, "");
+    check("a.hitlog", &lacking, differs, "the replay lacks entity 0");
     // After a missing part, nothing is known.
     let mut cut = whole.clone();
     let gap = |from| GapRecord { from, to: from + Micros(1), player: None, why: GapCause::Overrun };

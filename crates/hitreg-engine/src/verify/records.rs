@@ -68,8 +68,8 @@ type BodyKey = (u32, u32);
 impl BodyRows {
     /// Compares which bodies there are, up to the log's first missing part.
     ///
-    /// In each tick of the trace, it must have the recorded bodies of all classes that it writes. It may have no other
-    /// bodies in ticks that the log records in full.
+    /// In each tick of the trace, it must have the recorded bodies of all classes that it writes. In ticks that the log does
+    /// not record in full, bodies of players may be missing, and it may have other bodies.
     pub(crate) fn of(session: &Session, trace: &Trace) -> BodyRows {
         let keys_of = |table: &str| -> Vec<BodyKey> {
             let table = trace.table(table);
@@ -106,18 +106,20 @@ impl BodyRows {
         let until = session.first_hole().map(|hole| last_before(session, hole));
         let is_judged = |tick: u32| until.is_none_or(|until| tick <= until.0) && ticks.binary_search(&tick).is_ok();
 
+        let (full, players) = (FullTicks::of(session), session.players.len() as u32);
+        // A snapshot may have a body for a player without an avatar, which is no body of the server.
+        let may_lack = |key: &BodyKey| key.1 < players && !full.has(Tick(key.0));
         let mut found: Vec<(BodyKey, &str, &str)> = Vec::new();
         let mut absent = Vec::new();
         for (class, keys) in recorded.iter().enumerate().filter(|(_, keys)| !keys.is_empty()) {
             let table = tables[class].as_str();
             if is_written(class) {
-                let lacking = keys.iter().find(|key| is_judged(key.0) && !in_replay(table, key));
+                let lacking = keys.iter().find(|key| is_judged(key.0) && !in_replay(table, key) && !may_lack(key));
                 found.extend(lacking.map(|key| (*key, table, "the replay lacks")));
             } else {
                 absent.extend(classes.get(class).map(|class| class.name.clone()));
             }
         }
-        let full = FullTicks::of(session);
         for (table, keys) in &replayed {
             let of_table = (0..tables.len()).filter(|class| tables[*class] == **table);
             let in_log = sorted(of_table.flat_map(|class| recorded[class].iter().copied()).collect());
