@@ -223,9 +223,12 @@ impl Color {
     }
 }
 
-/// Runs one command line, and reports an error.
+/// Runs one command line, and reports an error. A panic, such as that of a game with a contradictory world, has already
+/// been reported.
 fn outcome_of(build: Program, games: &Games, args: Vec<OsString>) -> CommandOutcome {
-    run_line(build, games, args).unwrap_or_else(|trouble| {
+    let run = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run_line(build, games, args)));
+    let Ok(run) = run else { return CommandOutcome::Trouble };
+    run.unwrap_or_else(|trouble| {
         trouble.print();
         trouble.outcome()
     })

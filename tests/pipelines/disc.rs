@@ -60,6 +60,9 @@ pub(crate) struct DiscRules {
     pub(crate) curtain_x: Option<f32>,
     /// Predictions collide with the drawn positions of others.
     pub(crate) drawn_in_the_way: bool,
+    /// The server's world ends with a panic, as a contradictory one does.
+    #[serde(default)]
+    pub(crate) panics: bool,
     /// Allows a session to begin only at its spawn.
     pub(crate) rooted: bool,
     /// How far a hit pushes its target, in units.
@@ -176,6 +179,7 @@ impl Simulate for Discs {
 
     fn step_world(rules: &DiscRules, world: &mut Plane, _: Micros, _: &mut impl WorldSink) {
         world.forgotten += 1;
+        assert!(!rules.panics, "two discs have one number");
         if rules.forgets {
             world.entities[0].1.hits_taken = world.forgotten;
         }

@@ -85,6 +85,30 @@ pub(crate) fn verified(
     judged.logs.into_iter().map(JudgedLog::verified).collect()
 }
 
+/// The other logs are judged all the same.
+#[test]
+fn a_log_whose_game_panics_is_broken() {
+    let (mut session, folder) = (traces::session(3, 2.0, DiscRules::default()), TempDir::new().expect("a folder"));
+    let paths = ["a.hitlog", "panics.hitlog"].map(|name| folder.path().join(name));
+    std::fs::write(&paths[0], streams::file(&session, Micros::from_ms(400))).expect("written");
+    let panics = DiscRules { panics: true, ..DiscRules::default() };
+    session.header.rules = rmp_serde::to_vec_named(&panics).expect("MessagePack").into();
+    std::fs::write(&paths[1], streams::file(&session, Micros::from_ms(400))).expect("written");
+    let games = games();
+    let verify = VerifyOptions {
+        build: None,
+        keep: GoldenUpdate::Nothing,
+        needs_golden: false,
+        rollback_every: None,
+        whole: false,
+        clock: &|| 0.0,
+    };
+    let reports = verified(&verify, &Engine::new(&games), &paths, 1);
+    assert_eq!([reports[0].verdict, reports[1].verdict], [LogVerdict::Same, LogVerdict::Broken], "{reports:?}");
+    let detail = reports[1].detail.as_deref().expect("the message");
+    assert!(detail.contains("the game panicked: two discs have one number"), "{detail}");
+}
+
 /// A full replay of a log with keyframes runs no more usercmds than one without, and detects a wrong keyframe.
 #[test]
 fn keyframes_are_verified_without_another_replay() {

@@ -68,8 +68,8 @@ namespace Hitreg {
         }
 
         /// <summary>
-        /// Pushes the end of a server tick. A hash of 0 is none. Later ticks have higher numbers. A tick that contradicts another one is refused
-        /// (<see cref="Code.Misfit"/>), as are its states and usercmds.
+        /// Pushes the end of a server tick. A hash of 0 is none. Later ticks have higher numbers. A tick that contradicts
+        /// another one is refused (<see cref="Code.Misfit"/>), as are its states and usercmds.
         /// </summary>
         public bool PushTick(uint tick, long atUs, ulong? hash = null) {
             Value* row = stackalloc Value[2];

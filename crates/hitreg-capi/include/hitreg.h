@@ -524,7 +524,8 @@ hitreg_code hitreg_push_row(hitreg_stream *stream,
 /* ---- What the server does: ticks, bodies, executed usercmds, damage ---- */
 
 // Pushes the end of a server tick. `hash` points to a hash of the state; null, or a hash of 0, if the tick has none.
-// Later ticks have higher numbers. A tick that contradicts another one returns HITREG_ERROR_MISFIT, as do its states and usercmds.
+// Later ticks have higher numbers. A tick that contradicts another one returns HITREG_ERROR_MISFIT, as do its states
+// and usercmds.
 static inline hitreg_code hitreg_push_tick(hitreg_stream *stream, uint32_t tick, int64_t at_us, const uint64_t *hash) {
   hitreg_value row[2];
   row[0] = hitreg_number(tick);

@@ -86,6 +86,12 @@ impl<'a> Engine<'a> {
     }
 }
 
+/// Returns the message of a panic.
+pub fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("it does not say why")
+}
+
 /// Fails if the job was stopped. A result computed after the stop is invalid.
 pub(crate) fn check(stop: &StopSignal) -> Result<(), EngineError> {
     if stop.is_stopped() { Err(EngineError::Stopped { resumes: false }) } else { Ok(()) }

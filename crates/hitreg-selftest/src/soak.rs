@@ -15,6 +15,7 @@ use serde::Serialize;
 
 pub use crate::soak::plan::{FalseClaims, PlanLimits, PlannedFault, PlayerPlan, SoakPlan};
 pub use crate::soak::play::SoakMaps;
+use hitreg_engine::engine::panic_text;
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::named;
 
@@ -119,9 +120,7 @@ pub fn run(stage: &SoakMaps, plan: &SoakPlan) -> Result<SoakCoverage, BrokenProp
     match catch_unwind(AssertUnwindSafe(|| check::check(stage, plan))) {
         Ok(found) => found,
         Err(panic) => {
-            let said = panic.downcast_ref::<String>().map(String::as_str);
-            let said = said.or(panic.downcast_ref::<&str>().copied()).unwrap_or("it does not say why");
-            Err(BrokenProperty { property: SoakProperty::Plays, detail: format!("it panics: {said}") })
+            Err(BrokenProperty { property: SoakProperty::Plays, detail: format!("it panics: {}", panic_text(&*panic)) })
         }
     }
 }
