@@ -24,7 +24,7 @@ use cell::CellPair;
 use clock::TickTimes;
 use columns::TraceComparison;
 use distributions::{Relocations, TraceTally};
-use hitreg_log::record::split_of_player;
+use hitreg_log::record::{split_of_player, value_of_setting};
 use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::schema::{JoinRule, TableSchema, bodies, corrections, frames, is_bodies, shots, ticks, views};
 use hitreg_log::trace::{Table, Trace, TraceHeader, TraceSource, digest, each_part};
@@ -349,9 +349,8 @@ pub struct ChangedSetting {
 /// one.
 pub fn settings_that_differ([a, b]: [&[(String, String)]; 2]) -> Vec<ChangedSetting> {
     let of = |settings: &[(String, String)], key: &str| {
-        let value = |key: &str| settings.iter().find(|(known, _)| known == key).map(|(_, value)| value.clone());
-        let common = || split_of_player(key).and_then(|(_, common)| value(common));
-        value(key).or_else(common).unwrap_or_else(|| "unset".to_owned())
+        let common = || value_of_setting(settings, split_of_player(key)?.1);
+        value_of_setting(settings, key).or_else(common).unwrap_or("unset").to_owned()
     };
     let keys: SortedSet<&String> = a.iter().chain(b).map(|(key, _)| key).collect();
     let both = keys.into_iter().map(|key| ChangedSetting { key: key.clone(), a: of(a, key), b: of(b, key) });

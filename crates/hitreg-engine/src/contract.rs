@@ -14,7 +14,7 @@ use crate::engine::{BuildOutcome, Engine, EngineError, LogFile, check};
 use crate::verify::{BodyRows, RecordComparison};
 use hitreg_analysis::diff::{DiffOptions, TraceVerdict, diff};
 use hitreg_log::log::WriterOptions;
-use hitreg_log::record::{PlayerRecords, Session};
+use hitreg_log::record::{PlayerRecords, Session, value_of_setting};
 use hitreg_log::recorded::{hidden_fields, judged_shots, recorded_bodies};
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::store::{self, TemporaryFolder};
@@ -245,7 +245,7 @@ impl ContractTest<'_> {
         };
         for value in &values {
             let Ok(trace) = self.replay(&["--set".to_owned(), format!("{key}={value}")])? else { continue };
-            let found = trace.header.settings.iter().find(|(known, _)| *known == key).map(|(_, found)| found);
+            let found = value_of_setting(&trace.header.settings, &key);
             return Ok(match found {
                 Some(found) if found == value => kept(format!("--set {key}={value}")),
                 Some(found) => wrong(format!("ignores --set {key}={value}: the trace has {found}")),

@@ -9,7 +9,7 @@ use hitreg_analysis::bisect::DivergenceOrigin;
 use hitreg_analysis::diff::{
     ChangedSetting, DiffOptions, Divergence, TraceDiff, TraceSide, TraceVerdict, UsercmdRow, diff, settings_that_differ,
 };
-use hitreg_log::record::split_of_player;
+use hitreg_log::record::{split_of_player, value_of_setting};
 use hitreg_log::trace::TraceSource;
 use hitreg_log::units::Micros;
 use hitreg_netcode::replay::Part;
@@ -220,10 +220,7 @@ impl<'a> SettingTrial<'a> {
 /// Returns the value of a setting on the other side. A player without one there has the value of all players on its own
 /// side. `None` if the other side does not know the setting.
 fn value_of_other<'s>(key: &str, own: &'s [(String, String)], other: &'s [(String, String)]) -> Option<&'s str> {
-    let of = |pairs: &'s [(String, String)], key: &str| {
-        pairs.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
-    };
-    of(other, key).or_else(|| of(own, split_of_player(key)?.1))
+    value_of_setting(other, key).or_else(|| value_of_setting(own, split_of_player(key)?.1))
 }
 
 /// The starts of a session that are worth trials of their own, the shorter one first. They end at whole seconds.

@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::record::{
     ClockOwner, FrameRecord, GapCause, GapRecord, OF_PLAYERS, PlayerRecords, RecordStream, Session, SessionHeader,
-    SessionStretch, Texts, TickRecord, USERCMD_BYTES, UnknownKind, UnknownRecords, player_of, widest,
+    SessionStretch, Texts, TickRecord, USERCMD_BYTES, UnknownKind, UnknownRecords, player_of, value_of_setting, widest,
 };
 use crate::recorder::usercmds_as_received_of;
 use crate::sorted::SortedSet;
@@ -498,9 +498,8 @@ fn check_header(server: &SessionHeader, client: &SessionHeader, log: usize) -> R
     let is_shared =
         |key: &str| player_of(key).is_none_or(|player| Some(player) == own) && !key.starts_with(RECORDER_SETTINGS);
     for (key, here) in client.settings.iter().filter(|(key, _)| is_shared(key)) {
-        let there = server.settings.iter().find(|(known, _)| known == key).map(|(_, value)| value);
-        if let Some(there) = there.filter(|there| *there != here) {
-            let (key, here, there) = (key.clone(), here.clone(), there.clone());
+        if let Some(there) = value_of_setting(&server.settings, key).filter(|there| there != here) {
+            let (key, here, there) = (key.clone(), here.clone(), there.to_owned());
             return Err(MergeError::OtherSetting { log, key, here, there });
         }
     }

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 pub use header::{
     LogContents, Origin, PlayerInfo, RecordedSide, SessionHeader, SessionId, StoredRules, player_of, split_of_player,
+    value_of_setting,
 };
 pub use outline::{Outline, PlayerOutline, leave_times, lowest_and_highest, widest};
 pub use schema::{

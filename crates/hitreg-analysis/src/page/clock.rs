@@ -5,6 +5,7 @@ use std::cell::Cell;
 use serde::Serialize;
 
 use super::packed::{PackedColumn, PageColumns};
+use hitreg_log::record::value_of_setting;
 use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::schema::{bodies, frames, ticks, views};
 use hitreg_log::trace::{TraceSource, body_tables, each_part};
@@ -86,8 +87,8 @@ impl StepTimes {
                 Ok(())
             })?;
         }
-        let rate = trace.header().settings.iter().find(|(key, _)| key == "server.tick_hz");
-        let rate = rate.and_then(|(_, value)| value.parse().ok()).filter(|rate: &f64| *rate > 0.0).unwrap_or(64.0);
+        let rate = value_of_setting(&trace.header().settings, "server.tick_hz");
+        let rate = rate.and_then(|value| value.parse().ok()).filter(|rate: &f64| *rate > 0.0).unwrap_or(64.0);
         untimed.into_iter().for_each(|tick| clock.push(tick, (f64::from(tick) / rate * 1e6) as i64));
         Ok((clock, false))
     }

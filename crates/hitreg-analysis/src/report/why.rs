@@ -8,6 +8,7 @@ use crate::why::{
     ClientReplay, CorrectionExplanation, DrawnSnapshots, FieldError, JudgedOutcome, LineOffset, PositionKind,
     ReceivedSnapshot, RejudgedShot, ReportedHit, ShotExplanation, ShotResult, TargetPosition, UsercmdPath, Why,
 };
+use hitreg_log::record::value_of_setting;
 use hitreg_log::recorder::last_usercmd_as_received;
 use hitreg_log::trace::schema::ABSENT;
 
@@ -397,12 +398,8 @@ const ALSO_HIT_MOST: usize = 240;
 /// The longest rewind.
 const MAX_UNLAG_MS: &str = "lag_compensation.max_unlag_ms";
 
-fn value_of<'s>(settings: &'s [(String, String)], key: &str) -> Option<&'s str> {
-    settings.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
-}
-
 fn max_unlag_us(settings: &[(String, String)]) -> Option<i64> {
-    value_of(settings, MAX_UNLAG_MS)?.parse::<i64>().ok()?.checked_mul(1000)
+    value_of_setting(settings, MAX_UNLAG_MS)?.parse::<i64>().ok()?.checked_mul(1000)
 }
 
 /// Whether a rewind ended before the longest one.
@@ -412,7 +409,7 @@ fn is_within_limit(judged: &JudgedOutcome, settings: &[(String, String)]) -> boo
 
 /// The limit of a shot's rewind, and how it applied.
 fn limit(shot: &ShotExplanation, judged: &JudgedOutcome, settings: &[(String, String)]) -> String {
-    let setting = |key: &str| value_of(settings, key);
+    let setting = |key: &str| value_of_setting(settings, key);
     let with_value = |key: &str| setting(key).map_or(key.to_owned(), |value| format!("{key} ({value} ms)"));
     let longest = with_value(MAX_UNLAG_MS);
     match judged.limit.as_str() {

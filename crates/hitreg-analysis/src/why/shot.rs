@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::places::{self, AimLine, PositionKind, TargetPosition};
 use super::{ShotName, TraceRows, cell, measure};
 use crate::summary::is_reported;
-use hitreg_log::record::{ArrivalTable, PlayerRecords, Session, SnapshotRecord};
+use hitreg_log::record::{ArrivalTable, PlayerRecords, Session, SnapshotRecord, value_of_setting};
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::schema::{IMPACT, executed, frames, is_judged, shots, ticks, views};
 use hitreg_log::trace::{NameColumn, Table, Trace};
@@ -495,8 +495,8 @@ pub struct ReceivedSnapshot {
 fn interpolation_mode(session: &Session, player: u32) -> Option<&str> {
     const KEY: &str = "interpolation.mode";
     let own = format!("p{player}.{KEY}");
-    let value = |key: &str| session.header.settings.iter().find(|(known, _)| known == key);
-    value(&own).or_else(|| value(KEY)).map(|(_, value)| value.as_str())
+    let value = |key: &str| value_of_setting(&session.header.settings, key);
+    value(&own).or_else(|| value(KEY))
 }
 
 impl ReceivedSnapshot {

@@ -12,7 +12,7 @@ use crate::surveyed_log::collect_replayed;
 use hitreg_analysis::diff::TraceSide;
 use hitreg_log::log::{FileKind, TraceLayout};
 use hitreg_log::memory::MemoryLimit;
-use hitreg_log::record::{GapRecord, LogContents, Session, SessionHeader};
+use hitreg_log::record::{GapRecord, LogContents, Session, SessionHeader, value_of_setting};
 use hitreg_log::store::{self, Target, TemporaryFolder, TraceFile};
 use hitreg_log::trace::schema::{TableSet, packets, snapshots};
 use hitreg_log::trace::{SessionSource, Table, Trace, TraceHeader, TraceSource};
@@ -200,9 +200,9 @@ impl ReplaySpec {
             return Ok(Ok(trace));
         }
         for (key, value) in self.changed(engine, log)? {
-            match says.settings.iter().find(|(known, _)| *known == key) {
-                Some((_, found)) if *found == value => {}
-                Some((_, found)) => return because(format!("{key}={value}"), found),
+            match value_of_setting(&says.settings, &key) {
+                Some(found) if found == value => {}
+                Some(found) => return because(format!("{key}={value}"), found),
                 None => return because(format!("{key}={value}"), "no such setting"),
             }
         }

@@ -138,6 +138,11 @@ impl SessionHeader {
     }
 }
 
+/// Returns the value of a setting in a list of keys and values.
+pub fn value_of_setting<'s>(settings: &'s [(String, String)], key: &str) -> Option<&'s str> {
+    settings.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
+}
+
 // The names of settings of a single player, such as `p2.client.cmd_hz`.
 
 /// Splits a name such as `p2.client.cmd_hz` into player and key; `None` if no player is named.

@@ -4,7 +4,7 @@ use super::{FinishError, PushError};
 use crate::log;
 use crate::record::{
     CellKind, Class, CustomRow, FieldSchema, Origin, OwnValue, PlayerInfo, RecordedSide, Scope, SessionHeader,
-    SessionId, TakenName, USERCMD_BYTES, UnknownKind, UnknownRecords, usercmd_fields,
+    SessionId, TakenName, USERCMD_BYTES, UnknownKind, UnknownRecords, usercmd_fields, value_of_setting,
 };
 use crate::trace::schema::is_reserved;
 use crate::units::{CommandSeq, Micros, PlayerId, Seed};
@@ -152,7 +152,7 @@ impl Description {
         if let Some((key, _)) = header.settings.iter().find(|(key, _)| !is_dotted_name(key)) {
             return fault(format!("a setting is called `{key}`: its name needs words with dots between them"));
         }
-        let hz = header.settings.iter().find(|(key, _)| key == TICK_HZ).map(|(_, hz)| hz);
+        let hz = value_of_setting(&header.settings, TICK_HZ);
         if let Some(hz) = hz.filter(|hz| !hz.parse().is_ok_and(|hz: f64| (1.0..=1000.0).contains(&hz))) {
             return fault(format!("the tick rate is {hz}, and it must be from 1 to 1000 Hz"));
         }
