@@ -223,12 +223,9 @@ impl Color {
     }
 }
 
-/// Runs one command line, and reports an error. A panic, such as that of a game with a contradictory world, has already
-/// been reported.
+/// Runs one command line, and reports an error.
 fn outcome_of(build: Program, games: &Games, args: Vec<OsString>) -> CommandOutcome {
-    let run = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run_line(build, games, args)));
-    let Ok(run) = run else { return CommandOutcome::Trouble };
-    run.unwrap_or_else(|trouble| {
+    run_line(build, games, args).unwrap_or_else(|trouble| {
         trouble.print();
         trouble.outcome()
     })

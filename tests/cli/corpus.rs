@@ -412,6 +412,16 @@ fn a_summary_counts_each_log_once() {
     let output = folder.run("summary kept");
     let page = text(&output.stdout);
     assert!(code(&output) == 128 && page.starts_with("3 logs: 2 ok, 1 broken"), "{page}");
+
+    // Another root, as another CI runner has.
+    for [from, to] in [["logs", "first/logs"], ["first", "second"]] {
+        fs::create_dir_all(folder.path(to).parent().expect("a folder")).expect("a folder");
+        fs::rename(folder.path(from), folder.path(to)).expect("renamed");
+        let root = folder.path(to.strip_suffix("/logs").unwrap_or(to));
+        let output = folder.command("verify logs --results ../moved").current_dir(root).output();
+        assert_eq!(code(&output.expect("it starts")), 0);
+    }
+    assert!(folder.done("summary moved").starts_with("2 logs: 2 ok"));
 }
 
 /// With a threshold, a difference between the sides of `diff` alone is no failure. One from a recording or a golden is.

@@ -5,6 +5,7 @@ use std::process::Command;
 use hitreg::log::{read_session, write_trace};
 use hitreg::record::{
     FrameRecord, GapCause, GapRecord, HeardRecord, PlayerRecords, RecordedSide, Session, SessionId, SnapshotRecord,
+    StateKey,
 };
 use hitreg::trace::{Table, Trace};
 use hitreg::units::{Micros, PlayerId, SnapshotSeq};
@@ -125,8 +126,10 @@ fn a_build_has_the_recorded_bodies_and_no_others() {
     check("a.hitlog", &without, differs, "the replay lacks entity");
     without.tables.retain(|table| table.name != "bodies.mine");
     check("a.hitlog", &without, ("", "absent"), "");
-    // A row that the log lacks: in a tick without bodies, no body is known.
-    let mine = whole.states.keys().iter().find(|key| key.class.0 == 2).copied().expect("a mine");
+    // A row that the log lacks: in a tick without bodies of its class, no body is known.
+    let mines = |tick| whole.states.of_tick(tick).filter(|(key, _)| key.class.0 == 2).count();
+    let is_one_of_two = |key: &&StateKey| key.class.0 == 2 && mines(key.tick) > 1;
+    let mine = whole.states.keys().iter().find(is_one_of_two).copied().expect("two mines");
     whole.states.retain(|key| *key != mine);
     folder.save_log("fewer.hitlog", &whole);
     check(
@@ -139,6 +142,11 @@ fn a_build_has_the_recorded_bodies_and_no_others() {
     sparse.states.retain(|key| key.tick.0 % 10 == 5 && key.tick != mine.tick);
     folder.save_log("sparse.hitlog", &sparse);
     check("sparse.hitlog", &replayed, ok, "");
+    // A class that is recorded in some ticks only.
+    let mut rare = session(&folder, "a.hitlog");
+    rare.states.retain(|key| key.class.0 != 2 || key.tick == mine.tick);
+    folder.save_log("rare.hitlog", &rare);
+    check("rare.hitlog", &replayed, ok, "");
     // A log with the bodies that were sent: one client did not get the mine.
     let mut sent = whole.clone();
     for tick in &whole.ticks {
@@ -153,6 +161,10 @@ fn a_build_has_the_recorded_bodies_and_no_others() {
             ..SnapshotRecord::default()
         });
     }
+    folder.save_log("sent.hitlog", &sent);
+    check("sent.hitlog", &replayed, ok, "");
+    // Snapshots without the body of their own player.
+    sent.players[0].snapshots.iter_mut().for_each(|snapshot| snapshot.entities.retain(|entity| entity.0 > 0));
     folder.save_log("sent.hitlog", &sent);
     check("sent.hitlog", &replayed, ok, "");
     check("sent.hitlog", &lacking, differs, "the replay lacks entity");
@@ -178,6 +190,10 @@ fn a_build_has_the_recorded_bodies_and_no_others() {
     let output = folder.run(&format!("verify bot.hitlog --build {}", word(example("tanks"))));
     let page = flat(&text(&output.stdout));
     assert!(code(&output) == 128 && page.contains("it records p0 #1 as run in tick"), "{page}");
+    // The build plays the bot, and has a fault later.
+    bot.ticks.last_mut().expect("ticks").hash = Some(7);
+    folder.save_log("bot.hitlog", &bot);
+    check("bot.hitlog", &replayed, ("recorded_state", "ok"), "the log has state hash 0000000000000007");
 
     // Without tick hashes, the bodies are the reference.
     let mut unhashed = session(&folder, "a.hitlog");

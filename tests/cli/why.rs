@@ -338,7 +338,7 @@ fn a_missing_shot_is_answered_with_the_nearest_shots() {
         ("p1#95 --at 1s", "leave out --at"),
         ("p1#95 --correction 2", "leave out --at"),
         ("--correction 1", "--correction needs a player"),
-        ("p1", "Name one of these shots: "),
+        ("p1", " why quickstart.hitlog p1#"),
         ("p1 --player p2 --correction 2", "cannot be used with"),
         ("--at 1s --correction 2 --player p1", "cannot be used with"),
         ("", "name a shot (p0#95), a player (p0)"),

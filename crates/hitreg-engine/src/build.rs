@@ -450,10 +450,12 @@ impl OneSidedLog {
     }
 
     /// Returns the missing side of a log that a build replayed with this result. A build may run bots without usercmds. If
-    /// the result differs and the server's log lacks all usercmds of a player who had some, no build can replay it.
+    /// no state agrees from the first usercmd of a player on, and the server's log lacks all of them, no build can replay
+    /// it.
     pub fn of_replayed(session: &Session, ran: &ReplayFindings) -> Option<OneSidedLog> {
-        let lacks = || session.players.iter().any(PlayerRecords::lacks_usercmds);
-        let is_lacking = session.header.holds() == LogContents::Server && ran.first_difference.is_some() && lacks();
+        let differs_from = ran.first_difference.map(|difference| difference.tick)?;
+        let mut lacking = session.players.iter().filter_map(PlayerRecords::lacks_usercmds_from);
+        let is_lacking = session.header.holds() == LogContents::Server && lacking.any(|from| differs_from <= from);
         is_lacking.then_some(OneSidedLog::Server)
     }
 

@@ -11,11 +11,11 @@ use serde::Serialize;
 use crate::build::{Build, BuildRequest, OneSidedLog, ProcessEnd, UntestableBuild};
 use crate::comparison::first_place;
 use crate::engine::{BuildOutcome, Engine, EngineError, LogFile, check};
-use crate::verify::{BodyRows, RecordComparison};
+use crate::verify::{BodyRows, RecordComparison, before_hole, of_bodies, of_shots};
 use hitreg_analysis::diff::{DiffOptions, TraceVerdict, diff};
 use hitreg_log::log::WriterOptions;
 use hitreg_log::record::{PlayerRecords, Session, value_of_setting};
-use hitreg_log::recorded::{hidden_fields, judged_shots, recorded_bodies};
+use hitreg_log::recorded::hidden_fields;
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::store::{self, TemporaryFolder};
 use hitreg_log::trace::schema::{NO_HASH, is_bodies, shots, ticks};
@@ -103,8 +103,8 @@ pub fn check_contract(engine: &Engine<'_>, build: &Build, log: &Path) -> Result<
             add("names the log", test.header(&trace));
             add("same output twice", test.repeated(&trace)?);
             add("hashes as recorded", test.ticks(&trace));
-            add("bodies as recorded", test.bodies(&trace));
-            add("shots as recorded", test.shots(&trace));
+            add("bodies as recorded", test.bodies(&trace)?);
+            add("shots as recorded", test.shots(&trace)?);
             add("takes --set", test.setting()?);
             if let Some(finding) = test.part(&trace)? {
                 add("begins within a session", finding);
@@ -191,46 +191,48 @@ impl ContractTest<'_> {
         }
     }
 
-    fn bodies(&self, trace: &Trace) -> PointFinding {
-        let session = &self.file.session;
-        let hidden = hidden_fields(session);
-        let recorded = Trace { header: trace.header.clone(), tables: recorded_bodies(session, &hidden) };
+    fn bodies(&self, trace: &Trace) -> Result<PointFinding, EngineError> {
+        let session = &*before_hole(&self.file.session);
+        let recorded = of_bodies(session, &trace.header);
         let is_empty = |trace: &Trace| trace.tables.iter().all(|table| !is_bodies(&table.name) || table.rows() == 0);
         match (is_empty(&recorded), is_empty(trace)) {
-            (true, _) => return absent("the log records no bodies"),
-            (_, true) => return absent("the trace has no bodies: `diff` names a tick, but no field"),
+            (true, _) => return Ok(absent("the log records no bodies")),
+            (_, true) => return Ok(absent("the trace has no bodies: `diff` names a tick, but no field")),
             (false, false) => {}
         }
-        let rows = BodyRows::of(session, trace);
-        if let Some(place) = RecordComparison::of(&recorded, trace).first.or(rows.first) {
-            return wrong(format!("not as recorded {place}"));
+        let (rows, compared) = (BodyRows::of(session, trace), RecordComparison::of(&recorded, trace)?);
+        if let Some(place) = compared.first.or(rows.first) {
+            return Ok(wrong(format!("not as recorded {place}")));
         }
         if !rows.absent.is_empty() {
-            return absent(format!("the trace has no bodies of the class {}", rows.absent.join(", ")));
+            return Ok(absent(format!("the trace has no bodies of the class {}", rows.absent.join(", "))));
         }
+        if compared.bodies == 0 {
+            return Ok(absent("the log records bodies only in ticks that the trace does not have"));
+        }
+        let hidden = hidden_fields(session);
         let fields: Vec<&str> = hidden.iter().map(String::as_str).collect();
-        kept(match fields.is_empty() {
+        Ok(kept(match fields.is_empty() {
             true => "all recorded bodies".to_owned(),
             false => {
                 let why = "not compared, because viewers received different values";
                 format!("all recorded bodies; {}: {why}", fields.join(", "))
             }
-        })
+        }))
     }
 
-    fn shots(&self, trace: &Trace) -> PointFinding {
-        let Some(recorded) = judged_shots(&self.file.session) else {
-            return absent("the log records no judged shots");
+    fn shots(&self, trace: &Trace) -> Result<PointFinding, EngineError> {
+        let recorded = of_shots(&before_hole(&self.file.session), &trace.header);
+        let Some(rows) = recorded.tables.first().map(Table::rows) else {
+            return Ok(absent("the log records no judged shots"));
         };
         if trace.table(shots::NAME).is_none_or(|table| table.rows() == 0) {
-            return absent("the trace has no shots: `diff` shows no changed hits");
+            return Ok(absent("the trace has no shots: `diff` shows no changed hits"));
         }
-        let rows = recorded.rows();
-        let recorded = Trace { header: trace.header.clone(), tables: vec![recorded] };
-        match RecordComparison::of(&recorded, trace).first {
+        Ok(match RecordComparison::of(&recorded, trace)?.first {
             None => kept(format!("no result differs from the {rows} recorded ones")),
             Some(place) => wrong(format!("not as recorded {place}")),
-        }
+        })
     }
 
     fn setting(&self) -> Result<PointFinding, EngineError> {

@@ -286,7 +286,7 @@ fn unhashed(session: &Session) -> Session {
 /// A log without a server has them as input of its replay.
 fn without_results(session: &Session) -> Session {
     let mut session = session.clone();
-    if session.header.holds() == LogContents::Whole {
+    if session.header.holds() != LogContents::Clients {
         session.states.retain(|key| key.tick == Tick(0));
         session.players.iter_mut().for_each(|player| player.judged.clear());
     }

@@ -7,7 +7,7 @@ mod verdict;
 
 pub(crate) use golden::Goldens;
 pub use golden::{Golden, GoldenUpdate, Proposal, proposals_below};
-pub(crate) use records::{BodyRows, RecordComparison};
+pub(crate) use records::{BodyRows, RecordComparison, before_hole, of_bodies, of_shots};
 pub use verdict::{LogFacts, LogReport, LogVerdict, THREADS, VerdictReason, VerifiedReplay, VerifyReference, judge};
 
 use std::collections::VecDeque;
@@ -190,15 +190,15 @@ fn built_replays(engine: &Engine<'_>, build: &Build, log: &SurveyedLog) -> Resul
         runner.memory.check(needed).map_err(|source| EngineError::needs_memory(&log.path, source))?;
         let ran = compare_hashes(&session, &trace);
         if replays.is_empty() {
-            records = RecordComparison::of_build(&session, &trace);
+            records = RecordComparison::of_build(&session, &trace)?;
         }
         if let Some(side) = OneSidedLog::of_replayed(&session, &ran) {
             return Ok(Err(side.to_string()));
         }
         replays.push(VerifiedReplay { summary: ReplaySummary::of(&trace), ran });
     }
-    let differs = replays.first().is_some_and(|replay| replay.ran.first_difference.is_some());
-    let missing_usercmd = missing_usercmd(&session, differs);
+    let difference = replays.first().and_then(|replay| replay.ran.first_difference);
+    let missing_usercmd = missing_usercmd(&session, difference.map(|difference| difference.tick));
     Ok(Ok((replays, LogDifference { records, missing_usercmd, ..LogDifference::default() })))
 }
 
@@ -512,7 +512,8 @@ impl<'a> RecordedRows<'a> {
             // All rows of one replay have the same columns.
             played.append(rows).unwrap_or_default();
         }
-        self.found.add(RecordComparison::of(&recorded_without(&session, self.hidden), &played));
+        // Rows in memory can always be put in order.
+        self.found.add(RecordComparison::of(&recorded_without(&session, self.hidden), &played).unwrap_or_default());
         self.before = std::mem::take(&mut self.rows);
     }
 }

@@ -257,8 +257,10 @@ const ROUNDS: usize = 100;
 
 /// How many bytes are kept.
 const KEPT_BYTES: usize = 8 << 10;
-/// The beginning of the line after the message of a panic in Rust.
+/// The beginning of the line after the message of a panic in Rust without a backtrace.
 const BACKTRACE_NOTE: &str = "note: run with `RUST_BACKTRACE=";
+/// The beginnings of the first and the last line of a backtrace in Rust.
+const BACKTRACE: [&str; 2] = ["stack backtrace:", "note: Some details are omitted"];
 /// How many lines are shown.
 const LINES: usize = 8;
 /// The limit on the length of a shown line, in characters.
@@ -301,7 +303,12 @@ impl PipeTail {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes: Vec<u8> = kept.iter().copied().collect();
         let text = anstream::adapter::strip_str(&String::from_utf8_lossy(&bytes)).to_string();
-        let is_of_interest = |line: &&str| !line.is_empty() && !line.starts_with(BACKTRACE_NOTE);
+        let mut in_backtrace = false;
+        let is_of_interest = |line: &&str| {
+            let was_in_backtrace = in_backtrace;
+            in_backtrace = line.starts_with(BACKTRACE[0]) || in_backtrace && !line.starts_with(BACKTRACE[1]);
+            !(line.is_empty() || was_in_backtrace || in_backtrace || line.starts_with(BACKTRACE_NOTE))
+        };
         let lines: Vec<&str> = text.lines().map(str::trim_end).filter(is_of_interest).collect();
         lines[lines.len().saturating_sub(LINES)..].iter().map(|line| printable(line)).collect()
     }
@@ -330,8 +337,11 @@ mod tests {
         assert_eq!((ran.ended, ran.last_words), (ProcessEnd::Exit(7), vec!["a".to_owned(), "b".to_owned()]));
         assert_eq!(sh("kill -SEGV $$", long).ended, ProcessEnd::Signal(11));
         let note = "note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace";
-        let panics = format!("echo 'panicked at src/main.rs:1:1:' >&2; echo boom >&2; echo '{note}' >&2; exit 101");
-        assert_eq!(sh(&panics, long).last_words.last().map(String::as_str), Some("boom"));
+        for after in [note, "stack backtrace:\n   0: main\nnote: Some details are omitted"] {
+            let panics =
+                format!("echo 'panicked at src/main.rs:1:1:' >&2; echo boom >&2; echo '{after}' >&2; exit 101");
+            assert_eq!(sh(&panics, long).last_words.last().map(String::as_str), Some("boom"));
+        }
     }
 
     #[cfg(unix)]

@@ -179,8 +179,39 @@ pub struct ResultSet {
     newest: Option<(u64, usize)>,
 }
 
-/// The last verdict on each log: its time, the number of its file, and its rows there.
-type LastVerdicts = SortedMap<PlaceKey, (u64, usize, LineSpan)>;
+/// The last verdict on each log, by absolute path.
+type LastVerdicts = SortedMap<PlaceKey, LastVerdict>;
+
+/// The last verdict on a log.
+#[derive(Debug)]
+struct LastVerdict {
+    at_ms: u64,
+    /// The number of its file, and its rows there.
+    rows: (usize, LineSpan),
+    absolute_path: String,
+    /// The path as typed, with the digest of the log.
+    content: PlaceKey,
+}
+
+impl LastVerdict {
+    /// Orders verdicts by time. Of equal times, the later row is newer.
+    fn order(&self) -> (u64, usize, u64) {
+        (self.at_ms, self.rows.0, self.rows.1.from)
+    }
+}
+
+/// Removes verdicts on logs that are no longer there, if a newer one is on a log of the same name and content: the corpus
+/// was moved.
+fn without_moved(verdicts: LastVerdicts) -> LastVerdicts {
+    let mut newest = SortedMap::new();
+    for verdict in verdicts.values() {
+        let known = newest.entry(verdict.content).or_insert_with(|| verdict.order());
+        *known = verdict.order().max(*known);
+    }
+    let is_last =
+        |of: &LastVerdict| newest.get(&of.content) == Some(&of.order()) || Path::new(&of.absolute_path).exists();
+    verdicts.into_iter().filter(|(_, verdict)| is_last(verdict)).collect()
+}
 
 /// Identifies a command with a build and options, in memory.
 fn run_key(row: &LogRow) -> String {
@@ -217,6 +248,7 @@ impl ResultSet {
         for number in 0..set.files.len() {
             set.index(number)?;
         }
+        set.runs = set.runs.into_iter().map(|(run, verdicts)| (run, without_moved(verdicts))).collect();
         match (set.runs.is_empty(), paths.first()) {
             (true, Some(path)) => Err(no_results(path)),
             _ => Ok(set),
@@ -238,10 +270,12 @@ impl ResultSet {
                     self.runs.push((run, SortedMap::new()));
                     self.runs.len() - 1
                 });
-                // Of equal times, the later row is newer.
                 let (verdicts, of_log) = (&mut self.runs[place].1, place_key("", &log.absolute_path));
-                if verdicts.get(&of_log).is_none_or(|(at, ..)| *at <= log.judged_at_ms) {
-                    verdicts.insert(of_log, (log.judged_at_ms, number, span));
+                if verdicts.get(&of_log).is_none_or(|last| last.at_ms <= log.judged_at_ms) {
+                    let content = place_key(&log.log_digest, &log.log);
+                    let absolute_path = log.absolute_path.clone();
+                    let last = LastVerdict { at_ms: log.judged_at_ms, rows: (number, span), absolute_path, content };
+                    verdicts.insert(of_log, last);
                 }
                 if self.newest.is_none_or(|(at, _)| at <= log.judged_at_ms) {
                     self.newest = Some((log.judged_at_ms, place));
@@ -267,7 +301,7 @@ impl ResultSet {
     /// When a file cannot be read again.
     pub fn each_log(&self, run: usize, to: &mut dyn FnMut(&[ResultRow])) -> Result<(), EngineError> {
         let Some((_, logs)) = self.runs.get(run) else { return Ok(()) };
-        let mut spans: Vec<(usize, LineSpan)> = logs.values().map(|(_, file, span)| (*file, *span)).collect();
+        let mut spans: Vec<(usize, LineSpan)> = logs.values().map(|last| last.rows).collect();
         spans.sort_unstable_by_key(|(file, span)| (*file, span.from));
         for (file, span) in spans {
             let text = store::read_line_span(&self.files[file], span)?;

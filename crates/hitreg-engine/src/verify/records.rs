@@ -1,11 +1,13 @@
 //! Compares a log's records with a replay of the log.
 
-use hitreg_analysis::diff::{DiffOptions, TraceVerdict, diff};
-use hitreg_log::record::{GapRecord, Session};
-use hitreg_log::recorded::{judged_shots, recorded};
-use hitreg_log::sorted::SortedMap;
-use hitreg_log::trace::Trace;
+use std::borrow::Cow;
+
+use hitreg_analysis::diff::{DiffError, DiffOptions, TraceVerdict, diff};
+use hitreg_log::record::{GapRecord, LogContents, Session, StateKey};
+use hitreg_log::recorded::{hidden_fields, judged_shots, recorded, recorded_bodies};
+use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::schema::{BODIES_OF_CLASS, bodies, is_bodies, ticks};
+use hitreg_log::trace::{Trace, TraceHeader};
 use hitreg_log::units::Tick;
 
 /// The result of comparing a log's records with a replay of the log.
@@ -19,26 +21,40 @@ pub(crate) struct RecordComparison {
 
 impl RecordComparison {
     /// Compares records with the same rows of a replay. Rows and tables that only one has do not count.
-    pub(crate) fn of(says: &Trace, played: &Trace) -> RecordComparison {
+    ///
+    /// # Errors
+    /// Fails if the rows cannot be put in order.
+    pub(crate) fn of(says: &Trace, played: &Trace) -> Result<RecordComparison, DiffError> {
         let options = DiffOptions { overlap_only: true, ..DiffOptions::default() };
-        let Ok(found) = diff(says, played, &options) else { return RecordComparison::default() };
+        let found = diff(says, played, &options)?;
         let of_bodies = found.tables.iter().filter(|table| is_bodies(&table.name));
         let bodies = of_bodies.map(|table| table.rows.compared).sum();
         let first = found
             .first
             .filter(|_| found.verdict == TraceVerdict::Differs)
             .map(|first| place(&first.table, first.place.tick, first.field.as_deref().unwrap_or("a row")));
-        RecordComparison { first, bodies }
+        Ok(RecordComparison { first, bodies })
     }
 
-    /// Compares the states, executions, input and shots of a log with the trace of a build. The trace must have every
-    /// recorded body.
-    pub(crate) fn of_build(session: &Session, trace: &Trace) -> RecordComparison {
-        let Ok(says) = recorded(session) else { return RecordComparison::default() };
-        let shots = Trace { header: says.header.clone(), tables: judged_shots(session).into_iter().collect() };
-        let compared = RecordComparison::of(&says, trace);
+    /// Compares the states, executions, input and shots of a log with the trace of a build, up to the log's first missing
+    /// part. The trace must have every recorded body.
+    ///
+    /// # Errors
+    /// Fails if the rows cannot be put in order.
+    pub(crate) fn of_build(session: &Session, trace: &Trace) -> Result<RecordComparison, DiffError> {
+        let session = &*before_hole(session);
+        let says = match recorded(session) {
+            Ok(says) => says,
+            Err(_) if session.header.holds() == LogContents::Server => of_bodies(session, &trace.header),
+            Err(_) => return Ok(RecordComparison::default()),
+        };
+        let compared = RecordComparison::of(&says, trace)?;
         let first = compared.first.or_else(|| BodyRows::of(session, trace).first);
-        RecordComparison { first: first.or_else(|| RecordComparison::of(&shots, trace).first), ..compared }
+        let first = match first {
+            None => RecordComparison::of(&of_shots(session, &trace.header), trace)?.first,
+            first => first,
+        };
+        Ok(RecordComparison { first, ..compared })
     }
 
     /// Adds the result for later rows.
@@ -46,6 +62,24 @@ impl RecordComparison {
         self.first = self.first.take().or(later.first);
         self.bodies += later.bodies;
     }
+}
+
+/// The recorded bodies of a log, as a trace with this header.
+pub(crate) fn of_bodies(session: &Session, header: &TraceHeader) -> Trace {
+    Trace { header: header.clone(), tables: recorded_bodies(session, &hidden_fields(session)) }
+}
+
+/// The recorded results of a log's shots, as a trace with this header.
+pub(crate) fn of_shots(session: &Session, header: &TraceHeader) -> Trace {
+    Trace { header: header.clone(), tables: judged_shots(session).into_iter().collect() }
+}
+
+/// The session up to its first missing part.
+pub(crate) fn before_hole(session: &Session) -> Cow<'_, Session> {
+    let Some(hole) = session.first_hole() else { return Cow::Borrowed(session) };
+    let mut session = session.clone();
+    session.end_at(last_before(&session, hole), hole.from);
+    Cow::Owned(session)
 }
 
 fn place(table: &str, tick: Option<u32>, what: &str) -> String {
@@ -66,7 +100,7 @@ pub(crate) struct BodyRows {
 type BodyKey = (u32, u32);
 
 impl BodyRows {
-    /// Compares which bodies there are, up to the log's first missing part.
+    /// Compares which bodies there are.
     ///
     /// In each tick of the trace, it must have the recorded bodies of all classes that it writes. In ticks that the log does
     /// not record in full, bodies of players may be missing, and it may have other bodies.
@@ -97,14 +131,15 @@ impl BodyRows {
         let is_written = |class: usize| {
             let table = &tables[class];
             let is_own = has_table(table) && (class == 0 || table != bodies::NAME);
-            has_bodies && (is_own || recorded[class].iter().any(|key| in_replay(table, key)))
+            // Entities of two classes may have equal numbers.
+            let is_of_another = |key: &BodyKey| (0..class).any(|other| recorded[other].contains(key));
+            has_bodies && (is_own || recorded[class].iter().any(|key| in_replay(table, key) && !is_of_another(key)))
         };
         let ticks: Vec<u32> = match trace.table(ticks::NAME) {
             Some(table) => sorted(table.u32s("tick").to_vec()),
             None => sorted(replayed.values().flatten().map(|(tick, _)| *tick).collect()),
         };
-        let until = session.first_hole().map(|hole| last_before(session, hole));
-        let is_judged = |tick: u32| until.is_none_or(|until| tick <= until.0) && ticks.binary_search(&tick).is_ok();
+        let is_judged = |tick: u32| ticks.binary_search(&tick).is_ok();
 
         let (full, players) = (FullTicks::of(session), session.players.len() as u32);
         // A snapshot may have a body for a player without an avatar, which is no body of the server.
@@ -121,10 +156,12 @@ impl BodyRows {
             }
         }
         for (table, keys) in &replayed {
-            let of_table = (0..tables.len()).filter(|class| tables[*class] == **table);
-            let in_log = sorted(of_table.flat_map(|class| recorded[class].iter().copied()).collect());
-            let is_added =
-                |key: &&BodyKey| in_log.binary_search(key).is_err() && is_judged(key.0) && full.has(Tick(key.0));
+            let of_table = || (0..tables.len()).filter(|class| tables[*class] == **table);
+            let in_log = sorted(of_table().flat_map(|class| recorded[class].iter().copied()).collect());
+            let has_tick = |class: usize, tick: u32| recorded[class].binary_search_by_key(&tick, |key| key.0).is_ok();
+            // A log may record a class in some ticks only.
+            let is_full = |tick: u32| full.has(Tick(tick)) && of_table().all(|class| has_tick(class, tick));
+            let is_added = |key: &&BodyKey| in_log.binary_search(key).is_err() && is_judged(key.0) && is_full(key.0);
             found.extend(keys.iter().find(is_added).map(|key| (*key, *table, "the log lacks")));
         }
         let first = found.into_iter().min();
@@ -148,26 +185,32 @@ fn last_before(session: &Session, hole: &GapRecord) -> Tick {
 
 /// The ticks of which a log records all bodies.
 ///
-/// A log records all bodies of a tick, or only those that its snapshots sent to a client. It records all if it has a body
-/// that no snapshot of the tick has, and no state for one viewer.
+/// A log records all bodies of a tick, or only those that its snapshots sent to a client. It records all if no snapshot is
+/// of the tick, or if it has a body of no player that no snapshot of the tick has. Snapshots need not name the body of their
+/// own player. A tick with a state for one viewer does not count.
 struct FullTicks<'a> {
     session: &'a Session,
     sent: Vec<BodyKey>,
+    /// The ticks with snapshots.
+    snapshots: SortedSet<Tick>,
 }
 
 impl FullTicks<'_> {
     fn of(session: &Session) -> FullTicks<'_> {
-        let snapshots = session.players.iter().flat_map(|player| &player.snapshots);
+        let snapshots = || session.players.iter().flat_map(|player| &player.snapshots);
         let entities = |tick: Tick, of: &[hitreg_log::units::EntityId]| -> Vec<BodyKey> {
             of.iter().map(|entity| (tick.0, entity.0.into())).collect()
         };
-        let sent = snapshots.flat_map(|snapshot| entities(snapshot.tick, &snapshot.entities)).collect();
-        FullTicks { session, sent: sorted(sent) }
+        let sent = snapshots().flat_map(|snapshot| entities(snapshot.tick, &snapshot.entities)).collect();
+        FullTicks { session, sent: sorted(sent), snapshots: snapshots().map(|snapshot| snapshot.tick).collect() }
     }
 
     fn has(&self, tick: Tick) -> bool {
         let states = || self.session.states.of_tick(tick).map(|(key, _)| key);
+        let players = self.session.players.len();
         let is_sent = |entity: u16| self.sent.binary_search(&(tick.0, entity.into())).is_ok();
-        states().all(|key| key.viewer.is_none()) && states().any(|key| !is_sent(key.entity.0))
+        let is_unsent = |key: &StateKey| usize::from(key.entity.0) >= players && !is_sent(key.entity.0);
+        let has_snapshot = self.snapshots.contains(&tick);
+        states().all(|key| key.viewer.is_none()) && states().any(|key| !has_snapshot || is_unsent(&key))
     }
 }

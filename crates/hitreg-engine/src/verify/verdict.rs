@@ -208,8 +208,8 @@ impl LogFacts {
 
 /// Describes the first usercmd that a log records as run but does not hold. Returns `None` if the log holds every usercmd
 /// up to its first missing part. A log that begins inside a session may run usercmds that were made before it begins. A
-/// build may run bots without usercmds, so players without any count only if the replay `differs`.
-pub(crate) fn missing_usercmd(session: &Session, differs: bool) -> Option<String> {
+/// build may run bots without usercmds, so players without any count only if the replay differs from their first usercmd on.
+pub(crate) fn missing_usercmd(session: &Session, differs_from: Option<Tick>) -> Option<String> {
     let until = session.first_hole().map(|hole| hole.from);
     let is_before = |tick: Tick| {
         let place = session.ticks.partition_point(|of| of.tick < tick);
@@ -219,7 +219,8 @@ pub(crate) fn missing_usercmd(session: &Session, differs: bool) -> Option<String
         let heard = records.heard.iter().flat_map(|packet| &packet.commands).map(|command| command.seq);
         let made = records.frames.iter().map(|frame| frame.command.seq);
         let held: SortedSet<CommandSeq> = made.chain(heard).collect();
-        let none_held = (differs && !session.header.begins_inside()).then_some(CommandSeq(0));
+        let is_needed = records.lacks_usercmds_from().zip(differs_from).is_some_and(|(from, differs)| differs <= from);
+        let none_held = (is_needed && !session.header.begins_inside()).then_some(CommandSeq(0));
         let first = held.first().copied().or(none_held)?;
         let ran = records.executed.iter().filter(|done| done.how == Execution::Run && is_before(done.tick));
         let is_missing = |done: &&ExecutionRecord| done.command > first && !held.contains(&done.command);

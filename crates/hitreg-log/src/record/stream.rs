@@ -235,9 +235,10 @@ macro_rules! declare {
                 !(self.frames.is_empty() && self.heard.is_empty())
             }
 
-            /// Returns whether the server ran usercmds of the player, and the log holds none.
-            pub fn lacks_usercmds(&self) -> bool {
-                !self.has_usercmds() && self.executed.iter().any(|done| done.how == Execution::Run)
+            /// Returns the first tick in which the server ran a usercmd of the player, if the log holds none of them.
+            pub fn lacks_usercmds_from(&self) -> Option<Tick> {
+                let ran = self.executed.iter().filter(|done| done.how == Execution::Run);
+                ran.map(|done| done.tick).min().filter(|_| !self.has_usercmds())
             }
 
             /// Returns the records by kind for changes, in the order of [`OF_PLAYERS`].

@@ -189,8 +189,11 @@ pub fn listed_files_below(
     Ok(files)
 }
 
+/// The paths in a folder, sorted, so that the order of links does not depend on the file system.
 fn paths_in(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
-    std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect()
+    let mut paths = std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
+    paths.sort_unstable();
+    Ok(paths)
 }
 
 /// A file without its final name, removed on drop.
