@@ -91,27 +91,28 @@ impl<'a> ColumnPair<'a> {
         self.cells.same_bits(i..i + rows, j..j + rows)
     }
 
-    /// Compares rows from row `i` of A and row `j` of B on. Passes those that are not the same to `unlike`, counted from
+    /// Compares rows from row `i` of A and row `j` of B on. Adds those that are not the same to `unlike`, counted from
     /// there.
-    pub(crate) fn compare_rows(&self, i: usize, j: usize, rows: usize, unlike: &mut impl FnMut(usize, CellComparison)) {
-        let mut note = |row: usize, compared: CellComparison| {
-            let are_of_one_kind = |[a, b]: &[RowKind<'_>; 2]| a.of(i + row) == b.of(j + row);
-            if compared != CellComparison::Same && self.kinds.iter().all(are_of_one_kind) {
-                unlike(row, compared);
-            }
-        };
+    pub(crate) fn compare_rows(&self, i: usize, j: usize, rows: usize, unlike: &mut Vec<(u32, CellComparison)>) {
         match (&self.rule, &self.cells) {
             (Rule::Plain(measure), CellPair::F32(a, b)) => {
-                compare_all(&a[i..][..rows], &b[j..][..rows], &mut note, |a, b| floats(a, b, *measure));
+                compare_all(&a[i..][..rows], &b[j..][..rows], unlike, |a, b| floats(a, b, *measure));
             }
             (Rule::Plain(measure), CellPair::U32(a, b)) => {
                 let compare = |a: u32, b: u32| integers(a.into(), b.into(), measure.within);
-                compare_all(&a[i..][..rows], &b[j..][..rows], &mut note, compare);
+                compare_all(&a[i..][..rows], &b[j..][..rows], unlike, compare);
             }
             (Rule::Plain(measure), CellPair::I64(a, b)) => {
-                compare_all(&a[i..][..rows], &b[j..][..rows], &mut note, |a, b| integers(a, b, measure.within));
+                compare_all(&a[i..][..rows], &b[j..][..rows], unlike, |a, b| integers(a, b, measure.within));
             }
-            _ => (0..rows).for_each(|row| note(row, self.compare(i + row, j + row))),
+            _ => {
+                let compared = (0..rows).map(|row| (row as u32, self.compare(i + row, j + row)));
+                unlike.extend(compared.filter(|(_, compared)| *compared != CellComparison::Same));
+            }
+        }
+        if !self.kinds.is_empty() {
+            let is_same = |row: usize| self.kinds.iter().all(|[a, b]| a.of(i + row) == b.of(j + row));
+            unlike.retain(|(row, _)| is_same(*row as usize));
         }
     }
 
@@ -149,16 +150,19 @@ impl<'a> ColumnPair<'a> {
     }
 }
 
-/// Compares two runs of cells.
+/// Compares two runs of cells, and adds the unlike ones.
 #[inline]
 fn compare_all<T: Copy>(
     a: &[T],
     b: &[T],
-    note: &mut impl FnMut(usize, CellComparison),
+    unlike: &mut Vec<(u32, CellComparison)>,
     compare: impl Fn(T, T) -> CellComparison,
 ) {
-    for (row, (a, b)) in a.iter().zip(b).enumerate() {
-        note(row, compare(*a, *b));
+    for (row, (a, b)) in (0u32..).zip(a.iter().zip(b)) {
+        let compared = compare(*a, *b);
+        if compared != CellComparison::Same {
+            unlike.push((row, compared));
+        }
     }
 }
 

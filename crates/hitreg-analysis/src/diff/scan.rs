@@ -117,6 +117,7 @@ impl ScanResult {
 
     fn column(&mut self, pairing: &Pairing<'_>, column: &ColumnPair<'_>) -> OwnerRuns {
         let mut runs: OwnerRuns = vec![None; self.owners.len()];
+        let mut unlike = Vec::with_capacity(BLOCK_ROWS);
         let (pairs, owner_of, in_order) = (&mut self.pairs, &self.owner_of, self.in_order);
         for &PairRun { first, a, b, rows } in &pairing.joined.runs {
             for start in (0..rows).step_by(BLOCK_ROWS) {
@@ -125,11 +126,15 @@ impl ScanResult {
                 if column.same_bits(a, b, count) {
                     continue;
                 }
-                column.compare_rows(a, b, count, &mut |row, compared| {
-                    let pair = first + row;
+                unlike.clear();
+                column.compare_rows(a, b, count, &mut unlike);
+                for (row, compared) in unlike.drain(..) {
+                    let pair = first + row as usize;
                     let flags = &mut pairs[pair];
+                    if flags.other_time {
+                        continue;
+                    }
                     match compared {
-                        _ if flags.other_time => {}
                         CellComparison::Same => {}
                         CellComparison::Within => flags.within = true,
                         CellComparison::Differs { class, error } => {
@@ -141,7 +146,7 @@ impl ScanResult {
                             }
                         }
                     }
-                });
+                }
             }
         }
         runs
