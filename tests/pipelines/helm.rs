@@ -30,7 +30,7 @@ use hitreg::trace::schema::{corrections, own_input};
 use hitreg::trace::{ColumnData, Trace, TraceHeader};
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Seed, Tick};
 use hitreg::usercmd::{Input, OwnCells, Usercmd};
-use hitreg::verify::{GoldenUpdate, LogVerdict, VerifyOptions};
+use hitreg::verify::LogVerdict;
 
 use crate::keyframed_logs::verified;
 use crate::streams;
@@ -391,15 +391,7 @@ fn logs_with_own_input_are_verified_in_legs_and_cut_in_parts() {
     )
     .expect("written");
     for threads in [1, 3] {
-        let verify = VerifyOptions {
-            build: None,
-            keep: GoldenUpdate::Nothing,
-            needs_golden: false,
-            rollback_every: None,
-            whole: false,
-            clock: &|| 0.0,
-        };
-        let reports = verified(&verify, &engine, &[plain.clone(), keyed.clone()], threads);
+        let reports = verified(&engine, &[plain.clone(), keyed.clone()], (None, false), threads);
         assert!(reports.iter().all(|report| report.verdict == LogVerdict::Same), "{reports:?}");
     }
     let part = Part { from: Micros::from_ms(7_300), to: Micros::from_s(9) };

@@ -60,26 +60,27 @@ impl KeyframedLogs {
 
     fn verified_by(&self, name: &str, rollback_every: Option<u32>, whole: bool, threads: usize) -> LogReport {
         let games = games();
-        let verify = VerifyOptions {
-            build: None,
-            keep: GoldenUpdate::Nothing,
-            needs_golden: false,
-            rollback_every,
-            whole,
-            clock: &|| 0.0,
-        };
-        verified(&verify, &Engine::new(&games), &[self.folder.path().join(name)], threads).remove(0)
+        let logs = [self.folder.path().join(name)];
+        verified(&Engine::new(&games), &logs, (rollback_every, whole), threads).remove(0)
     }
 }
 
 /// Verifies logs on this many threads.
 pub(crate) fn verified(
-    verify: &VerifyOptions<'_>,
     engine: &Engine<'_>,
     logs: &[PathBuf],
+    (rollback_every, whole): (Option<u32>, bool),
     threads: usize,
 ) -> Vec<LogReport> {
-    let judge = VerifiedCorpus::new(verify, engine, logs, (LogRow::default(), false), &|_| String::new());
+    let verify = VerifyOptions {
+        build: None,
+        keep: GoldenUpdate::Nothing,
+        needs_golden: false,
+        rollback_every,
+        whole,
+        clock: &|| 0.0,
+    };
+    let judge = VerifiedCorpus::new(&verify, engine, logs, (LogRow::default(), false), &|_| String::new());
     let run = CorpusRun { threads, results: None, stop: &engine.runner.stop };
     let judged = run.judge(logs, &judge.expect("nothing is written"), &|_| {}).expect("they can be verified");
     judged.logs.into_iter().map(JudgedLog::verified).collect()
@@ -95,15 +96,7 @@ fn a_log_whose_game_panics_is_broken() {
     session.header.rules = rmp_serde::to_vec_named(&panics).expect("MessagePack").into();
     std::fs::write(&paths[1], streams::file(&session, Micros::from_ms(400))).expect("written");
     let games = games();
-    let verify = VerifyOptions {
-        build: None,
-        keep: GoldenUpdate::Nothing,
-        needs_golden: false,
-        rollback_every: None,
-        whole: false,
-        clock: &|| 0.0,
-    };
-    let reports = verified(&verify, &Engine::new(&games), &paths, 1);
+    let reports = verified(&Engine::new(&games), &paths, (None, false), 1);
     assert_eq!([reports[0].verdict, reports[1].verdict], [LogVerdict::Same, LogVerdict::Broken], "{reports:?}");
     let detail = reports[1].detail.as_deref().expect("the message");
     assert!(detail.contains("the game panicked: two discs have one number"), "{detail}");

@@ -175,6 +175,11 @@ impl UntestableBuild {
         UntestableBuild { one_sided: Some(side), ..UntestableBuild::because_of(side) }
     }
 
+    /// The reason, with the last line of the build's stderr.
+    pub(crate) fn detail(&self) -> String {
+        with_last_output(&self.reason, &self.last_words)
+    }
+
     /// Adds the last lines of the build's stderr.
     pub(crate) fn with_last_words(self, last_words: Vec<String>) -> UntestableBuild {
         UntestableBuild { last_words, ..self }
@@ -430,6 +435,12 @@ fn libraries_beside(path: &Path) -> Result<Vec<PathBuf>, Error> {
 fn is_library(name: &OsStr) -> bool {
     let name = name.to_string_lossy().to_lowercase();
     [".so", ".dll", ".dylib"].iter().any(|ending| name.ends_with(ending)) || name.contains(".so.")
+}
+
+/// Adds the last line that a build wrote to stderr to a reason.
+pub(crate) fn with_last_output(reason: &str, last_words: &[String]) -> String {
+    let last = last_words.last().map_or(String::new(), |last| format!("; last output: {last}"));
+    format!("{reason}{last}")
 }
 
 /// A log that holds one side of a session, and lacks what a closed loop needs.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use xxhash_rust::xxh3::Xxh3Default;
 
-use crate::build::{Build, UntestableBuild};
+use crate::build::{Build, UntestableBuild, with_last_output};
 use crate::engine::{Engine, EngineError, SideRejudgement, check};
 use hitreg_analysis::bisect::{PredictionTraces, predicted};
 use hitreg_analysis::corpus::THIS_BUILD;
@@ -463,8 +463,7 @@ impl MissingSide {
 
     /// The reason in one line, with the last line that the build wrote to stderr.
     pub fn detail(&self) -> String {
-        let last = self.last_words.last().map_or(String::new(), |last| format!("; last output: {last}"));
-        format!("{}{last}", self.untestable_text())
+        with_last_output(&self.untestable_text(), &self.last_words)
     }
 
     /// The command that shows how the build plays the log of its side of a comparison; `None` if the side has no build

@@ -17,7 +17,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 
 use rayon::prelude::*;
 
-use crate::build::{Build, OneSidedLog, UntestableBuild};
+use crate::build::{Build, OneSidedLog};
 use crate::engine::{Engine, EngineError, SurveyedLog, check, retry_with_encoding};
 use crate::in_order;
 use crate::surveyed_log::{Leg, ReplaySinks};
@@ -115,9 +115,8 @@ impl VerifyOptions<'_> {
         let says = |side: &OneSidedLog| played.as_ref().is_err_and(|why| *why == side.to_string());
         let is_one_sided = [OneSidedLog::Server, OneSidedLog::Client].iter().any(says);
         let mut facts = log.facts()?;
-        let missing = replays.as_ref().ok().and_then(|(_, unlike)| unlike.missing_usercmd.clone());
-        facts.contradiction = facts.contradiction.or(missing);
         if let Ok((_, unlike)) = &replays {
+            facts.contradiction = facts.contradiction.or_else(|| unlike.missing_usercmd.clone());
             facts.bodies_compared = unlike.records.bodies;
         }
         let can_rerecord =
@@ -167,7 +166,7 @@ fn rerecord(
         Some(build) => engine.runner.rerecord(build, &log.request()?, to.path()),
     };
     check(&engine.runner.stop)?;
-    Ok(EngineError::check_machine(&log.path, made)?.map_err(|untestable| describe(&untestable)))
+    Ok(EngineError::check_machine(&log.path, made)?.map_err(|untestable| untestable.detail()))
 }
 
 /// The traces of another build. It runs as often as this build replays, and without the cache.
@@ -180,7 +179,7 @@ fn built_replays(engine: &Engine<'_>, build: &Build, log: &SurveyedLog) -> Resul
         check(&runner.stop)?;
         let trace = match EngineError::check_machine(&log.path, made)? {
             Ok(trace) => trace,
-            Err(untestable) => return Ok(Err(describe(&untestable))),
+            Err(untestable) => return Ok(Err(untestable.detail())),
         };
         let (of_log, of_trace) = (&session.header.game, &trace.header.game);
         if !of_trace.is_empty() && of_trace != of_log {
@@ -200,13 +199,6 @@ fn built_replays(engine: &Engine<'_>, build: &Build, log: &SurveyedLog) -> Resul
     let difference = replays.first().and_then(|replay| replay.ran.first_difference);
     let missing_usercmd = missing_usercmd(&session, difference.map(|difference| difference.tick));
     Ok(Ok((replays, LogDifference { records, missing_usercmd, ..LogDifference::default() })))
-}
-
-fn describe(untestable: &UntestableBuild) -> String {
-    match untestable.last_words.last() {
-        Some(last) => format!("{}; last output: {last}", untestable.reason),
-        None => untestable.reason.clone(),
-    }
 }
 
 /// Records of a log that differ from its replays.

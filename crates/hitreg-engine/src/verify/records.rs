@@ -132,7 +132,7 @@ impl BodyRows {
             let table = &tables[class];
             let is_own = has_table(table) && (class == 0 || table != bodies::NAME);
             // Entities of two classes may have equal numbers.
-            let is_of_another = |key: &BodyKey| (0..class).any(|other| recorded[other].contains(key));
+            let is_of_another = |key: &BodyKey| (0..class).any(|other| recorded[other].binary_search(key).is_ok());
             has_bodies && (is_own || recorded[class].iter().any(|key| in_replay(table, key) && !is_of_another(key)))
         };
         let ticks: Vec<u32> = match trace.table(ticks::NAME) {
