@@ -20,11 +20,11 @@ pub(crate) use correction::known_cause;
 pub use correction::{CorrectionExplanation, FieldError, OtherCorrections, is_corrected};
 pub use places::{AimLine, Axes, LineOffset, PositionKind, TargetPosition};
 pub use rows::{CorrectionRows, ShotRows, TraceRows, near};
-pub(crate) use shot::shot_target;
 pub use shot::{
     ClientFrame, ClientReplay, DrawnSnapshots, DrawnTarget, JudgedOutcome, ReceivedSnapshot, RejudgeRules,
     RejudgedShot, RejudgedShots, ReportedHit, ShotExplanation, ShotResult, UsercmdPath,
 };
+pub(crate) use shot::{hitgroup_in_words, shot_target};
 
 /// The explanation of a shot or a correction.
 #[derive(Clone, Debug, PartialEq, Serialize)]

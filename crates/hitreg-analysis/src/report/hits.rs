@@ -3,6 +3,7 @@
 use super::figures::{count, counted, seconds};
 use super::page::Page;
 use crate::diff::{ChangedShot, HitChanges, Outcome, ShotChange};
+use crate::why::hitgroup_in_words;
 use hitreg_log::trace::schema::NOT_RUN;
 
 /// The matrix of hits, by row of `shots`, and at most `most` shots whose results differ, each with its number, which `hitreg diff --why`
@@ -102,7 +103,8 @@ fn words(outcome: &Outcome) -> String {
 pub fn verdict(outcome: &Outcome) -> String {
     let mut text = outcome.reason.to_string();
     if !matches!(&*outcome.target, "" | "none") {
-        text.push_str(&format!(" {} {}", outcome.target, outcome.hitgroup));
+        text.push_str(&format!(" {}", outcome.target));
+        text.extend(hitgroup_in_words(&outcome.hitgroup).iter().map(|hitgroup| format!(" {hitgroup}")));
         text.extend(outcome.damage.map(|damage| format!(" {damage}")));
         text.extend(outcome.also_hit.iter().map(|others| format!("; also {others}")));
     }
@@ -148,6 +150,9 @@ mod tests {
         );
         let several = Outcome { also_hit: Some("p4 arm 16".into()), ..outcome("hit", 1) };
         assert_eq!(verdict(&several), "hit p1 chest 12; also p4 arm 16");
+        // A recorded hitgroup is a number.
+        let recorded = ["0", "3"].map(|number| verdict(&Outcome { hitgroup: number.into(), ..outcome("hit", 1) }));
+        assert_eq!(recorded, ["hit p1 12", "hit p1 hitgroup 3 12"]);
         let words = |reason: &str| change(&shot(ShotChange::OtherReason, outcome(reason, 1), None));
         assert_eq!(words("missed"), "p0 #3 gun: fired in A only, no hit");
         assert_eq!(words(NOT_RUN), "p0 #3 gun: predicted in A only, not run");

@@ -406,19 +406,19 @@ fn came([reason, target, hitgroup, also_hit]: [NameColumn<'_>; 4], damage: &[i64
     let target = named(target, row);
     ShotResult {
         reason: reason.get(row).to_owned(),
-        hitgroup: named(hitgroup, row).and_then(hitgroup_in_words),
+        hitgroup: hitgroup_in_words(hitgroup.get(row)),
         damage: cell(damage, row).filter(|_| target.is_some()),
         target,
         also_hit: named(also_hit, row),
     }
 }
 
-/// A recorded hitgroup has a number and no name; 0 says nothing.
-fn hitgroup_in_words(name: String) -> Option<String> {
+/// A hitgroup in words. A recorded hitgroup has a number and no name; 0 says nothing.
+pub(crate) fn hitgroup_in_words(name: &str) -> Option<String> {
     match name.parse::<u8>() {
         Ok(0) => None,
         Ok(number) => Some(format!("hitgroup {number}")),
-        Err(_) => Some(name),
+        Err(_) => Some(name.to_owned()).filter(|name| !matches!(&**name, "" | "none")),
     }
 }
 
