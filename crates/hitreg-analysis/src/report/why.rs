@@ -319,7 +319,8 @@ fn elsewhere(page: &mut Page, shot: &ShotExplanation) {
     let drawn = shot.place_of(PositionKind::Drawn).and_then(|place| place.off.as_ref());
     let Some(seen) = drawn.map(LineOffset::degrees).filter(|_| shot.about.as_ref() == Some(who)) else { return };
     let has_height = shot.line.is_some_and(|line| line.has_height);
-    if has_height && (seen - ran).abs() > SAME_DEGREES {
+    let distance = drawn.map_or(0.0, LineOffset::distance_from_eyes);
+    if has_height && (seen - ran).abs().to_radians() * distance > SAME_UNITS {
         let [seen, ran] = [seen, *ran].map(measure);
         let shooter = shot.shooter;
         let reason = match shot.judged.as_ref().is_some_and(JudgedOutcome::is_stand_in) {
@@ -336,8 +337,8 @@ fn elsewhere(page: &mut Page, shot: &ShotExplanation) {
     }
 }
 
-/// Two aims at most this far apart count as equal: the aim in the trace's tables and the aim that was judged.
-const SAME_DEGREES: f32 = 0.05;
+/// Two aims count as equal if they pass the target at most this far apart, in units.
+const SAME_UNITS: f32 = 0.02;
 
 /// The table of the target's places: drawn, judged and present.
 fn places(page: &mut Page, shot: &ShotExplanation, who: &str) {
@@ -376,10 +377,9 @@ fn places(page: &mut Page, shot: &ShotExplanation, who: &str) {
 /// The direction to the target as seen along the aim: `3.10 left, 2.00 below`.
 fn direction(off: &LineOffset) -> String {
     let across = format!("{} {}", measure(off.right_units.abs()), off.side());
-    match off.up_units {
-        Some(up) => format!("{across}, {} {}", measure(up.abs()), if up < 0.0 { "below" } else { "above" }),
-        None => across,
-    }
+    let up = off.up_units.map(|up| format!("{} {}", measure(up.abs()), if up < 0.0 { "below" } else { "above" }));
+    let behind = off.is_behind().then(|| "behind".to_owned());
+    [Some(across), up, behind].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// A result in words: `hit p3, head, 80 damage`.
@@ -455,7 +455,9 @@ pub(crate) fn shot_answer(shot: &ShotExplanation, settings: &[(String, String)])
     }
     let who = shot.about.as_deref().map_or("the target".to_owned(), name);
     let aim = shot.place_of(PositionKind::Drawn).and_then(|place| place.off.as_ref()).map(|off| {
-        format!("{who}'s origin was {} units {} of the line of fire", measure(off.right_units.abs()), off.side())
+        let behind = if off.is_behind() { format!(", behind p{shooter},") } else { String::new() };
+        let [across, side] = [measure(off.right_units.abs()), off.side().to_owned()];
+        format!("{who}'s origin was {across} units {side} of the line of fire{behind}")
     });
     let screen = match shot.screen.reason.as_str() {
         reason
@@ -659,6 +661,12 @@ mod tests {
         let (hitgroup, also_hit) = (Some(hitgroup), Some(also_hit));
         let hit = ShotResult { reason: "hit".to_owned(), target: Some(target), hitgroup, damage: Some(60), also_hit };
         assert_eq!(came(&hit), "hit p0, head, 60 damage; also p10 legs 20; p3 arm 16 by 2 pellets");
+    }
+
+    #[test]
+    fn a_place_behind_the_shooter_is_named_so() {
+        let off = |ahead_units| LineOffset { ahead_units, right_units: 3.0, up_units: None, distance_units: 3.0 };
+        assert_eq!([off(9.0), off(-9.0)].map(|off| direction(&off)), ["3.00 right", "3.00 right, behind"]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::why::{CorrectionExplanation, FieldError, PositionKind, ShotExplanatio
 /// The picture from above. Right is along the aim or +x, and down is to the right of that direction.
 pub(super) struct WhyDrawing {
     points: Vec<Point>,
-    /// The shooter's number, and its distance to the left of the picture's origin, if the shot's line is drawn.
+    /// The shooter's number, and its distance to the left of the first point, if the shot's line is drawn.
     shooter: Option<(u32, f32)>,
     is_from_side: bool,
     /// Whether down in a picture from above is +y.
@@ -116,9 +116,10 @@ impl WhyDrawing {
         let mut lines = vec![format!("{}. {scale}.", points.join(", "))];
         match self.shooter {
             Some((player, distance)) => lines.push(format!(
-                "--> p{player}'s line of fire; p{player} is {} units {} of the first letter. {}.",
+                "--> p{player}'s line of fire; p{player} is {} units {} of {}. {}.",
                 measure(distance.abs()),
                 if distance < 0.0 { "right" } else { "left" },
+                self.points[0].letter,
                 if self.is_from_side { "Up in the picture is up" } else { "Down in the picture is to p's right" }
                     .replace("p's", &format!("p{player}'s"))
             )),

@@ -283,6 +283,16 @@ impl LineOffset {
         if self.right_units < 0.0 { "left" } else { "right" }
     }
 
+    /// Whether the position is behind the shooter.
+    pub fn is_behind(&self) -> bool {
+        self.ahead_units < 0.0
+    }
+
+    /// The distance of the position from the line's start, in units.
+    pub(crate) fn distance_from_eyes(&self) -> f32 {
+        libm::hypotf(self.distance_units, self.ahead_units)
+    }
+
     /// The angle between the line and the position, in degrees.
     pub fn degrees(&self) -> f32 {
         libm::atan2f(self.distance_units, self.ahead_units).to_degrees()
