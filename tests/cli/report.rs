@@ -371,6 +371,8 @@ fn a_page_of_a_long_session_lists_all_and_draws_less() {
     assert!((100_000..=1_000_000).contains(&points("views")), "{} points", points("views"));
     let replayed = folder.json("replay long.hitlog");
     let list = |name: &str| side[name].as_array().expect("a list").clone();
+    let agrees = |shot: &&Value| shot["answer"].as_str().expect("words").contains("lient and server agree");
+    assert_eq!(list("shots").iter().filter(agrees).count() as u64, replayed["shots"]["agreed"], "one rule");
     let fired = |shot: &&Value| shot["is_impact"] == false && shot["server"]["reason"] != "not run";
     assert_eq!(list("shots").iter().filter(fired).count() as u64, replayed["shots"]["fired"].as_u64().expect("shots"));
 }

@@ -572,6 +572,6 @@ fn agreement_is_a_share_of_the_predicted_shots() {
     assert!(predicted > 0 && predicted + 1 < fired, "{shots}");
     let page = folder.done("replay a.hitlog").split_whitespace().collect::<Vec<_>>().join(" ");
     let share = format!("agree on {agreed} of {predicted} predicted shots (");
-    let rest = format!("; {} shots were not predicted", fired - predicted);
+    let rest = format!("; {} shots without a prediction", fired - predicted);
     assert!(page.contains(&share) && page.contains(&rest), "{page}");
 }

@@ -99,6 +99,7 @@ pub struct ShotSummary {
     /// Shots that hit on the shooter's screen.
     pub predicted_hit: u64,
     /// Shots for which the shooter's screen and the server agree on the player hit, or on a miss.
+    /// The hitgroup and the damage may differ.
     pub agreed: u64,
     /// Shots for which the server rewound other players.
     pub rewound: u64,
@@ -305,9 +306,10 @@ impl ShotSummary {
             }
             self.rewound += u64::from(table.rewind_us.get(row).is_some_and(|rewind_us| *rewind_us != 0));
             if let Some((seen, seen_target)) = predicted.get(row) {
-                self.predicted += u64::from(*seen != "not predicted");
+                let agreement = agreement(seen, [seen_target, target]);
+                self.predicted += u64::from(agreement.is_some());
                 self.predicted_hit += u64::from(*seen == "hit");
-                self.agreed += u64::from(*seen != "not predicted" && seen_target == target);
+                self.agreed += u64::from(agreement == Some(true));
             }
         }
     }
@@ -553,6 +555,16 @@ pub(crate) fn is_reported(shots: &shots::Columns<'_>, row: usize) -> bool {
         || is_named(shots.present_target.get(row))
         || shots.off_units.get(row).is_some_and(|off_units| !off_units.is_nan());
     is_named(shots.given_target.get(row)) && !is_rejudged
+}
+
+/// The reason of a shot that the client did not predict.
+pub(crate) const NOT_PREDICTED: &str = "not predicted";
+
+/// Whether the shooter's screen and the server agree on a shot: on the player hit, or on a miss. The hitgroup and the
+/// damage may differ. `None` if the screen's result is not known.
+pub(crate) fn agreement(on_screen: &str, targets: [&str; 2]) -> Option<bool> {
+    let [seen, hit] = targets.map(|target| Some(target).filter(|target| is_named(target)));
+    (!matches!(on_screen, "" | NOT_PREDICTED)).then(|| seen == hit)
 }
 
 fn is_named(target: &str) -> bool {

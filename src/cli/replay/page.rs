@@ -60,7 +60,7 @@ pub(super) fn print(page: &mut Page, report: &ReplayReport, program: &str) {
             };
             page.pair("server", &server);
             let screen = match shots.predicted {
-                0 => "no shot was predicted in this log".to_owned(),
+                0 => NO_SCREEN.to_owned(),
                 shot => format!(
                     "{}, {} hit on the shooter's screen",
                     counted(shot, "predicted shot"),
@@ -183,8 +183,7 @@ fn print_shots(page: &mut Page, shots: &ShotSummary, exposure: &CoverHits) {
     let on_screen = format!("{} hit on the shooter's screen", count(shots.predicted_hit));
     let (predicted, rest) = match shots.fired.saturating_sub(shots.predicted) {
         0 => ("shot", String::new()),
-        1 => ("predicted shot", "; 1 shot was not predicted".to_owned()),
-        others => ("predicted shot", format!("; {} shots were not predicted", count(others))),
+        others => ("predicted shot", format!("; {} without a prediction", counted(others, "shot"))),
     };
     let agreed = format!(
         "client and server agree on {} of {} ({}){rest}",
@@ -193,7 +192,7 @@ fn print_shots(page: &mut Page, shots: &ShotSummary, exposure: &CoverHits) {
         share(shots.agreed, shots.predicted)
     );
     let screen = match shots.predicted {
-        0 => "no shot was predicted in this log".to_owned(),
+        0 => NO_SCREEN.to_owned(),
         _ => format!("{on_screen}; {agreed}"),
     };
     page.pair("screen", &screen);
@@ -212,6 +211,9 @@ fn print_shots(page: &mut Page, shots: &ShotSummary, exposure: &CoverHits) {
         page.pair("in cover", &text);
     }
 }
+
+/// The results on screens in a trace that has none.
+const NO_SCREEN: &str = "not known: no prediction of a shot is in this log";
 
 /// How far targets were judged from where the shooters saw them.
 pub(in crate::cli) fn view_error(shots: &ShotSummary) -> String {

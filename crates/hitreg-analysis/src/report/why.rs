@@ -3,6 +3,7 @@
 use super::figures::{clipped, count, counted, measure, rounded_ms, seconds};
 use super::page::{Page, one_line, printable};
 use super::why_scene::WhyDrawing;
+use crate::summary::agreement;
 use crate::text_diff::TextDiff;
 use crate::why::{
     ClientReplay, CorrectionExplanation, DrawnSnapshots, FieldError, JudgedOutcome, LineOffset, PositionKind,
@@ -460,20 +461,20 @@ pub(crate) fn shot_answer(shot: &ShotExplanation, settings: &[(String, String)])
         format!("{who}'s origin was {across} units {side} of the line of fire{behind}")
     });
     let screen = match shot.screen.reason.as_str() {
-        reason
-            if shot.judged.is_some()
-                && reason == shot.server.reason
-                && shot.screen.target == shot.server.target
-                && shot.screen.also_hit == shot.server.also_hit =>
-        {
-            "client and server agree".to_owned()
-        }
         "hit" => format!("p{shooter}'s screen showed: {}", came(&shot.screen)),
         "missed" | "hit the world" => format!("p{shooter}'s screen showed: {}", name(&shot.screen.reason)),
         "launched" => format!("p{shooter}'s screen showed the launch"),
         "already dead" => format!("on p{shooter}'s screen, the target was already dead"),
         "not predicted" => "the client did not predict the shot".to_owned(),
         _ => format!("the result on p{shooter}'s screen is not known"),
+    };
+    let targets = [&shot.screen, &shot.server].map(|result| result.target.as_deref().unwrap_or_default());
+    let agrees = shot.judged.is_some() && agreement(&shot.screen.reason, targets) == Some(true);
+    let screen = match targets[1] {
+        _ if !agrees => screen,
+        _ if came(&shot.screen) == server => "client and server agree".to_owned(),
+        "" => format!("client and server agree on the miss; {screen}"),
+        _ => format!("client and server agree on the player hit; {screen}"),
     };
     let aim = aim.filter(|_| shot.screen.reason != "hit" && shot.server.reason != "launched");
     let screen = aim.map_or(screen.clone(), |aim| format!("{screen}; {aim} on p{shooter}'s screen"));

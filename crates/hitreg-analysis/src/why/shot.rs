@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::places::{self, AimLine, PositionKind, TargetPosition};
 use super::{ShotName, TraceRows, cell, measure};
-use crate::summary::is_reported;
+use crate::summary::{NOT_PREDICTED, is_reported};
 use hitreg_log::record::{ArrivalTable, PlayerRecords, Session, SnapshotRecord, value_of_setting};
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::schema::{IMPACT, executed, frames, is_judged, shots, ticks, views};
@@ -33,7 +33,7 @@ pub struct ShotExplanation {
     pub weapon: String,
     /// The client frame that made the usercmd.
     pub made: Option<ClientFrame>,
-    /// The result on the shooter's screen.
+    /// The result on the shooter's screen; its reason is empty if the trace does not say.
     pub screen: ShotResult,
     /// The result on the server.
     pub server: ShotResult,
@@ -200,7 +200,7 @@ impl TraceRows<'_> {
         if without_server.is_some() {
             server.reason.clear();
         }
-        let screen = came(
+        let mut screen = came(
             [shots.predicted_reason, shots.predicted_target, shots.predicted_hitgroup, shots.predicted_also_hit],
             shots.predicted_damage,
             row,
@@ -208,6 +208,12 @@ impl TraceRows<'_> {
         let aimed_at = named(shots.aimed_at, row);
         let about = server.target.clone().or_else(|| screen.target.clone()).or_else(|| aimed_at.clone());
         let is_impact = cell(shots.impact, row).map_or(index == u32::from(IMPACT), |impact| impact == 1);
+        // Only a replay that ran the client's prediction knows that the client did not predict the shot.
+        let has_prediction = frame.and_then(|row| cell(frames::Columns::of(trace).has_body, row)).is_some();
+        let ran_client = has_prediction && !trace.header.is_open() && !trace.header.is_recorded();
+        if screen.reason == NOT_PREDICTED && !ran_client && !is_impact {
+            screen.reason.clear();
+        }
         // An impact has no aim; the line belongs to its launch.
         let eyes = cell(shots.tick, row).and_then(|tick| places::eyes(self, tick, shooter));
         let line = frame.filter(|_| !is_impact).and_then(|row| AimLine::of(self, row, eyes));
@@ -573,8 +579,31 @@ impl RejudgedShots {
 mod tests {
     use super::*;
     use hitreg_log::record::{ArrivalRecord, FrameRecord, PacketRecord};
+    use hitreg_log::trace::{Column, ColumnData};
     use hitreg_log::units::CommandSeq;
     use hitreg_log::usercmd::Usercmd;
+
+    /// A server's own log, an import, or a build without prediction has no results on screens.
+    #[test]
+    fn a_shot_is_unpredicted_only_if_its_client_ran() {
+        let screen = |mode: &str, of_frames: &[&str]| {
+            let number = |name: &str| Column::new(name, ColumnData::U32(vec![1]));
+            let text = |name: &str, value: &str| {
+                Column::new(name, ColumnData::Name { names: vec![value.to_owned()], codes: vec![0] })
+            };
+            let reasons = [text("reason", "hit"), text("predicted_reason", NOT_PREDICTED)];
+            let shots = ["shooter", "command"].map(number).into_iter().chain(reasons).collect();
+            let frames = of_frames.iter().map(|name| number(name)).collect();
+            let tables = vec![Table::new(shots::NAME, shots), Table::new(frames::NAME, frames)];
+            let mut trace = Trace { tables, ..Trace::default() };
+            trace.header.mode = mode.to_owned();
+            TraceRows::new(&trace).shot(0).screen.reason
+        };
+        let all = ["player", "command", "has_body"];
+        assert_eq!(screen("closed", &all), NOT_PREDICTED);
+        let unknown = [("closed", &all[..2]), ("closed", &[]), ("open", &all), ("recorded", &all)];
+        assert!(unknown.iter().all(|(mode, of_frames)| screen(mode, of_frames).is_empty()));
+    }
 
     /// A replay numbers the usercmds after a gap on from those before it.
     #[test]
