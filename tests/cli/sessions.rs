@@ -138,6 +138,18 @@ fn all_commands_count_a_servers_own_log_alike() {
     assert_eq!(info["usercmds"], replay["exercised"]["usercmds"]);
     assert_eq!(info["shots"], replay["shots"]["fired"]);
     assert_eq!(info["hits"], replay["shots"]["hit"]);
+    assert!(replay["exercised"]["corrections"].is_null(), "{replay:#}");
+    let (_, page) = super::report::page(&folder, "server.hitlog");
+    let side = &page["sides"][0];
+    assert_eq!(side["knows_corrections"], false);
+    let notes = side["notes"].to_string();
+    assert!(notes.contains("corrections: no ack was compared with a prediction"), "{notes}");
+    let shots = side["shots"].as_array().expect("shots");
+    let is_not_known = |shot: &serde_json::Value| {
+        shot["screen"]["reason"] == ""
+            && shot["answer"].as_str().is_some_and(|answer| answer.contains("screen is not known"))
+    };
+    assert!(shots.iter().filter(|shot| shot["is_impact"] == false).all(is_not_known), "{shots:#?}");
 
     let log = hitreg::store::read_log(&folder.path("server.hitlog")).unwrap();
     let sent: usize = log.players.iter().map(|player| player.snapshots.len()).sum();

@@ -116,7 +116,7 @@ pub struct Coverage {
     pub usercmds: u64,
     /// Client frames with movement, a pressed button, an impulse, or other input of the game.
     pub active_usercmds: u64,
-    /// Corrections; `None` if the replay has no table of them.
+    /// Corrections; `None` if the replay has no table of them, or compared no ack because a side did not run.
     pub corrections: Option<u64>,
     /// Shots; `None` if the replay has no table of them.
     pub shots: Option<u64>,
@@ -132,6 +132,8 @@ pub struct SummaryBuilder {
     pub shots: ShotCounter,
     /// Whether there is a table of shots.
     has_shots: bool,
+    /// The rows of the table of corrections; `None` without a table.
+    acks: Option<u64>,
     /// The players with client frames.
     framed: SortedSet<u32>,
     /// The usercmds of each player that were due on the server.
@@ -192,6 +194,7 @@ impl SummaryBuilder {
                 }
                 let corrected = self.summary.prediction.add(&acks);
                 *self.summary.exercised.corrections.get_or_insert(0) += corrected;
+                *self.acks.get_or_insert(0) += acks.rows as u64;
             }
             shots::NAME => {
                 let shots = shots::Columns::read(rows);
@@ -217,6 +220,8 @@ impl SummaryBuilder {
         (shots.launched, shots.impacts) = (self.shots.launched(), self.shots.impacts());
         let due = self.due.iter().filter(|(player, _)| !self.framed.contains(player));
         exercised.usercmds += due.map(|(_, due)| due).sum::<u64>();
+        let ran = [self.framed.len() as u64, exercised.ticks];
+        exercised.corrections = exercised.corrections.filter(|_| knows_corrections(self.acks, ran));
         exercised.shots = self.has_shots.then_some(shots.fired);
         exercised.hits = self.has_shots.then_some(shots.hit);
         *network = self.network.summary();
@@ -252,6 +257,12 @@ impl PredictionSummary {
         }
         corrections
     }
+}
+
+/// Whether the number of corrections is known, by the rows of `corrections`, `frames` and `ticks`. Without any compared
+/// ack, it is 0 only if the clients and the server ran.
+pub(crate) fn knows_corrections(acks: Option<u64>, ran: [u64; 2]) -> bool {
+    acks.is_some_and(|acks| acks > 0 || !ran.contains(&0))
 }
 
 /// Whether a correction has this cause because the body was moved by a spawn, a death or a teleport. Its distance is

@@ -11,11 +11,11 @@ use super::packed::{PackedRecords, PageColumns};
 use super::series::{AckColumns, PlayerColumn, PlayerSeries, UnrunRows, UnrunUsercmds, acks_of, pack_acks, pack_ran};
 use super::tracks::{PageTrack, TrackPoint, TrackPrecision, TrackSet, TrackWorld};
 use crate::report::figures::{count, replay_mode};
-use crate::summary::ShotCounter;
+use crate::summary::{ShotCounter, knows_corrections};
 use hitreg_log::record::GapRecord;
 use hitreg_log::recorder::last_usercmd_as_received;
 use hitreg_log::sorted::{SortedMap, SortedSet};
-use hitreg_log::trace::schema::{bodies, corrections, frames, is_bodies, shots, views};
+use hitreg_log::trace::schema::{bodies, corrections, frames, is_bodies, shots, ticks, views};
 use hitreg_log::trace::{ColumnData, Table, TraceSource, body_tables, each_part};
 use hitreg_log::traffic::SnapshotNumbers;
 
@@ -41,6 +41,10 @@ pub(super) struct PageSide {
     mode: String,
     /// Whether the trace is without a server.
     is_open: bool,
+    /// Whether the trace is of a part of a session.
+    is_part: bool,
+    /// Whether the number of corrections is known.
+    knows_corrections: bool,
     settings: Vec<(String, String)>,
     /// The players whose usercmds have the times of their arrivals, each with the last such usercmd.
     usercmds_as_received: Vec<(u32, u32)>,
@@ -162,6 +166,8 @@ impl PageSide {
             map: shown.map.to_owned(),
             mode: replay_mode(&trace.header().mode),
             is_open: trace.header().is_open(),
+            is_part: trace.header().part_shown().is_some(),
+            knows_corrections: trace_knows_corrections(trace),
             settings: trace.header().settings.clone(),
             usercmds_as_received: players.iter().filter_map(as_received).collect(),
             tables: rows,
@@ -187,6 +193,11 @@ impl PageSide {
             names,
         })
     }
+}
+
+fn trace_knows_corrections(trace: &dyn TraceSource) -> bool {
+    let rows = |name: &str| trace.tables().iter().find(|(table, _)| table.name == name).map(|(_, rows)| *rows);
+    knows_corrections(rows(corrections::NAME), [frames::NAME, ticks::NAME].map(|name| rows(name).unwrap_or_default()))
 }
 
 /// The shots and hits of each shooter.
@@ -352,6 +363,7 @@ fn notes(shown: &PageInput<'_>, has_tick_times: bool, has_places: bool, has_arri
     note(rows(shots::NAME) == 0 && !is_open, "hits: `shots` has no rows");
     let has_acks = of(corrections::NAME).is_some();
     note(!has_acks, "corrections: there is no table `corrections`");
+    note(has_acks && !trace_knows_corrections(shown.trace), "corrections: no ack was compared with a prediction");
     note(
         has_acks && !has_column(corrections::NAME, "error_units"),
         "prediction errors: `corrections` has no column error_units",

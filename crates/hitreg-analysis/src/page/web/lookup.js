@@ -79,7 +79,7 @@ function spanOf({ clocks, acks, round_trips: trips, packets, shots, corrections 
 }
 
 /** Counts as `replay` prints them; null if the trace lacks them. */
-function countsOf({ shots, shot_counts: shotCounts, corrections, is_open: isOpen, tables }) {
+function countsOf({ shots, shot_counts: shotCounts, corrections, is_open: isOpen, knows_corrections: knows, tables }) {
   const rows = new Map(tables);
   // With a server, an empty `shots` table means that no shot was fired.
   const isJudged = shots.some((shot) => shot.judged !== null) || (!isOpen && rows.has("shots"));
@@ -89,7 +89,7 @@ function countsOf({ shots, shot_counts: shotCounts, corrections, is_open: isOpen
   return {
     shots: isJudged && !hasOnlyHits ? sum("fired") : null,
     hits: isJudged ? sum(hasOnlyHits ? "reported" : "hit") : null,
-    corrections: rows.has("corrections") ? corrections.length : null,
+    corrections: knows ? corrections.length : null,
   };
 }
 

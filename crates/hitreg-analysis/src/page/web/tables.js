@@ -127,8 +127,8 @@ function changedRows({ sides, difference }) {
 function playerRows(side, index) {
   return side.players.map((player) => {
     const trips = side.round_trips.find((trips) => trips.player === player);
-    // Bots and spectators predict nothing.
-    const isClient = side.clockOf(player) !== null || side.acks.some((acks) => acks.player === player);
+    // Without any ack, the clients predicted nothing. Bots and spectators are no clients.
+    const isClient = side.acks.length > 0 ? side.acks.some((acks) => acks.player === player) : side.clockOf(player) !== null;
     const missing = (way) => side.packets.find((packets) => packets.player === player && packets.way === way)?.missing ?? null;
     const { counts } = side;
     const { fired, hit, reported } = side.shot_counts.find((counts) => counts.player === player) ?? { fired: 0, hit: 0, reported: 0 };
