@@ -262,10 +262,12 @@ async function counts() {
       assert.match(await value("document.getElementById('table-box').textContent"), words, name);
     }
     const words = await page.evaluate(async () => {
-      const { quantity } = await import("page/dom.js");
-      return [0, 1, 1000].map((number) => quantity(number, "hit"));
+      const { digits, quantity, seconds } = await import("page/dom.js");
+      // Neighbours in single precision differ, a double has all digits, and ties round to the even digit.
+      const exact = [-21.978502, -21.978497].map(Math.fround).concat([45.232956794132626, 0.5, 16777217]).map(digits);
+      return [[0, 1, 1000].map((number) => quantity(number, "hit")), exact, [8312500, 8437500, 1000500, 15625].map(seconds)];
     });
-    assert.deepEqual(words, ["0 hits", "1 hit", "1,000 hits"]);
+    assert.deepEqual(words, [["0 hits", "1 hit", "1,000 hits"], ["-21.978502", "-21.978497", "45.232956794132626", "0.5", "16777217"], ["8.312 s", "8.438 s", "1.000 s", "0.016 s"]]);
     await page.close();
   }
   // For hits that the recorded server reported, misses, rewinds and most targets are unknown.
@@ -279,7 +281,7 @@ async function counts() {
   assert.deepEqual(names, ["p0", null], "only players are named on the field");
   await page.evaluate(() => document.querySelectorAll("tr.row")[0].click());
   const why = await value("document.getElementById('why').textContent");
-  assert.match(why, /rewoundnot known.*on the serverhit \w+ 25, as the recorded server reported it/s);
+  assert.match(why, /rewoundnot known.*on the serverhit \w+, 25 damage, as the recorded server reported it/s);
   assert.doesNotMatch(why, /under other settings/);
   await page.evaluate(() => document.querySelectorAll("[role=tab]")[2].click());
   const players = await value("[...document.querySelectorAll('tr.row')].map((row) => [...row.children].slice(5, 8).map((cell) => cell.textContent))");
@@ -322,6 +324,29 @@ async function part() {
     const sum = (await playersColumn(page, heading)).reduce((sum, number) => sum + number, 0);
     assert.equal(sum, count, heading);
   }
+  const words = await page.evaluate(() => {
+    window.hitreg.choose({ kind: "correction", item: window.hitreg.contents.sides[0].corrections[0] });
+    return document.getElementById("why").textContent;
+  });
+  assert.match(words, /^correction 1 of [\d,]+ in this part, of p\d/);
+  await page.close();
+}
+
+/** A shot may hit further targets, which count and which the filter finds. */
+async function targets() {
+  const { page, value } = await open("crowd.html");
+  const { wounds, others } = await page.evaluate(() => {
+    const [side] = window.hitreg.contents.sides;
+    const hits = side.shots.filter(({ server }) => server.reason === "hit").map(({ server }) => `${server.target} ${server.also_hit ?? ""}`);
+    const wounds = side.players.map((player) => hits.filter((targets) => new RegExp(`p${player}\\b`).test(targets)).length);
+    return { wounds, others: side.shots.flatMap(({ server }) => server.also_hit ?? []) };
+  });
+  assert.ok(others.length > 0, "no shot hit several");
+  assert.deepEqual(await playersColumn(page, "was hit"), wounds);
+  await page.evaluate(() => document.querySelectorAll("[role=tab]")[0].click());
+  await page.type("#filter", others[0]);
+  await settle(page);
+  assert.equal(await value("document.querySelectorAll('tr.row').length"), 1, others[0]);
   await page.close();
 }
 
@@ -401,6 +426,17 @@ async function links() {
   assert.equal(await linked.value("window.hitreg.state.selected?.item.name"), same);
   assert.equal(await at(linked.value), await linked.value("window.hitreg.state.selected.item.at_us"));
   await linked.page.close();
+  // Links take the names that `why` takes. An impact has the last numbers.
+  const named = await open(`one.html#shot=${encodeURIComponent("p9#1")}`);
+  assert.match(await named.value("document.getElementById('why').textContent"), /no shot p9#1/);
+  const impact = await named.value("window.hitreg.contents.sides[0].shots.find((shot) => shot.is_impact)");
+  for (const text of [impact.name, `p${impact.shooter}#${impact.command}.${impact.index}`, `${impact.shooter}#${impact.command}`]) {
+    await named.page.evaluate((text) => (location.hash = `#shot=${encodeURIComponent(text)}`), text);
+    await settle(named.page);
+    const selected = await named.value("window.hitreg.state.selected.item");
+    assert.deepEqual([selected.shooter, selected.command, selected.is_impact], [impact.shooter, impact.command, text.startsWith("p")], text);
+  }
+  await named.page.close();
 }
 
 /** What has the keyboard's focus has a name, and heads of columns are reached by it. */
@@ -669,7 +705,7 @@ async function speed() {
 }
 
 try {
-  for (const check of [keysAndSlider, twoSides, tabs, counts, walls, part, roundTrips, span, filter, jumps, links, labels, contrast, sweep, far, uneven, predictionErrors, names, gaps, numbers, empty, foreign, hostile, speed]) {
+  for (const check of [keysAndSlider, twoSides, tabs, counts, walls, part, targets, roundTrips, span, filter, jumps, links, labels, contrast, sweep, far, uneven, predictionErrors, names, gaps, numbers, empty, foreign, hostile, speed]) {
     await check();
     console.log(`${check.name}: good`);
   }

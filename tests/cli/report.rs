@@ -205,6 +205,7 @@ fn a_page_of_a_part_shows_only_the_part() {
         let (_, part) = page(&folder, &format!("{log} --from 0:09 --to 0:14"));
         assert_eq!(shots(&part), shots(&all), "{log}");
         let side = &part["sides"][0];
+        assert_eq!([&side["is_part"], &all["sides"][0]["is_part"]], [true, false].map(Value::from).each_ref());
         let first = side["shots"][0]["made"]["at_us"].as_i64().expect("a time");
         assert!((9_000_000..10_500_000).contains(&first), "{first}: no earlier shot");
         assert!(side["shots"].as_array().map(Vec::len) < all["sides"][0]["shots"].as_array().map(Vec::len));

@@ -128,6 +128,42 @@ fn a_page_says_of_usercmds_what_why_says() {
     }
 }
 
+/// A usercmd that ran without firing, a launch, and a usercmd that the server repeated.
+#[test]
+fn a_page_says_of_shots_what_why_says() {
+    let folder = Folder::empty();
+    folder.done("record synth --seed 2 --players 4 --seconds 15 --delay-ms 50 --jitter-ms 10 --loss 5% -o a.hitlog");
+    let (_, contents) = report::page(&folder, "a.hitlog");
+    let shots = contents["sides"][0]["shots"].as_array().expect("shots");
+    let mut kinds = std::collections::BTreeSet::new();
+    for shot in shots {
+        let judged = match (&shot["judged"], &shot["server"]["reason"]) {
+            (Value::Null, _) => "not judged",
+            (_, reason) if reason == "launched" => "launched",
+            _ => "judged",
+        };
+        if shot["is_impact"] == true || !kinds.insert((judged, shot["executed"].is_null())) {
+            continue;
+        }
+        let name = format!("p{}#{}", shot["shooter"], shot["command"]);
+        let page = folder.done(&format!("why a.hitlog {name}")).split_whitespace().collect::<Vec<_>>().join(" ");
+        let mut item = shot.clone();
+        (item["side"], item["name"], item["at_us"]) = (0.into(), name.into(), 0.into());
+        let words = words_of(&json!({ "contents": contents, "selected": [{ "kind": "shot", "item": item }] }));
+        for words_of_why in ["executed", "limit_words", "without_view_error"] {
+            let Some(said) = shot[words_of_why].as_str() else { continue };
+            // `why` has no view error of a shot that was not judged.
+            let is_shown = judged != "not judged" || words_of_why == "executed";
+            assert!(!is_shown || page.contains(said), "{said}: {page}");
+            assert!(!is_shown || words.is_empty() || words.contains(said), "{said}: {words}");
+        }
+    }
+    assert!(
+        ["judged", "not judged", "launched"].iter().all(|kind| kinds.iter().any(|(of, _)| of == kind)),
+        "{kinds:?}"
+    );
+}
+
 /// A mark of a snapshot with held-back updates counts these, as `info` does. Lines break where a player was away.
 #[test]
 fn charts_count_updates_and_break_over_an_absence() {

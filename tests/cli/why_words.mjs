@@ -33,7 +33,7 @@ class Element {
 }
 const why = new Element();
 const create = () => new Element();
-globalThis.document = { getElementById: () => why, createElement: create, createElementNS: create, documentElement: create() };
+globalThis.document = { getElementById: () => why, createElement: create, createElementNS: create, documentElement: Object.assign(create(), { dataset: { theme: "light" } }) };
 globalThis.getComputedStyle = () => ({ getPropertyValue: () => "" });
 
 let json = "";

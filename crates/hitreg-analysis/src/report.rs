@@ -21,7 +21,7 @@ pub use figures::{distributions, round_trips};
 pub use hits::{on_screen, verdict};
 pub use page::Page;
 pub use sweep::sweep_page;
-pub(crate) use why::{correction_answer, shot_answer};
+pub(crate) use why::{ShotWords, correction_answer, evidence_in_words, shot_answer};
 pub use why::{why_answer, why_page, why_svg};
 
 /// The line that says how counts of hits were made.

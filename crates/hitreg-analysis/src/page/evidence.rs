@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::packed::{PackedRecords, PageColumns, RecordPacker};
 use super::{PageInput, PageLog};
-use crate::report::{correction_answer, shot_answer};
+use crate::report::{ShotWords, correction_answer, evidence_in_words, shot_answer};
 use crate::why::{CorrectionRows, DrawnSnapshots, RejudgedShot, TraceRows, UsercmdPath, shot_target};
 use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::schema::{bodies, corrections, errors, executed, frames, shots, ticks, views};
@@ -208,13 +208,22 @@ impl NeededViews {
 
 /// A shot or a correction with the answer of `why`.
 #[derive(Debug, Serialize)]
-struct PageExplanation<T> {
+struct PageExplanation<T, W> {
     answer: String,
+    /// Other words of `why`.
+    #[serde(flatten)]
+    words: W,
     /// The shot's results under other rules.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     rejudged: Vec<RejudgedShot>,
     #[serde(flatten)]
     it: T,
+}
+
+/// The words of `why` about a correction.
+#[derive(Debug, Serialize)]
+struct CorrectionWords {
+    evidence_words: String,
 }
 
 /// Packs all shots, with the answers of `why`.
@@ -233,7 +242,8 @@ pub(super) fn shots_of(
         }
         let rejudged = shot.otherwise(shown.rejudged);
         let answer = shot_answer(&shot, &trace.header.settings);
-        packer.push(&PageExplanation { answer, rejudged, it: shot })?;
+        let words = ShotWords::of(&shot, &trace.header.settings);
+        packer.push(&PageExplanation { answer, words, rejudged, it: shot })?;
     }
     Ok(packer.finish(columns))
 }
@@ -273,7 +283,9 @@ fn known_by_log(reader: &TraceRows<'_>, log: &dyn PageLog) -> Result<Vec<KnownBy
 pub(super) fn corrections_of(evidence: &ExplainedRows, columns: &mut PageColumns) -> Result<PackedRecords, String> {
     let mut packer = RecordPacker::default();
     for it in TraceRows::new(&evidence.trace).corrections() {
-        packer.push(&PageExplanation { answer: correction_answer(&it), rejudged: Vec::new(), it })?;
+        let words = CorrectionWords { evidence_words: evidence_in_words(&it.evidence) };
+        let answer = correction_answer(&it);
+        packer.push(&PageExplanation { answer, words, rejudged: Vec::new(), it })?;
     }
     Ok(packer.finish(columns))
 }

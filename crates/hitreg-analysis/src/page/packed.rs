@@ -121,8 +121,8 @@ pub(super) struct PackedRecords {
     records: usize,
     /// Each shape: an object or array whose leaves are the numbers of fields; -1 is null and -2 an empty array.
     shapes: Vec<Value>,
-    /// The kind of each field: `i` for whole numbers, `b` for yes or no, `f` for measures in four bytes, `d` for measures
-    /// and whole numbers in eight, `t` for texts.
+    /// The kind of each field: `i` for whole numbers, `b` for yes or no, `f` for measures that four bytes
+    /// hold, `d` for other measures and whole numbers in eight, `t` for texts.
     kinds: String,
     /// The different texts.
     texts: Vec<String>,
@@ -150,9 +150,6 @@ pub(super) struct RecordPacker {
 
 /// Whole numbers up to this size, and the distances between them, are exact in a browser.
 const MOST_WHOLE: u64 = 1 << 51;
-
-/// The greatest error of a measure in four bytes.
-const COARSE: f64 = 1e-3;
 
 impl RecordPacker {
     /// Adds a record.
@@ -197,7 +194,7 @@ impl RecordPacker {
                 Some(whole) => self.number(path, 'i', whole, numbers),
                 None => {
                     let measure = number.as_f64().unwrap_or(f64::NAN);
-                    let kind = match (f64::from(measure as f32) - measure).abs() > COARSE {
+                    let kind = match f64::from(measure as f32) != measure {
                         true => {
                             self.measures.extend(measure.to_le_bytes());
                             'd'
@@ -273,6 +270,16 @@ mod tests {
         assert_eq!((steady.at, steady.rows, far.rows), (0, 100, 3));
         assert!(far.at < 108, "{far:?}");
         assert_eq!([whole(f32::INFINITY, 0.5), whole(1.3, 0.5), whole(f32::NAN, 1.0)], [1 << 40, 3, 0]);
+    }
+
+    /// Doubles keep their digits, and only doubles take eight bytes.
+    #[test]
+    fn measures_are_exact() {
+        let mut packer = RecordPacker::default();
+        packer
+            .push(&serde_json::json!({ "single": -21.978_502_f32, "double": 45.232_956_794_132_63 }))
+            .expect("packed");
+        assert_eq!((packer.kinds.as_str(), packer.measures.len()), ("df", 12));
     }
 
     /// The distance from a number that a browser cannot hold would change all later numbers.

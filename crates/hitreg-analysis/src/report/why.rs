@@ -9,6 +9,8 @@ use crate::why::{
     ClientReplay, CorrectionExplanation, DrawnSnapshots, FieldError, JudgedOutcome, LineOffset, PositionKind,
     ReceivedSnapshot, RejudgedShot, ReportedHit, ShotExplanation, ShotResult, TargetPosition, UsercmdPath, Why,
 };
+use serde::Serialize;
+
 use hitreg_log::record::value_of_setting;
 use hitreg_log::recorder::last_usercmd_as_received;
 use hitreg_log::trace::schema::ABSENT;
@@ -232,6 +234,40 @@ fn travelled(carried: &UsercmdPath, made_us: Option<i64>) -> String {
     format!("{first}at {}{waited}; {arrived}", seconds(carried.sent_us))
 }
 
+/// The words about a shot for which the report page has no numbers.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct ShotWords {
+    /// What happened to a usercmd whose shot was not judged, or that the server replaced.
+    executed: Option<String>,
+    /// The rewind limit and how it applied.
+    limit_words: Option<String>,
+    /// Why the view error is not known.
+    without_view_error: Option<String>,
+}
+
+impl ShotWords {
+    pub(crate) fn of(shot: &ShotExplanation, settings: &[(String, String)]) -> ShotWords {
+        let judged = shot.judged.as_ref();
+        ShotWords {
+            executed: match judged {
+                None => Some(unjudged(shot)),
+                Some(judged) => ran(judged),
+            },
+            limit_words: judged.filter(|_| !shot.is_impact).map(|judged| limit(shot, judged, settings)),
+            without_view_error: shot.view_error_units.is_none().then(|| without_view_error(shot)),
+        }
+    }
+}
+
+/// How the server handled the usercmd of a judged shot, if it did not just run it.
+fn ran(judged: &JudgedOutcome) -> Option<String> {
+    match judged.ran.as_ref()? {
+        (_, how) if how == "run" => None,
+        (tick, _) if judged.is_stand_in() => Some(stand_in(*tick)),
+        (tick, how) => Some(format!("{} in tick {tick}", name(how).replace('_', " "))),
+    }
+}
+
 fn about_judged(page: &mut Page, shot: &ShotExplanation, judged: &JudgedOutcome, settings: &[(String, String)]) {
     let made_us = made(shot.made.and_then(|made| made.at_us), (shot.shooter, shot.command, settings));
     let when = |tick: Option<u32>, at_us: Option<i64>| {
@@ -248,9 +284,7 @@ fn about_judged(page: &mut Page, shot: &ShotExplanation, judged: &JudgedOutcome,
     };
     let judged_at = when(judged.tick, judged.at_us);
     let executed = match &judged.ran {
-        Some((tick, how)) if how == "run" => Some(when(Some(*tick), judged.ran_at_us)),
-        Some((tick, _)) if judged.is_stand_in() => Some(stand_in(*tick)),
-        Some((tick, how)) => Some(format!("{} in tick {tick}", name(how).replace('_', " "))),
+        Some((tick, _)) => ran(judged).or_else(|| Some(when(Some(*tick), judged.ran_at_us))),
         None => (!shot.is_impact).then(|| judged_at.clone()),
     };
     page.pair("executed", &known(executed));
@@ -283,21 +317,22 @@ fn rewound(page: &mut Page, shot: &ShotExplanation, judged: &JudgedOutcome, sett
         (Some(error), Some(who)) => {
             format!("{} units between {1} as drawn and {1} as judged", measure(error), name(who))
         }
-        _ if shot.server.reason == "launched" => "none: a projectile is not judged at launch".to_owned(),
-        (_, about) => format!("not known: {}", without_view_error(shot, about.as_deref())),
+        _ => without_view_error(shot),
     };
     page.pair("view error", &error);
 }
 
-/// The reason why the view error of a shot is not known.
-fn without_view_error(shot: &ShotExplanation, about: Option<&str>) -> String {
+/// The reason why a shot has no view error.
+fn without_view_error(shot: &ShotExplanation) -> String {
     let shooter = shot.shooter;
-    match about.map(name) {
+    let reason = match shot.about.as_deref().map(name) {
+        _ if shot.server.reason == "launched" => return "none: a projectile is not judged at launch".to_owned(),
         _ if !shot.has_views => format!("there is no record of what p{shooter}'s screen drew"),
         None => "no target was drawn".to_owned(),
         Some(who) if shot.drawn.is_none() => format!("p{shooter}'s screen did not draw {who}"),
         Some(who) => format!("{who} died, spawned or teleported since, or was not judged"),
-    }
+    };
+    format!("not known: {reason}")
 }
 
 /// The hit that the recorded server reported for a shot.
@@ -580,7 +615,7 @@ fn about_correction(page: &mut Page, why: &Why, correction: &CorrectionExplanati
     });
     page.pair("spans", &known(with));
     page.pair("cause", &cause(correction));
-    page.pair("evidence", &evidence(&correction.evidence));
+    page.pair("evidence", &evidence_in_words(&correction.evidence));
     if let Some(body) = absent_body(correction) {
         page.pair("body", body);
         page.pair("run again", &known(correction.reran.map(|reran| counted(u64::from(reran), "usercmd"))));
@@ -631,7 +666,7 @@ fn body_diff(page: &mut Page, correction: &CorrectionExplanation) {
 const MOST_BODY_LINES: usize = 40;
 
 /// The evidence for a cause, in words. Games can have evidence of their own.
-fn evidence(evidence: &str) -> String {
+pub(crate) fn evidence_in_words(evidence: &str) -> String {
     match evidence {
         "snapshot" => "the server's snapshot says so".to_owned(),
         "touched" => "the player touched it when the usercmds ran".to_owned(),

@@ -21,7 +21,14 @@ export function svg(name, attributes = {}, ...children) {
   return element;
 }
 
-export const seconds = (us) => (us === null || us === undefined ? "not known" : `${(us / 1e6).toFixed(3)} s`);
+/** A number with fixed decimals. As on the command line, a number in the middle goes to the even digit. */
+export function fixed(value, decimals) {
+  const isInMiddle = Math.abs(value * 2 ** (decimals + 1)) % 2 === 1;
+  const below = Math.floor(value * 10 ** decimals);
+  return isInMiddle ? ((below + Math.abs(below % 2)) / 10 ** decimals).toFixed(decimals) : value.toFixed(decimals);
+}
+
+export const seconds = (us) => (us === null || us === undefined ? "not known" : `${fixed(us / 1e6, 3)} s`);
 export const ms = (us) => `${(us / 1e3).toFixed(1)} ms`;
 
 /** Formats a measure with one decimal from 10 on and two below, as the command line does. */
@@ -31,6 +38,15 @@ export function measure(value) {
   const size = Math.abs(value);
   if (size >= 10) return value.toFixed(1);
   return size < 0.005 ? value.toExponential(1) : value.toFixed(2);
+}
+
+/** A number with the fewest digits that tell it from its neighbours in single precision, if it has single precision. Whole
+    numbers of more than 53 bits are text. */
+export function digits(value) {
+  if (value === null || Number.isNaN(value)) return "?";
+  if (typeof value === "string" || Number.isSafeInteger(value) || Math.fround(value) !== value) return String(value);
+  const fewest = [6, 7, 8].find((many) => Math.fround(Number(value.toPrecision(many))) === value) ?? 9;
+  return String(Number(value.toPrecision(fewest)));
 }
 
 export const count = (number) => number.toLocaleString("en");

@@ -16,6 +16,13 @@ export function shotName({ shooter, command, index, is_impact: isImpact }) {
   return `p${shooter}#${command}${index > 0 && index < 255 ? `.${index}` : ""}${isImpact ? " impact" : ""}`;
 }
 
+/** The shot that a link names, in the forms that `why` takes, such as `p1#95` and `p1#95.1`; `p1#95 impact` is its impact. */
+export function shotAsked(text, shots) {
+  const [, shooter, command, index, impact] = /^p?(\d+)#(\d+)(?:\.(\d+))?( impact)?$/.exec(text) ?? [];
+  const isIt = (shot) => shot.shooter === Number(shooter) && shot.command === Number(command) && (index === undefined || shot.index === Number(index)) && (!impact || shot.is_impact);
+  return shots.filter(isIt).sort((a, b) => a.index - b.index)[0] ?? null;
+}
+
 /** A player's number, and its name if it has one: `p3 Ann`. */
 export function playerName(player, sides) {
   const number = `p${player}`;
@@ -93,9 +100,11 @@ function countsOf({ shots, shot_counts: shotCounts, corrections, is_open: isOpen
   };
 }
 
-/** The target that a shot hit, as the replay judges it or as the recorded server reported it; null if unknown. */
-export function victimOf({ server, given }) {
-  return server.target ?? (given?.target && given.target !== "?" ? given.target : null);
+/** The targets that a shot hit, as the replay judges it or as the recorded server reported it; empty if unknown. */
+export function victimsOf({ server, given }) {
+  const target = server.target ?? (given?.target && given.target !== "?" ? given.target : null);
+  const others = server.also_hit?.split("; ").map((other) => /^(entity )?\S+/.exec(other)[0]) ?? [];
+  return target === null ? [] : [target, ...others];
 }
 
 const out = { x: 0, y: 0, z: 0, yaw: null, mark: 0 };

@@ -8,7 +8,7 @@ import { LAYERS } from "page/layers.js";
 import { lastAt, missingRecords, playerName, prepare } from "page/lookup.js";
 import { seriesOf } from "page/series.js";
 import { makeTables } from "page/tables.js";
-import { showWhy } from "page/why.js";
+import { showUnknown, showWhy } from "page/why.js";
 
 const SPEEDS = [0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8];
 const KEYS = [
@@ -353,7 +353,7 @@ function start(contents) {
       state.playing = false;
       seek(Number(asked.get("t")) * 1e6 || state.from);
     }
-    if (asked.has("shot")) tables.choose(asked.get("shot"));
+    if (asked.has("shot") && !tables.choose(asked.get("shot"))) showUnknown(asked.get("shot"));
   }
 
   new ResizeObserver(redraw).observe(document.body);

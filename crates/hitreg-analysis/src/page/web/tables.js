@@ -1,15 +1,22 @@
 // The tables beside the field: sorted and filtered. Only visible rows are in the document.
 
 import { $, count, el, measure, quantity, widthOf } from "page/dom.js";
-import { missingOf, playerName, shotName, victimOf } from "page/lookup.js";
+import { missingOf, playerName, shotAsked, shotName, victimsOf } from "page/lookup.js";
 
-const came = (outcome) => (outcome ? [outcome.reason || "not known", outcome.target, outcome.hitgroup, outcome.damage || null, outcome.also_hit && `and ${outcome.also_hit}`].filter((word) => word !== null && word !== undefined && word !== "none" && word !== "").join(" ") : "not fired");
+/** A result in the words of `why`: `hit p3, head, 80 damage`. */
+export function came({ reason, target, hitgroup, damage, also_hit: others }) {
+  const hit = [reason || "not known", target].filter(Boolean).join(" ");
+  return `${[hit, hitgroup, damage ? `${damage} damage` : ""].filter(Boolean).join(", ")}${others ? `; also ${others}` : ""}`;
+}
 
-/** The result in a table, which has room for one hitgroup or the number of other targets. */
-const cameInBrief = (outcome) => (outcome?.also_hit ? `${came({ ...outcome, hitgroup: null, also_hit: null })} +${outcome.also_hit.split("; ").length}` : came(outcome));
+/** A result in a table, which has room for one hitgroup or the number of other targets: `hit p3 head 80`. */
+const cameInBrief = ({ reason, target, hitgroup, damage, also_hit: others }) => [reason || "not known", target, others ? null : hitgroup, damage || null, others ? `+${others.split("; ").length}` : null].filter(Boolean).join(" ");
 
 /** The result on the server, which may be a reported hit that is not judged again. */
-const cameOnServer = (shot) => cameInBrief(shot.is_reported ? { reason: "hit", target: victimOf(shot) ?? "an unknown player", damage: shot.given?.damage } : shot.server);
+export const onServer = (shot) => (shot.is_reported ? { reason: "hit", target: victimsOf(shot)[0] ?? "an unknown player", damage: shot.given?.damage } : shot.server);
+
+/** The columns of a result: briefly, and in full for the filter and under the mouse. */
+const result = (label, of) => ({ label, of: (row) => (of(row) ? cameInBrief(of(row)) : "not fired"), full: (row) => (of(row) ? came(of(row)) : ""), mark: (row) => (of(row)?.reason === "hit" ? "hit" : "") });
 
 /** The lists, by tab. Each column has its text and its sort key. */
 export function tablesOf(contents) {
@@ -33,8 +40,7 @@ export function tablesOf(contents) {
       columns: [
         at,
         { label: "shot", of: (row) => row.name },
-        { label: "in A", of: (row) => cameInBrief(row.change.a), mark: (row) => (row.change.a?.reason === "hit" ? "hit" : "") },
-        { label: "in B", of: (row) => cameInBrief(row.change.b), mark: (row) => (row.change.b?.reason === "hit" ? "hit" : "") },
+        ...sides.map((_, index) => result(`in ${letters[index]}`, (row) => row.shots[index] && onServer(row.shots[index]))),
       ],
     });
   }
@@ -51,8 +57,8 @@ export function tablesOf(contents) {
         at,
         { label: "shot", of: (shot) => shot.name, text: (shot) => shot.name.replace(" impact", "") },
         { label: "weapon", of: (shot) => (shot.is_impact ? "impact" : shot.weapon) },
-        { label: "on screen", of: (shot) => cameInBrief(shot.screen), mark: (shot) => (shot.screen.reason === "hit" ? "hit" : "") },
-        { label: "on server", of: cameOnServer, mark: (shot) => (shot.server.reason === "hit" ? "hit" : "") },
+        result("on screen", (shot) => shot.screen),
+        result("on server", onServer),
         { label: "back", of: (shot) => shot.judged?.rewind_us ?? -1, text: (shot) => (shot.judged?.rewind_us ? (shot.judged.rewind_us / 1e3).toFixed(0) : "–"), title: "rewind, ms", number: true },
         { label: "error", of: (shot) => shot.view_error_units ?? -1, text: (shot) => (shot.view_error_units === null ? "–" : measure(shot.view_error_units)), title: "view error, units", number: true },
       ],
@@ -133,9 +139,9 @@ function playerRows(side, index) {
     const { counts } = side;
     const { fired, hit, reported } = side.shot_counts.find((counts) => counts.player === player) ?? { fired: 0, hit: 0, reported: 0 };
     const hits = side.shots.filter((shot) => shot.server.reason === "hit");
-    const victims = hits.map(victimOf);
-    const knows_victims = victims.every((victim) => victim !== null);
-    const wounds = victims.filter((victim) => victim === `p${player}`).length;
+    const victims = hits.map(victimsOf);
+    const knows_victims = victims.every((of) => of.length > 0);
+    const wounds = victims.filter((of) => of.includes(`p${player}`)).length;
     return {
       player,
       side: index,
@@ -185,7 +191,7 @@ export function makeTables(contents, state, choose) {
     const words = $("filter").value.toLowerCase().split(/\s+/).filter(Boolean);
     const visible = table.rows.filter((row) => row.side === undefined || state.sides.has(row.side));
     shown.rows = visible.filter((row) => {
-      const text = table.columns.map((column) => textOf(column, row)).join(" ").toLowerCase();
+      const text = table.columns.map((column) => `${textOf(column, row)} ${column.full?.(row) ?? ""}`).join(" ").toLowerCase();
       return words.every((word) => matches(text, word));
     });
     if (sorted) {
@@ -272,7 +278,7 @@ export function makeTables(contents, state, choose) {
       return el("tr", { className: "pad" }, cell);
     };
     const line = (row) => {
-      const cells = table.columns.map((column) => el("td", { className: column.number ? "number" : "", title: textOf(column, row) }, el("span", { className: column.mark?.(row) ?? "" }, textOf(column, row))));
+      const cells = table.columns.map((column) => el("td", { className: column.number ? "number" : "", title: column.full?.(row) || textOf(column, row) }, el("span", { className: column.mark?.(row) ?? "" }, textOf(column, row))));
       const element = el("tr", { className: "row", onclick: () => choose(table.select(row)) }, ...cells);
       element.setAttribute("aria-selected", row === shown.selected);
       return element;
@@ -313,12 +319,14 @@ export function makeTables(contents, state, choose) {
       const { table, sorted } = shown;
       if (table.columns.length > 0) sort(turn && sorted ? sorted : table.columns[(table.columns.indexOf(sorted) + 1) % table.columns.length]);
     },
-    /** Selects the row of a shot, in the first table that lists the shot. */
-    choose: (name) => {
+    /** Selects the row of a shot, in the first table that lists the shot. Returns whether there is one. */
+    choose: (asked) => {
+      const name = shotAsked(asked, contents.sides.flatMap((side) => side.shots))?.name;
       const index = tables.findIndex((table) => table.rows.some((row) => row.name === name));
-      if (index < 0) return;
+      if (name === undefined || index < 0) return false;
       if (shown.table !== tables[index]) open(index);
       choose(shown.table.select(shown.table.rows.find((row) => row.name === name)));
+      return true;
     },
     /** The row before or after the marked row. */
     step: (by) => {
@@ -351,5 +359,3 @@ function about(contents) {
   });
   return el("div", { className: "about" }, ...parts, el("p", {}, contents.written_by));
 }
-
-export { came, cameOnServer };

@@ -1,8 +1,8 @@
 // Explains and draws the selection: a shot, a correction, a shot on two sides, or a player.
 
-import { $, colours, count, el, measure, ms, quantity, seconds, svg } from "page/dom.js";
+import { $, colours, count, digits, el, measure, ms, quantity, seconds, svg } from "page/dom.js";
 import { missingOf, playerName } from "page/lookup.js";
-import { came, cameOnServer, counted } from "page/tables.js";
+import { came, counted, onServer } from "page/tables.js";
 
 /** Shows the selection. */
 export function showWhy(contents, selected) {
@@ -11,6 +11,9 @@ export function showWhy(contents, selected) {
   box.replaceChildren(...parts.filter(Boolean));
   box.scrollTop = 0;
 }
+
+/** Says that the page does not have the shot of a link. */
+export const showUnknown = (name) => $("why").replaceChildren(el("p", {}, `This page has no shot ${name}.`));
 
 const nothing = () => [el("p", {}, "Select a shot, a correction or a player: what happened to it, and why, comes here.")];
 
@@ -40,7 +43,7 @@ function ofShot(shot, contents, heading = `${sideOf(contents, shot)}shot ${shot.
   const madeUs = madeAt(contents, shot, made?.at_us);
   const judgedUs = judged?.at_us ?? null;
   const wait = madeUs === null || judgedUs === null ? "" : `, ${ms(judgedUs - madeUs)} after the client made it`;
-  const judgedAt = judged ? `at ${seconds(judged.at_us)}${judged.tick === null ? "" : ` in tick ${judged.tick}`}${wait}` : shot.server.reason && "never";
+  const judgedAt = judged ? `at ${seconds(judged.at_us)}${judged.tick === null ? "" : ` in tick ${judged.tick}`}${wait}` : null;
   const isImpact = shot.is_impact;
   return [
     el("h2", {}, heading),
@@ -53,39 +56,18 @@ function ofShot(shot, contents, heading = `${sideOf(contents, shot)}shot ${shot.
       [`drew ${shot.about ?? "no target"}`, drawn ? `${drawn.how}${drawn.category ? ` (${drawn.category})` : ""} as of ${seconds(drawn.at_us)}${drawn.age_us === null || madeUs === null ? "" : `, ${ms(drawn.age_us)} old`}` : null],
       ["between", madeOf(shot.drawn_from)],
       ["sent", shot.carried ? `at ${seconds(shot.carried.sent_us)}${shot.carried.packets > 1 ? ` in ${shot.carried.packets} packets` : ""}; ${shot.carried.arrived_us === null ? (shot.carried.is_lost ? "never arrived" : "arrival time not known") : `arrived at ${seconds(shot.carried.arrived_us)}, ${ms(shot.carried.arrived_us - shot.carried.sent_us)} later`}` : null],
-      ["executed", isImpact ? (judged?.ran?.[1] === "run" ? `in tick ${judged.ran[0]}` : "not known") : judged?.ran?.[1] === "stood_in" ? `never: the usercmd had not arrived; the server repeated the one before in tick ${judged.ran[0]}` : judgedAt],
+      ["executed", shot.executed ?? (isImpact ? (judged.ran ? `in tick ${judged.ran[0]}` : "not known") : judgedAt)],
       ["impact", isImpact ? judgedAt : null],
       ["rewound", !judged || isImpact ? null : judged.rewind_us === null ? "not known" : judged.rewind_us === 0 ? "0 ms: judged at the present positions" : `${ms(judged.rewind_us)}, to ${seconds(judged.at_us - judged.rewind_us)}`],
-      ["rewind limit", judged && !isImpact ? limitWords(shot, contents.sides[shot.side].settings) : null],
-      ["view error", isImpact ? null : shot.view_error_units === null ? "not known" : `${measure(shot.view_error_units)} units between target drawn and target judged`],
-      ["on the server", shot.is_reported ? `${cameOnServer(shot)}, as the recorded server reported it; other data of the shot is not known` : came(shot.server)],
+      ["rewind limit", shot.limit_words],
+      ["view error", isImpact || !judged ? null : shot.without_view_error ?? `${measure(shot.view_error_units)} units between target drawn and target judged`],
+      ["on the server", shot.is_reported ? `${came(onServer(shot))}, as the recorded server reported it; other data of the shot is not known` : came(shot.server)],
       ["impact", shot.impact ? came(shot.impact) : null],
       ["now visible", judged?.visible_at_present === "no" ? `no: out of sight when the server ran the shot${judged.in_cover_ms === null ? "" : `, and on its own screen for ${measure(judged.in_cover_ms)} ms`}` : judged?.visible_at_present === "yes" ? "yes: in sight when the server ran the shot" : null],
     ]),
     places(shot),
     ...otherwise(shot.rejudged ?? []),
   ];
-}
-
-/** The limit of a shot's rewind and how it applied, in the words of `why`. */
-function limitWords({ shooter, made, judged: { limit, at_us: atUs, rewind_us: rewindUs } }, settings) {
-  const setting = (key) => settings.find(([known]) => known === key)?.[1];
-  const withValue = (key) => `${key}${setting(key) === undefined ? "" : ` (${setting(key)} ms)`}`;
-  const most = setting("lag_compensation.max_unlag_ms");
-  const longest = withValue("lag_compensation.max_unlag_ms");
-  const mostUs = most * 1000;
-  const times = [atUs, made?.server_time_us, made?.lerp_msec];
-  const asked = times.every(Number.isFinite) ? `the usercmd asked for ${ms(times[0] - times[1] + times[2] * 1000)}; its time` : "the usercmd's time";
-  const cut = rewindUs === mostUs ? `. It ended at ${longest}; a higher value rewinds further from the usercmd's time` : "";
-  const words = {
-    "": "not known",
-    none: "not reached",
-    off: setting("lag_compensation.enabled") === "false" ? "lag compensation is off" : "lag compensation is off, or the shot is a projectile",
-    max_unlag: rewindUs !== null && rewindUs < mostUs ? `not reached. But p${shooter}'s newest acked snapshot was older than ${longest}, so the server used newer ones` : `reached: lag_compensation.max_unlag_ms${most === undefined ? "" : ` is ${most} ms`}`,
-    claim: `${asked} is over ${withValue("lag_compensation.max_claim_error_ms")} off the measured round trip, so the server used the round trip${cut}`,
-    oldest: "reached: the history does not go further back",
-  };
-  return words[limit] ?? limit.replaceAll("_", " ");
 }
 
 /** The target and how it was chosen. */
@@ -112,7 +94,7 @@ function places({ places: all, about, line, has_view_angles: hasAngles }) {
   // Without view angles, no line of fire is known.
   const ofLine = (words) => (hasAngles ? words : words.filter((_, column) => column !== 2 && column !== 3));
   const head = ofLine(["", "server time", "from line", "", "source"]);
-  const side = ({ right_units: right, up_units: up }) => `${measure(Math.abs(right))} ${right < 0 ? "left" : "right"}${up === null ? "" : `, ${measure(Math.abs(up))} ${up < 0 ? "below" : "above"}`}`;
+  const side = ({ ahead_units: ahead, right_units: right, up_units: up }) => `${measure(Math.abs(right))} ${right < 0 ? "left" : "right"}${up === null ? "" : `, ${measure(Math.abs(up))} ${up < 0 ? "below" : "above"}`}${ahead < 0 ? ", behind" : ""}`;
   const row = (place) => ofLine([`${place.which} (${place.which[0].toUpperCase()})`, seconds(place.at_us), place.off ? `${measure(place.off.distance_units)} units` : "not known", place.off ? side(place.off) : "", place.known_by]);
   const cells = (name, words) => words.map((word) => el(name, {}, word));
   return el("table", {}, el("caption", {}, `where ${about} was${!hasAngles || line?.has_height || line?.is_flat ? "" : ", seen from above"}`), el("thead", {}, el("tr", {}, ...cells("th", head))), el("tbody", {}, ...all.map((place) => el("tr", {}, ...cells("td", row(place))))));
@@ -161,13 +143,15 @@ function drawing(shot) {
 
 function ofCorrection(item, contents) {
   const madeUs = madeAt(contents, item, item.made_us);
-  // Whole numbers of more than 53 bits are text.
-  const digits = (value) => (value === null || Number.isNaN(value) ? "?" : typeof value === "string" || Number.isSafeInteger(value) ? String(value) : String(+value.toPrecision(7)));
-  const difference = ({ predicted, authoritative }) => (predicted === null || authoritative === null ? null : authoritative - predicted);
+  const difference = ({ predicted, authoritative }) => {
+    if (typeof predicted !== "number" || typeof authoritative !== "number") return null;
+    const by = authoritative - predicted;
+    return Number.isSafeInteger(by) ? by : Math.fround(by);
+  };
   const rows = item.errors.map((error) => el("tr", {}, el("td", {}, error.field), ...[error.predicted, error.authoritative, difference(error)].map((value) => el("td", { className: "number" }, digits(value)))));
   const head = el("tr", {}, el("th", {}, "field"), ...["predicted", "actual", "difference"].map((word) => el("th", { className: "number" }, word)));
   return [
-    el("h2", {}, `${sideOf(contents, item)}correction ${count(item.number)} of ${count(item.of)} of p${item.player} at ${seconds(item.at_us)}`),
+    el("h2", {}, `${sideOf(contents, item)}correction ${count(item.number)} of ${count(item.of)}${contents.sides[item.side].is_part ? " in this part," : ""} of p${item.player} at ${seconds(item.at_us)}`),
     el("p", { className: "answer" }, item.answer),
     list([
       ["usercmd", usercmd(contents, item, item.made_us)],
@@ -175,18 +159,12 @@ function ofCorrection(item, contents) {
       ["spans", item.commands === null ? null : `${count(item.commands)} ${item.commands === 1 ? "usercmd" : "usercmds"}`],
       ["began", item.on_ground === null ? null : item.on_ground ? "on the ground" : "in the air"],
       ["cause", item.cause.replaceAll("_", " ")],
-      ["evidence", evidence(item.evidence)],
+      ["evidence", item.evidence_words],
       ["error", `${measure(item.error_units)} units; velocity ${measure(item.velocity_error_units_per_s)} units/s`],
       ["run again", item.reran === null ? null : `${count(item.reran)} ${item.reran === 1 ? "usercmd" : "usercmds"}`],
     ]),
     el("table", {}, el("thead", {}, head), el("tbody", {}, ...rows)),
   ];
-}
-
-/** The evidence for a cause, in words. Games can have evidence of their own. */
-function evidence(name) {
-  const words = { snapshot: "the server's snapshot says so", touched: "the player touched it when the usercmds ran", reproduced: "running the usercmds again this way gives the server's state" };
-  return words[name] ?? name;
 }
 
 function ofChanged(contents, row) {
