@@ -130,7 +130,7 @@ fn show_log(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     })
 }
 
-/// Shots and hits, from a replay that is the recorded session.
+/// Shots and hits, from a replay that is the recorded session, or that judges an imported recording's shots again.
 fn count_shots(
     games: &Games,
     path: &Path,
@@ -138,21 +138,19 @@ fn count_shots(
     (info, replay): (&SessionInfo, bool),
 ) -> Result<(u64, u64), String> {
     let hears = info.records.get("heard").is_some_and(|heard| *heard > 0);
-    match (header.holds(), header.side) {
-        (LogContents::Whole, _) => {}
-        // The server runs again on what it heard.
-        (LogContents::Server, _) if hears => {}
-        (LogContents::Clients, None) => {
-            return Err(match info.records.get("judged").copied().unwrap_or_default() {
-                0 => "the recording has no results of shots".to_owned(),
-                hits => {
-                    format!("{} that the recorded server reported; misses are not known", counted(hits as u64, "hit"))
-                }
-            });
-        }
-        (LogContents::Clients | LogContents::Server, _) => return Err("this is one side of a session".to_owned()),
-    }
     let judged = info.records.get("judged").copied().unwrap_or_default();
+    let reported = format!("{} that the recorded server reported", counted(judged as u64, "hit"));
+    let mode = match (header.holds(), header.side) {
+        (LogContents::Whole, _) => Mode::Closed,
+        // The server runs again on what it heard.
+        (LogContents::Server, _) if hears => Mode::Closed,
+        (LogContents::Clients, None) if judged == 0 => return Err("the recording has no results of shots".to_owned()),
+        (LogContents::Clients, None) if !replay => {
+            return Err(format!("{reported}; run with --replay to count the shots"));
+        }
+        (LogContents::Clients, None) => Mode::Open,
+        (LogContents::Clients | LogContents::Server, _) => return Err("this is one side of a session".to_owned()),
+    };
     let game = games.of_header(header).map_err(|_| match judged {
         0 => format!("a replay counts them, and this build does not play `{}`", header.game),
         _ => format!("{} recorded; this build does not play `{}`", counted(judged as u64, "shot result"), header.game),
@@ -161,7 +159,7 @@ fn count_shots(
         return Err("run with --replay to count".to_owned());
     }
     let tables = TableSet::named([shots::SCHEMA.name]);
-    let options = ReplayOptions { mode: Mode::Closed, tables, ..ReplayOptions::default() };
+    let options = ReplayOptions { mode, tables, ..ReplayOptions::default() };
     let quiet = Engine::new(games);
     let surveyed = quiet.survey(path).map_err(|error| error.to_string())?;
     if surveyed.survey.first_hole().is_some() {
@@ -176,6 +174,7 @@ fn count_shots(
     .map_err(|error: EngineError| error.what(path))?;
     match first_difference {
         Some(difference) => Err(format!("this build replays it differently from tick {} on", difference.tick)),
+        None if mode == Mode::Open && summary.shots.fired == 0 => Err(format!("{reported}; misses are not known")),
         None => Ok((summary.shots.fired, summary.shots.hit)),
     }
 }

@@ -24,6 +24,10 @@ fn every_command_shows_the_shots_of_a_real_game() {
     assert!(replay.contains("Hits that the recorded server reported") && !replay.contains("not explained"), "{replay}");
     let hits = folder.json("replay duel.hitlog")["hits_again"].as_array().expect("a list").clone();
     assert_eq!(hits.len(), 21);
+    // `info` counts these shots as `replay` does.
+    let (info, shots) = (folder.json("info duel.hitlog --replay"), folder.json("replay duel.hitlog")["shots"].clone());
+    assert_eq!((&info["shots"], &info["hits"]), (&shots["fired"], &shots["hit"]));
+    assert!(folder.done("info duel.hitlog").contains("run with --replay"));
     // Targets that only lag compensation hits.
     let alone: Vec<_> = hits.iter().filter(|hit| hit["at_present"] != hit["target"]).collect();
     assert!(!alone.is_empty());
@@ -150,6 +154,9 @@ fn a_session_without_its_map_is_compared_with_a_golden() {
     let message = folder.done("replay duel.hitlog").split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(message.contains("21 hits reported by the recorded server; misses are not known"), "{message}");
     assert!(message.contains("none of the 21 can be judged: this needs a capture"), "{message}");
+    assert!(message.contains("corrections not known"), "{message}");
+    let unknown = folder.json("info duel.hitlog --replay")["shots_unknown"].clone();
+    assert_eq!(unknown, "21 hits that the recorded server reported; misses are not known");
     // Only hits are known, so there is no hit rate.
     let replay = folder.json("replay duel.hitlog");
     let counts = ["reported", "fired", "hit"].map(|count| replay["shots"][count].as_u64());
