@@ -7,7 +7,7 @@ use hitreg::record::{
     FrameRecord, GapCause, GapRecord, HeardRecord, PlayerRecords, RecordedSide, Session, SessionId, SnapshotRecord,
     StateKey,
 };
-use hitreg::trace::{Table, Trace};
+use hitreg::trace::{ColumnData, Table, Trace};
 use hitreg::units::{Micros, PlayerId, SnapshotSeq};
 use serde_json::Value;
 
@@ -174,6 +174,14 @@ fn a_build_has_the_recorded_bodies_and_no_others() {
     lacking.clone_from(&replayed);
     *lacking.tables.iter_mut().find(|table| table.name == "bodies").expect("tanks") = player;
     check("sent.hitlog", &lacking, ok, "");
+    check("a.hitlog", &lacking, differs, "the replay lacks entity 0");
+    // The earliest difference is named: that body is missing long before another one differs.
+    let tanks = lacking.tables.iter_mut().find(|table| table.name == "bodies").expect("tanks");
+    let last = tanks.columns.iter_mut().find_map(|column| match &mut column.data {
+        ColumnData::F64(values) => values.last_mut(),
+        _ => None,
+    });
+    *last.expect("a position") += 1.0;
     check("a.hitlog", &lacking, differs, "the replay lacks entity 0");
     // After a missing part, nothing is known.
     let mut cut = whole.clone();

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::build::{Build, BuildRequest, OneSidedLog, ProcessEnd, UntestableBuild};
 use crate::comparison::first_place;
 use crate::engine::{BuildOutcome, Engine, EngineError, LogFile, check};
-use crate::verify::{BodyRows, RecordComparison, before_hole, of_bodies, of_shots};
+use crate::verify::{BodyRows, RecordComparison, RecordDifference, before_hole, of_bodies, of_shots};
 use hitreg_analysis::diff::{DiffOptions, TraceVerdict, diff};
 use hitreg_log::log::WriterOptions;
 use hitreg_log::record::{PlayerRecords, Session, value_of_setting};
@@ -201,8 +201,8 @@ impl ContractTest<'_> {
             (false, false) => {}
         }
         let (rows, compared) = (BodyRows::of(session, trace), RecordComparison::of(&recorded, trace)?);
-        if let Some(place) = compared.first.or(rows.first) {
-            return Ok(wrong(format!("not as recorded {place}")));
+        if let Some(first) = RecordDifference::earliest(compared.first.into_iter().chain(rows.first)) {
+            return Ok(wrong(format!("not as recorded {first}")));
         }
         if !rows.absent.is_empty() {
             return Ok(absent(format!("the trace has no bodies of the class {}", rows.absent.join(", "))));

@@ -7,7 +7,7 @@ mod verdict;
 
 pub(crate) use golden::Goldens;
 pub use golden::{Golden, GoldenUpdate, Proposal, proposals_below};
-pub(crate) use records::{BodyRows, RecordComparison, before_hole, of_bodies, of_shots};
+pub(crate) use records::{BodyRows, RecordComparison, RecordDifference, before_hole, of_bodies, of_shots};
 pub use verdict::{LogFacts, LogReport, LogVerdict, THREADS, VerdictReason, VerifiedReplay, VerifyReference, judge};
 
 use std::collections::VecDeque;

@@ -1,6 +1,7 @@
 //! Compares a log's records with a replay of the log.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use hitreg_analysis::diff::{DiffError, DiffOptions, TraceVerdict, diff};
 use hitreg_log::record::{GapRecord, LogContents, Session, StateKey};
@@ -13,10 +14,36 @@ use hitreg_log::units::Tick;
 /// The result of comparing a log's records with a replay of the log.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RecordComparison {
-    /// The first difference, as text such as `` in `ticks`, first in tick 5: at_us``.
-    pub(crate) first: Option<String>,
+    /// The first difference.
+    pub(crate) first: Option<RecordDifference>,
     /// The number of recorded bodies that were compared.
     pub(crate) bodies: u64,
+}
+
+/// Where a log's records differ from a replay.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RecordDifference {
+    table: String,
+    /// The tick, if the row has one.
+    tick: Option<u32>,
+    /// The field, or what is missing.
+    what: String,
+}
+
+impl RecordDifference {
+    /// The earliest of these. Of several in one tick, the first in this order.
+    pub(crate) fn earliest(found: impl IntoIterator<Item = RecordDifference>) -> Option<RecordDifference> {
+        found.into_iter().min_by_key(|difference| (difference.tick.is_none(), difference.tick))
+    }
+}
+
+/// Such as "in `ticks`, first in tick 5: at_us".
+impl fmt::Display for RecordDifference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let RecordDifference { table, tick, what } = self;
+        let at = tick.map_or(String::new(), |tick| format!(" in tick {tick}"));
+        write!(f, "in `{table}`, first{at}: {what}")
+    }
 }
 
 impl RecordComparison {
@@ -29,10 +56,11 @@ impl RecordComparison {
         let found = diff(says, played, &options)?;
         let of_bodies = found.tables.iter().filter(|table| is_bodies(&table.name));
         let bodies = of_bodies.map(|table| table.rows.compared).sum();
-        let first = found
-            .first
-            .filter(|_| found.verdict == TraceVerdict::Differs)
-            .map(|first| place(&first.table, first.place.tick, first.field.as_deref().unwrap_or("a row")));
+        let first = found.first.filter(|_| found.verdict == TraceVerdict::Differs).map(|first| RecordDifference {
+            table: first.table,
+            tick: first.place.tick,
+            what: first.field.unwrap_or_else(|| "a row".to_owned()),
+        });
         Ok(RecordComparison { first, bodies })
     }
 
@@ -49,11 +77,9 @@ impl RecordComparison {
             Err(_) => return Ok(RecordComparison::default()),
         };
         let compared = RecordComparison::of(&says, trace)?;
-        let first = compared.first.or_else(|| BodyRows::of(session, trace).first);
-        let first = match first {
-            None => RecordComparison::of(&of_shots(session, &trace.header), trace)?.first,
-            first => first,
-        };
+        let of_shots = RecordComparison::of(&of_shots(session, &trace.header), trace)?;
+        let found = [compared.first, BodyRows::of(session, trace).first, of_shots.first];
+        let first = RecordDifference::earliest(found.into_iter().flatten());
         Ok(RecordComparison { first, ..compared })
     }
 
@@ -82,16 +108,11 @@ pub(crate) fn before_hole(session: &Session) -> Cow<'_, Session> {
     Cow::Owned(session)
 }
 
-fn place(table: &str, tick: Option<u32>, what: &str) -> String {
-    let at = tick.map_or(String::new(), |tick| format!(" in tick {tick}"));
-    format!("in `{table}`, first{at}: {what}")
-}
-
 /// Bodies that a log records and a build's trace lacks, or the other way round.
 #[derive(Debug, Default)]
 pub(crate) struct BodyRows {
-    /// The first of them, as [`RecordComparison::first`].
-    pub(crate) first: Option<String>,
+    /// The first of them.
+    pub(crate) first: Option<RecordDifference>,
     /// The recorded classes of which the trace has no bodies.
     pub(crate) absent: Vec<String>,
 }
@@ -105,69 +126,96 @@ impl BodyRows {
     /// In each tick of the trace, it must have the recorded bodies of all classes that it writes. In ticks that the log does
     /// not record in full, bodies of players may be missing, and it may have other bodies.
     pub(crate) fn of(session: &Session, trace: &Trace) -> BodyRows {
-        let keys_of = |table: &str| -> Vec<BodyKey> {
-            let table = trace.table(table);
-            let [ticks, entities] = ["tick", "entity"].map(|column| table.map_or(&[][..], |table| table.u32s(column)));
-            sorted(ticks.iter().copied().zip(entities.iter().copied()).collect())
-        };
         let classes = &session.header.classes;
-        // A trace has all classes in `bodies`, or the later ones in tables of their own.
-        let own = |class: usize| Some(format!("{BODIES_OF_CLASS}{}", classes.get(class).filter(|_| class > 0)?.name));
-        let has_table = |name: &String| trace.table(name).is_some();
-        let tables: Vec<String> = (0..classes.len().max(1))
-            .map(|class| own(class).filter(has_table).unwrap_or_else(|| bodies::NAME.to_owned()))
-            .collect();
-        let replayed: SortedMap<&str, Vec<BodyKey>> =
-            tables.iter().map(|table| (table.as_str(), keys_of(table))).collect();
-        let in_replay = |table: &str, key: &BodyKey| replayed[table].binary_search(key).is_ok();
-
-        let mut recorded = vec![Vec::new(); tables.len()];
-        for key in session.states.keys().iter().filter(|key| key.viewer.is_none() && key.tick > Tick(0)) {
-            if let Some(of_class) = recorded.get_mut(usize::from(key.class.0)) {
-                of_class.push((key.tick.0, key.entity.0.into()));
-            }
-        }
-        let has_bodies = replayed.values().any(|keys| !keys.is_empty());
-        let is_written = |class: usize| {
-            let table = &tables[class];
-            let is_own = has_table(table) && (class == 0 || table != bodies::NAME);
-            // Entities of two classes may have equal numbers.
-            let is_of_another = |key: &BodyKey| (0..class).any(|other| recorded[other].binary_search(key).is_ok());
-            has_bodies && (is_own || recorded[class].iter().any(|key| in_replay(table, key) && !is_of_another(key)))
-        };
-        let ticks: Vec<u32> = match trace.table(ticks::NAME) {
-            Some(table) => sorted(table.u32s("tick").to_vec()),
-            None => sorted(replayed.values().flatten().map(|(tick, _)| *tick).collect()),
-        };
-        let is_judged = |tick: u32| ticks.binary_search(&tick).is_ok();
-
-        let (full, players) = (FullTicks::of(session), session.players.len() as u32);
+        let (replayed, full) = (ReplayedBodies::of(session, trace), FullTicks::of(session));
+        let recorded = recorded_keys(session, replayed.tables.len());
+        let players = session.players.len() as u32;
         // A snapshot may have a body for a player without an avatar, which is no body of the server.
         let may_lack = |key: &BodyKey| key.1 < players && !full.has(Tick(key.0));
-        let mut found: Vec<(BodyKey, &str, &str)> = Vec::new();
-        let mut absent = Vec::new();
+        let (mut found, mut absent) = (Vec::new(), Vec::new());
         for (class, keys) in recorded.iter().enumerate().filter(|(_, keys)| !keys.is_empty()) {
-            let table = tables[class].as_str();
-            if is_written(class) {
-                let lacking = keys.iter().find(|key| is_judged(key.0) && !in_replay(table, key) && !may_lack(key));
-                found.extend(lacking.map(|key| (*key, table, "the replay lacks")));
-            } else {
+            if !replayed.writes(class, &recorded) {
                 absent.extend(classes.get(class).map(|class| class.name.clone()));
+                continue;
             }
+            let is_lacking = |key: &&BodyKey| replayed.has_tick(key.0) && !replayed.has(class, key) && !may_lack(key);
+            found.extend(keys.iter().find(is_lacking).map(|key| (*key, &replayed.tables[class], "the replay lacks")));
         }
-        for (table, keys) in &replayed {
-            let of_table = || (0..tables.len()).filter(|class| tables[*class] == **table);
-            let in_log = sorted(of_table().flat_map(|class| recorded[class].iter().copied()).collect());
-            let has_tick = |class: usize, tick: u32| recorded[class].binary_search_by_key(&tick, |key| key.0).is_ok();
+        for (table, keys) in &replayed.keys {
+            let of_table =
+                || recorded.iter().zip(&replayed.tables).filter(|(_, of)| *of == table).map(|(keys, _)| keys);
+            let is_recorded = |key: &BodyKey| of_table().any(|keys| keys.binary_search(key).is_ok());
+            let has_tick = |keys: &Vec<BodyKey>, tick: u32| keys.binary_search_by_key(&tick, |key| key.0).is_ok();
             // A log may record a class in some ticks only.
-            let is_full = |tick: u32| full.has(Tick(tick)) && of_table().all(|class| has_tick(class, tick));
-            let is_added = |key: &&BodyKey| in_log.binary_search(key).is_err() && is_judged(key.0) && is_full(key.0);
-            found.extend(keys.iter().find(is_added).map(|key| (*key, *table, "the log lacks")));
+            let is_full = |tick: u32| full.has(Tick(tick)) && of_table().all(|keys| has_tick(keys, tick));
+            let is_added = |key: &&BodyKey| replayed.has_tick(key.0) && !is_recorded(key) && is_full(key.0);
+            found.extend(keys.iter().find(is_added).map(|key| (*key, table, "the log lacks")));
         }
-        let first = found.into_iter().min();
-        let first =
-            first.map(|((tick, entity), table, lacks)| place(table, Some(tick), &format!("{lacks} entity {entity}")));
+        let first = found.into_iter().min().map(|((tick, entity), table, lacks)| RecordDifference {
+            table: table.clone(),
+            tick: Some(tick),
+            what: format!("{lacks} entity {entity}"),
+        });
         BodyRows { first, absent }
+    }
+}
+
+/// The bodies that a log records for everyone after tick 0, sorted, by class.
+fn recorded_keys(session: &Session, classes: usize) -> Vec<Vec<BodyKey>> {
+    let mut recorded = vec![Vec::new(); classes];
+    for key in session.states.keys().iter().filter(|key| key.viewer.is_none() && key.tick > Tick(0)) {
+        if let Some(of_class) = recorded.get_mut(usize::from(key.class.0)) {
+            of_class.push((key.tick.0, key.entity.0.into()));
+        }
+    }
+    recorded.into_iter().map(sorted).collect()
+}
+
+/// The bodies of a trace.
+struct ReplayedBodies {
+    /// The table of each class. A trace has all classes in `bodies`, or the later ones in tables of their own.
+    tables: Vec<String>,
+    /// The bodies of each table that the trace has, sorted.
+    keys: SortedMap<String, Vec<BodyKey>>,
+    /// The ticks of the trace, sorted.
+    ticks: Vec<u32>,
+}
+
+impl ReplayedBodies {
+    fn of(session: &Session, trace: &Trace) -> ReplayedBodies {
+        let column = |table: &str, name: &str| trace.table(table).map_or(Vec::new(), |table| table.u32s(name).to_vec());
+        let later = session.header.classes.iter().skip(1).map(|class| format!("{BODIES_OF_CLASS}{}", class.name));
+        let in_bodies = |table: String| trace.table(&table).map_or_else(|| bodies::NAME.to_owned(), |_| table);
+        let tables: Vec<String> = [bodies::NAME.to_owned()].into_iter().chain(later.map(in_bodies)).collect();
+        let keys_of = |table: &String| {
+            let keys = column(table, "tick").into_iter().zip(column(table, "entity"));
+            trace.table(table).map(|_| (table.clone(), sorted(keys.collect())))
+        };
+        let keys: SortedMap<String, Vec<BodyKey>> = tables.iter().filter_map(keys_of).collect();
+        let ticks = match trace.table(ticks::NAME) {
+            Some(_) => column(ticks::NAME, "tick"),
+            None => keys.values().flatten().map(|(tick, _)| *tick).collect(),
+        };
+        ReplayedBodies { tables, keys, ticks: sorted(ticks) }
+    }
+
+    fn has(&self, class: usize, key: &BodyKey) -> bool {
+        self.keys.get(&self.tables[class]).is_some_and(|keys| keys.binary_search(key).is_ok())
+    }
+
+    fn has_tick(&self, tick: u32) -> bool {
+        self.ticks.binary_search(&tick).is_ok()
+    }
+
+    /// Whether the trace has bodies of a class.
+    fn writes(&self, class: usize, recorded: &[Vec<BodyKey>]) -> bool {
+        let table = &self.tables[class];
+        let is_own = self.keys.contains_key(table) && (class == 0 || table != bodies::NAME);
+        // Entities of two classes may have equal numbers.
+        let is_of_another = |key: &BodyKey| recorded[..class].iter().any(|keys| keys.binary_search(key).is_ok());
+        let is_replayed = |key: &BodyKey| self.has(class, key) && !is_of_another(key);
+        let has_bodies = self.keys.values().any(|keys| !keys.is_empty());
+        has_bodies && (is_own || recorded[class].iter().any(is_replayed))
     }
 }
 
