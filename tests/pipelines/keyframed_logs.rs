@@ -7,7 +7,8 @@ use hitreg::engine::{Engine, ExplainedLog, Games, SurveyedLog};
 use hitreg::log::{WriterOptions as LogOptions, write_keyframes};
 use hitreg::memory::MemoryLimit;
 use hitreg::record::{Keyframe, Session, StateKey};
-use hitreg::replay::{KeyframeSchedule, Part, ReplayOptions, rerecord};
+use hitreg::replay::{KeyframeSchedule, Part, ReplayOptions, WhatIf, rerecord};
+use hitreg::sweep::{Axis, SweepPlan, sweep};
 use hitreg::trace::{Table, Trace};
 use hitreg::units::{EntityId, Micros, Tick};
 use hitreg::verify::{GoldenUpdate, LogReport, LogVerdict, VerifyOptions};
@@ -100,6 +101,14 @@ fn a_log_whose_game_panics_is_broken() {
     assert_eq!([reports[0].verdict, reports[1].verdict], [LogVerdict::Same, LogVerdict::Broken], "{reports:?}");
     let detail = reports[1].detail.as_deref().expect("the message");
     assert!(detail.contains("the game panicked: two discs have one number"), "{detail}");
+    let surveyed = paths.each_ref().map(|path| Engine::new(&games).survey(path).expect("a log"));
+    let lerp = Axis::parse("interpolation.lerp_ms=0,50", false).expect("a setting");
+    let plan = SweepPlan::new(vec![lerp], WhatIf::Replay, 2).expect("a plan");
+    let game = games.of_header(&surveyed[0].header).expect("discs");
+    let swept = sweep(game, &surveyed, &plan, &|| {});
+    assert!(swept[0].is_ok(), "{:?}", swept[0]);
+    let error = swept[1].as_ref().map_err(ToString::to_string).err().unwrap_or_default();
+    assert!(error.contains("the game panicked: two discs have one number"), "{error}");
 }
 
 /// A full replay of a log with keyframes runs no more usercmds than one without, and detects a wrong keyframe.

@@ -38,6 +38,7 @@ pub use crate::sweep::{SweptLog, sweep};
 
 use std::error::Error;
 use std::io::Read;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::Xxh3Default;
@@ -90,6 +91,14 @@ impl<'a> Engine<'a> {
 pub fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("it does not say why")
+}
+
+/// Does a piece of work for one log. A panic is an error of the log: a world that a game makes wrongly ends its replay
+/// with one, and the other logs go on.
+pub(crate) fn for_one_log<T>(log: &Path, work: impl FnOnce() -> Result<T, EngineError>) -> Result<T, EngineError> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        Err(EngineError::unsuitable(log, format!("the game panicked: {}", panic_text(&*panic))))
+    })
 }
 
 /// Fails if the job was stopped. A result computed after the stop is invalid.

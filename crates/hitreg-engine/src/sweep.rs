@@ -6,7 +6,7 @@ pub use hitreg_analysis::swept::{Sweep, SweepCell, SweepFigures, SweepRow, Sweep
 use std::path::PathBuf;
 
 use crate::comparison::ComparisonSource;
-use crate::engine::{Engine, EngineError, Playable, ReplaySpec, SurveyedLog, check};
+use crate::engine::{Engine, EngineError, Playable, ReplaySpec, SurveyedLog, check, for_one_log};
 use hitreg_analysis::diff::{DiffError, TraceSide};
 use hitreg_analysis::fairness::CoverSums;
 use hitreg_analysis::summary::{Summary, SummaryBuilder, is_relocation};
@@ -261,10 +261,10 @@ pub fn sweep(game: &dyn Playable, logs: &[SurveyedLog], plan: &SweepPlan, done: 
     let is_rerecorded = plan.what_if() == WhatIf::Rerecord;
     let one = |(log, session): &(&SurveyedLog, Option<Session>), point: &[&str], repeat: u16| {
         let settings = plan.settings(&log.header, point)?;
-        let figures = match session {
+        let figures = for_one_log(&log.path, || match session {
             Some(session) => log.figures_of_bots(game, session, &settings, repeat),
             None => log.figures(game, settings, plan.what_if() == WhatIf::Rejudge),
-        };
+        });
         done();
         figures
     };

@@ -1,14 +1,13 @@
 //! Judges the logs of a corpus on all cores: verifies each log, or compares two sides over each. Long logs come first, so
 //! that no core waits for the last one.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::results::ResultFolder;
 use crate::build::StopSignal;
-use crate::engine::{Engine, EngineError, HashingReader, ReplaySpecs, Traces, panic_text};
+use crate::engine::{Engine, EngineError, HashingReader, ReplaySpecs, Traces, for_one_log};
 use crate::verify::{Goldens, LogReport, LogVerdict, VerdictReason, VerifyOptions};
 use hitreg_analysis::corpus::{LogRow, ResultRow, compared_rows, name_of};
 use hitreg_analysis::diff::{DiffError, DiffOptions, Divergence, diff};
@@ -217,10 +216,7 @@ fn judge_log<J: CorpusJudge>(
     if identity.is_some() {
         describe(log, &mut about);
     }
-    // A world that a game makes wrongly ends its replay with a panic. The other logs are judged all the same.
-    let judged = catch_unwind(AssertUnwindSafe(|| judge.judge(log, about.clone()))).unwrap_or_else(|panic| {
-        Err(EngineError::unsuitable(log, format!("the game panicked: {}", panic_text(&*panic))))
-    });
+    let judged = for_one_log(log, || judge.judge(log, about.clone()));
     let change = match FileIdentity::of(log) {
         now if now == identity || judge.writes_logs() => None,
         None => Some("the file disappeared during the run: restore it, and run the command again".to_owned()),
