@@ -257,18 +257,21 @@ fn doubles(a: f64, b: f64, measure: NumberComparison) -> CellComparison {
 #[inline]
 fn measured(apart: f64, ulps: u64, measure: NumberComparison) -> CellComparison {
     let error = if measure.is_angle { shortest_way(apart) } else { apart };
-    match measure.within {
-        Some(within) if error <= within => return CellComparison::Within,
-        _ => {}
+    if measure.within.is_some_and(|within| error <= within) {
+        return CellComparison::Within;
     }
-    let drifted = error <= DRIFT_ABSOLUTE || (error.is_finite() && ulps <= DRIFT_ULPS);
+    if !error.is_finite() {
+        return CellComparison::Differs { class: DifferenceClass::Difference, error: None };
+    }
+    let drifted = error <= DRIFT_ABSOLUTE || ulps <= DRIFT_ULPS;
     let class = if drifted { DifferenceClass::Drift } else { DifferenceClass::Difference };
-    CellComparison::Differs { class, error: Some(error).filter(|e| e.is_finite()) }
+    CellComparison::Differs { class, error: Some(error) }
 }
 
 /// The shortest way round the circle, in degrees.
 fn shortest_way(degrees: f64) -> f64 {
-    let once_round = degrees % 360.0;
+    // The remainder is slow, and rarely needed.
+    let once_round = if degrees < 360.0 { degrees } else { degrees % 360.0 };
     once_round.min(360.0 - once_round)
 }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::cell::{CellComparison, CellPair, DifferenceClass, NumberComparison, floats, integers};
+use super::cell::{CellComparison, CellPair, DifferenceClass, NumberComparison};
 use super::clock::TickTimes;
 use super::distributions::Relocations;
 use super::options::{DiffOptions, DiffScope};
@@ -42,13 +42,13 @@ impl TraceComparison<'_> {
 
 /// A column of both traces, with the rule by which its cells are equal.
 pub(crate) struct ColumnPair<'a> {
-    cells: CellPair<'a>,
-    rule: Rule<'a>,
+    pub(crate) cells: CellPair<'a>,
+    pub(crate) rule: Rule<'a>,
     kinds: Vec<[RowKind<'a>; 2]>,
 }
 
 /// When two cells are equal.
-enum Rule<'a> {
+pub(crate) enum Rule<'a> {
     /// Within the column's own tolerance, if it has one.
     Plain(NumberComparison),
     /// State hashes, with the ticks of A. A tick without a hash on one side is not compared.
@@ -91,33 +91,19 @@ impl<'a> ColumnPair<'a> {
         self.cells.same_bits(i..i + rows, j..j + rows)
     }
 
-    /// Compares rows from row `i` of A and row `j` of B on. Adds those that are not the same to `unlike`, counted from
-    /// there.
-    pub(crate) fn compare_rows(&self, i: usize, j: usize, rows: usize, unlike: &mut Vec<(u32, CellComparison)>) {
-        match (&self.rule, &self.cells) {
-            (Rule::Plain(measure), CellPair::F32(a, b)) => {
-                compare_all(&a[i..][..rows], &b[j..][..rows], unlike, |a, b| floats(a, b, *measure));
-            }
-            (Rule::Plain(measure), CellPair::U32(a, b)) => {
-                let compare = |a: u32, b: u32| integers(a.into(), b.into(), measure.within);
-                compare_all(&a[i..][..rows], &b[j..][..rows], unlike, compare);
-            }
-            (Rule::Plain(measure), CellPair::I64(a, b)) => {
-                compare_all(&a[i..][..rows], &b[j..][..rows], unlike, |a, b| integers(a, b, measure.within));
-            }
-            _ => {
-                let compared = (0..rows).map(|row| (row as u32, self.compare(i + row, j + row)));
-                unlike.extend(compared.filter(|(_, compared)| *compared != CellComparison::Same));
-            }
-        }
-        if !self.kinds.is_empty() {
-            let is_same = |row: usize| self.kinds.iter().all(|[a, b]| a.of(i + row) == b.of(j + row));
-            unlike.retain(|(row, _)| is_same(*row as usize));
-        }
+    /// Whether rows are of different kinds.
+    pub(crate) fn has_kinds(&self) -> bool {
+        !self.kinds.is_empty()
+    }
+
+    /// Whether row `i` of A and row `j` of B are of the same kind, so that their values are compared.
+    #[inline]
+    pub(crate) fn is_same_kind(&self, i: usize, j: usize) -> bool {
+        self.kinds.iter().all(|[a, b]| a.of(i) == b.of(j))
     }
 
     /// Compares row `i` of A with row `j` of B, which are of the same kind.
-    fn compare(&self, i: usize, j: usize) -> CellComparison {
+    pub(crate) fn compare(&self, i: usize, j: usize) -> CellComparison {
         let of_field = |codes: &[u32], measures: &[NumberComparison]| {
             codes.get(i).and_then(|code| measures.get(*code as usize)).copied().unwrap_or_default()
         };
@@ -146,22 +132,6 @@ impl<'a> ColumnPair<'a> {
                     }
                 }
             },
-        }
-    }
-}
-
-/// Compares two runs of cells, and adds the unlike ones.
-#[inline]
-fn compare_all<T: Copy>(
-    a: &[T],
-    b: &[T],
-    unlike: &mut Vec<(u32, CellComparison)>,
-    compare: impl Fn(T, T) -> CellComparison,
-) {
-    for (row, (a, b)) in (0u32..).zip(a.iter().zip(b)) {
-        let compared = compare(*a, *b);
-        if compared != CellComparison::Same {
-            unlike.push((row, compared));
         }
     }
 }

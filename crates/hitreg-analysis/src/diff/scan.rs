@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::cell::{CellComparison, DifferenceClass};
+use super::cell::{CellComparison, CellPair, DifferenceClass, NumberComparison, floats, integers};
 use super::clock::UNKNOWN;
-use super::columns::{ColumnPair, TraceComparison};
+use super::columns::{ColumnPair, Rule, TraceComparison};
 use super::join::{OwnerMap, PairRun, TraceSide};
 use super::pairing::{Owner, Pairing, RowMark, RowPlace, by_time};
 use hitreg_log::sorted::{SortedMap, SortedSet};
@@ -115,10 +115,37 @@ impl ScanResult {
         !self.pairs[pair].differs && !self.pairs[pair].other_time
     }
 
+    /// Compares the cells of a column. What most cells need gets loops of its own.
     fn column(&mut self, pairing: &Pairing<'_>, column: &ColumnPair<'_>) -> OwnerRuns {
+        const EXACT: NumberComparison = NumberComparison { within: None, is_angle: false, has_size: false };
+        match (&column.rule, &column.cells) {
+            (Rule::Plain(NumberComparison { within: None, is_angle: false, .. }), CellPair::F32(a, b)) => {
+                self.cells(pairing, column, |i, j, rows| zip(a, b, i, j, rows).map(|(a, b)| floats(*a, *b, EXACT)))
+            }
+            (Rule::Plain(measure), CellPair::F32(a, b)) => {
+                self.cells(pairing, column, |i, j, rows| zip(a, b, i, j, rows).map(|(a, b)| floats(*a, *b, *measure)))
+            }
+            (Rule::Plain(NumberComparison { within: None, .. }), CellPair::U32(a, b)) => {
+                let compare = |(a, b): (&u32, &u32)| integers((*a).into(), (*b).into(), None);
+                self.cells(pairing, column, |i, j, rows| zip(a, b, i, j, rows).map(compare))
+            }
+            (Rule::Plain(NumberComparison { within: None, .. }), CellPair::I64(a, b)) => {
+                let compare = |(a, b): (&i64, &i64)| integers(*a, *b, None);
+                self.cells(pairing, column, |i, j, rows| zip(a, b, i, j, rows).map(compare))
+            }
+            _ => self.cells(pairing, column, |i, j, rows| (0..rows).map(move |row| column.compare(i + row, j + row))),
+        }
+    }
+
+    /// Adds up the differences of a column. `compare` compares some rows, from a row of A and a row of B on.
+    fn cells<I: Iterator<Item = CellComparison>>(
+        &mut self,
+        pairing: &Pairing<'_>,
+        column: &ColumnPair<'_>,
+        compare: impl Fn(usize, usize, usize) -> I,
+    ) -> OwnerRuns {
         let mut runs: OwnerRuns = vec![None; self.owners.len()];
-        let mut unlike = Vec::with_capacity(BLOCK_ROWS);
-        let (pairs, owner_of, in_order) = (&mut self.pairs, &self.owner_of, self.in_order);
+        let has_kinds = column.has_kinds();
         for &PairRun { first, a, b, rows } in &pairing.joined.runs {
             for start in (0..rows).step_by(BLOCK_ROWS) {
                 let count = BLOCK_ROWS.min(rows - start);
@@ -126,31 +153,34 @@ impl ScanResult {
                 if column.same_bits(a, b, count) {
                     continue;
                 }
-                unlike.clear();
-                column.compare_rows(a, b, count, &mut unlike);
-                for (row, compared) in unlike.drain(..) {
-                    let pair = first + row as usize;
-                    let flags = &mut pairs[pair];
-                    if flags.other_time {
-                        continue;
-                    }
-                    match compared {
-                        CellComparison::Same => {}
-                        CellComparison::Within => flags.within = true,
-                        CellComparison::Differs { class, error } => {
-                            flags.differs = true;
-                            match &mut runs[owner_of[pair] as usize] {
-                                Some(run) if in_order => run.add_later(class, error, pair),
-                                Some(run) => run.add(pairing, class, error, pair),
-                                none => *none = Some(DifferenceRun::new(class, error, pair)),
-                            }
+                let pairs = self.pairs[first..][..count].iter_mut().zip(&self.owner_of[first..][..count]);
+                for (row, (compared, (flags, owner))) in compare(a, b, count).zip(pairs).enumerate() {
+                    let (class, error) = match compared {
+                        CellComparison::Same => continue,
+                        _ if flags.other_time || (has_kinds && !column.is_same_kind(a + row, b + row)) => continue,
+                        CellComparison::Within => {
+                            flags.within = true;
+                            continue;
                         }
+                        CellComparison::Differs { class, error } => (class, error),
+                    };
+                    flags.differs = true;
+                    let pair = first + row;
+                    match &mut runs[*owner as usize] {
+                        Some(run) if self.in_order => run.add_later(class, error, pair),
+                        Some(run) => run.add(pairing, class, error, pair),
+                        none => *none = Some(DifferenceRun::new(class, error, pair)),
                     }
                 }
             }
         }
         runs
     }
+}
+
+/// Rows of both sides, from row `i` of A and row `j` of B on.
+fn zip<'a, T>(a: &'a [T], b: &'a [T], i: usize, j: usize, rows: usize) -> impl Iterator<Item = (&'a T, &'a T)> {
+    a[i..][..rows].iter().zip(&b[j..][..rows])
 }
 
 impl DifferenceRun<usize> {
@@ -180,7 +210,7 @@ impl DifferenceRun<usize> {
         self.class = self.class.max(class);
         self.last = pair;
         if let Some(error) = error
-            && self.largest.is_none_or(|(most, _)| error.total_cmp(&most).is_gt())
+            && self.largest.is_none_or(|(most, _)| error > most)
         {
             self.largest = Some((error, pair));
         }
