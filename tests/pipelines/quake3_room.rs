@@ -4,7 +4,9 @@
 use std::path::Path;
 
 use crate::built_in::replay;
-use hitreg::quake3::{Quake3, RecordingKind, ServerLog, header, import, map_from, survey};
+use hitreg::quake3::{
+    CaptureReader, CapturedDatagram, Quake3, RecordingKind, ServerLog, header, import, map_from, survey,
+};
 use hitreg::record::Session;
 use hitreg::replay;
 use hitreg::score::score;
@@ -23,12 +25,16 @@ fn folder() -> std::path::PathBuf {
 }
 
 fn session(source: RecordingKind, name: &str) -> Session {
-    let (bytes, log) = (file(name), ServerLog::parse(&file("duel.server.log")));
-    let mut overview = survey(source, &bytes[..], &log).expect("a recording");
+    session_of(source, &file(name))
+}
+
+fn session_of(source: RecordingKind, bytes: &[u8]) -> Session {
+    let log = ServerLog::parse(&file("duel.server.log"));
+    let mut overview = survey(source, bytes, &log).expect("a recording");
     assert_eq!((overview.counts.undecoded, overview.cut), (0, None), "{:?}", overview.undecoded);
     overview.rules.map = Some(map_from(&file("hitreg_room.bsp"), &overview.rules.map_name).expect("a map"));
     let mut session = Session::new(header(&overview.rules, &overview.players, source.origin()).expect("a header"));
-    import(source, &bytes[..], &log, &mut |record| session.push(record).expect("it fits")).expect("an import");
+    import(source, bytes, &log, &mut |record| session.push(record).expect("it fits")).expect("an import");
     session.put_in_order();
     session
 }
@@ -63,6 +69,31 @@ fn a_real_game_is_predicted_and_its_hits_are_explained() {
         assert!(output.len().abs_diff(seen.len()) * 10 <= output.len(), "{output:?}\n{seen:?}");
         assert!(count_common(&output, &seen) * 2 > output.len(), "{output:?}\n{seen:?}");
     }
+}
+
+/// Datagrams may share a time, as after a stall of the capture. Each hit is still one shot's.
+#[test]
+fn snapshots_that_share_a_time_do_not_share_hits() {
+    let packed = file("duel.trace.zst");
+    let mut capture = CaptureReader::new(&packed[..]).expect("a capture");
+    let mut stalled = b"UDPTRC1\n".to_vec();
+    let mut first = None;
+    while let Some(CapturedDatagram { at_ns, direction, client, bytes }) = capture.read().expect("a datagram") {
+        let begin = *first.get_or_insert(at_ns);
+        let [from, to] = [13_350_000_000, 14_350_000_000].map(|ns: u64| begin + ns);
+        let at_ns = if (from..to).contains(&at_ns) { to } else { at_ns };
+        stalled.extend(at_ns.to_le_bytes());
+        stalled.push(direction as u8);
+        stalled.extend(client.to_le_bytes());
+        stalled.extend((bytes.len() as u16).to_le_bytes());
+        stalled.extend(bytes);
+    }
+    let session = session_of(RecordingKind::Capture, &stalled);
+    let replayed = replay(&session, &replay::ReplayOptions::default()).expect("a replay");
+    let shots = shots::Columns::of(&replayed.trace);
+    let given = (0..shots.rows).filter(|row| shots.given_target.get(*row) != "none").collect::<Vec<_>>();
+    let explained = given.iter().filter(|row| shots.given_target.get(**row) == shots.target.get(**row)).count();
+    assert_eq!((session.players[0].judged.len(), given.len(), explained), (21, 21, 21));
 }
 
 #[test]

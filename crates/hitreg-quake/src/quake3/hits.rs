@@ -44,8 +44,14 @@ pub(super) fn shots_again(
     for (index, records) in session.players.iter().enumerate() {
         let shooter = PlayerId(index as u16);
         let mut taken = SortedSet::new();
-        for pair in records.snapshots.windows(2) {
-            let given: Vec<&ShotRecord> = records.judged.iter().filter(|hit| hit.at == pair[1].at).collect();
+        let mut reported: Vec<&ShotRecord> = records.judged.iter().collect();
+        for (number, pair) in (2..).zip(records.snapshots.windows(2)) {
+            // Snapshots may share a time. Each hit belongs to the first of them that acks its usercmd.
+            let next = records.snapshots.get(number).map(|snapshot| snapshot.at);
+            let is_last = next != Some(pair[1].at);
+            let is_given = |hit: &&ShotRecord| hit.at == pair[1].at && (is_last || hit.command <= pair[1].ack);
+            let (given, later): (Vec<_>, Vec<_>) = reported.into_iter().partition(is_given);
+            reported = later;
             let own = lookup.body(pair[1].tick, shooter, shooter.entity())?;
             let held = own.map_or(0, |own| own.player(player("weapon")));
             let frame = Micros(1_000_000 / i64::from(rules.server_hz.max(1)));
