@@ -386,6 +386,23 @@ fn a_killed_client_loses_at_most_a_second() {
     assert!(place.verified("session.hitlog") > heard - MAX_LOST);
 }
 
+/// A client that was killed before the session began leaves its place to another.
+#[test]
+fn a_client_killed_while_waiting_loses_its_place() {
+    let Some(place) = SessionFolder::new() else { return };
+    let server = place.serve("--players 2 --seconds 1");
+    let mut killed = place.join(0, "");
+    std::thread::sleep(Duration::from_secs(1));
+    killed.kill().expect("it runs");
+    killed.wait().expect("it was killed");
+    std::thread::sleep(Duration::from_millis(3_500));
+    let clients = [1, 2].map(|number| place.join(number, ""));
+    clients.into_iter().for_each(assert_done);
+    assert_done(server);
+    place.done("merge server.hitlog client1.hitlog client2.hitlog -o session.hitlog");
+    place.verified("session.hitlog");
+}
+
 /// Before a server has answered, there is nothing to record.
 #[test]
 fn ctrl_c_before_the_server_answers_leaves_no_log() {

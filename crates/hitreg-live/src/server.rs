@@ -40,6 +40,9 @@ const READER_WAKES: Micros = Micros::from_ms(10);
 /// A client that is silent for this long counts as gone.
 const TIMEOUT: Micros = Micros::from_s(10);
 
+/// The same before the session begins, when a client sends two datagrams per second. Six lost ones in a row are rare.
+const WAITING_TIMEOUT: Micros = Micros::from_s(3);
+
 /// Where a server listens, and what it allows.
 #[derive(Clone, Copy, Debug)]
 pub struct ServeOptions {
@@ -394,9 +397,10 @@ impl<B: Body> ServerConnections<'_, B> {
 
     /// Frees the slots of players who have been silent for too long.
     fn expire(&mut self, now: Micros) {
+        let timeout = if self.running { TIMEOUT } else { WAITING_TIMEOUT };
         let is_silent = |player: &PlayerId| {
             let connection = self.slots[usize::from(player.0)].connection.as_ref();
-            connection.is_some_and(|connection| connection.silent_for(now) > TIMEOUT)
+            connection.is_some_and(|connection| connection.silent_for(now) > timeout)
         };
         let silent: Vec<PlayerId> = self.endpoint.players().filter(is_silent).collect();
         for player in silent {
