@@ -137,7 +137,7 @@ pub fn temporary_folder() -> Result<TemporaryFolder, StoreError> {
     Ok(TemporaryFolder(TemporaryPath::among(&mut paths, path, PathKind::Folder)))
 }
 
-/// Returns all files below a folder whose names end with `ending`, sorted. Links to folders are followed, and each folder
+/// Returns all files below a folder whose names end with `ending`, in upper or lower case, sorted. Links to folders are followed, and each folder
 /// is read once: under the path without a link, if it has one. Pipes and devices are left out, because reading them might
 /// not end. Links to missing files are included.
 ///
@@ -174,7 +174,7 @@ pub fn listed_files_below(
             }
         };
         for path in paths {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
             let is_named = name.strip_suffix(ending).is_some_and(|stem| stem.ends_with('.'));
             match path.is_dir() {
                 // Links come after all folders.

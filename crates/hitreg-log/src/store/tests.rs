@@ -248,3 +248,17 @@ fn nothing_is_written_after_an_input_changed() {
     std::fs::File::options().append(true).open(&part).unwrap().write_all(b"more").unwrap();
     save_bytes(&of_part, b"hitreg golden ").unwrap();
 }
+
+#[test]
+fn files_are_found_by_their_endings_in_upper_or_lower_case() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in ["a.qwd", "B.QWD", "c.Qwd.XZ", "qwd", "d.mvd"] {
+        std::fs::write(folder.path().join(name), "").expect("a file");
+    }
+    let found = |ending: &str| {
+        let files = files_below(folder.path(), ending).expect("a folder").into_iter();
+        files.map(|path| path.file_name().expect("a name").to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(found("qwd"), ["B.QWD", "a.qwd"]);
+    assert_eq!(found("qwd.xz"), ["c.Qwd.XZ"]);
+}
