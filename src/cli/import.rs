@@ -13,9 +13,8 @@ use super::{CommandError, CommandOutcome, CommandResult, Output, OutputPath};
 use crate::import::{Maps, Quake3Recording, demos_below, import_quake3, import_qwd};
 use crate::info::SessionInfo;
 use crate::log::WriterOptions;
-use crate::protocol::Direction;
 use crate::quake3::{ListenerCounts, Overview, RecordingKind};
-use crate::quakeworld::{DemoCut, ImportResult, OtherLevels, RecordedBy, TraitFinding};
+use crate::quakeworld::{DemoCut, ImportResult, OtherLevels, RecordedBy, TraitFinding, demo_stem};
 use crate::store::{self, FileType, Target};
 use crate::units::Micros;
 
@@ -39,6 +38,19 @@ pub(super) fn run(command: &ImportFormat, output: &mut Output) -> CommandResult 
 fn rest_of_file(offset: u64) -> String {
     format!("the demo ends at byte {offset}: what follows, such as a second demo, was not imported")
 }
+
+/// The warning about replaced times.
+fn replaced_times(times: u64) -> Option<String> {
+    let what = "ran backward or jumped. The time before replaces it, so delays near it are not exact";
+    (times > 0).then(|| format!("{} {what}", counted(times, "timestamp")))
+}
+
+/// The largest difference between the times of a capture and the server's clock without a warning. It is above delays of
+/// the network and pauses of a server.
+const MOST_CLOCK_ERROR: Micros = Micros::from_s(2);
+
+const NO_USERCMDS: &str = "the capture has no usercmds of clients in the game, so the log cannot be replayed: capture both \
+                           directions";
 
 /// Import captured datagrams of a Quake III engine's clients and server (protocol 71: OpenArena, ioquake3)
 ///
@@ -139,13 +151,21 @@ impl Quake3ImportReport {
     fn new(
         path: &Path,
         from: RecordingKind,
-        Overview { rules, players, counts, undecoded, cut, after_end }: Overview,
+        Overview { rules, players, counts, repaired_times, clock_error, undecoded, cut, after_end }: Overview,
     ) -> Quake3ImportReport {
-        let way = |direction| match direction {
-            Direction::Up => "from",
-            Direction::Down => "to",
-        };
-        let undecoded = undecoded.iter().map(|(client, to, why)| format!("{} client {client}: {why}", way(*to)));
+        let undecoded = undecoded.iter().map(|undecoded| match from {
+            RecordingKind::Capture => undecoded.to_string(),
+            // A demo has one client and one direction.
+            RecordingKind::Demo => undecoded.why.to_string(),
+        });
+        let off = (clock_error > MOST_CLOCK_ERROR).then(|| {
+            format!(
+                "the times of the capture are off by up to {} from the server's clock, so delays and durations are wrong: \
+                 it needs nanoseconds of a monotonic clock (docs/openarena.md)",
+                duration(clock_error)
+            )
+        });
+        let no_usercmds = (from == RecordingKind::Capture && counts.usercmds == 0).then(|| NO_USERCMDS.to_owned());
         Quake3ImportReport {
             path: path.display().to_string(),
             from,
@@ -158,6 +178,9 @@ impl Quake3ImportReport {
             warnings: [
                 cut.map(|offset| format!("truncated: the part after byte {offset} was not imported")),
                 after_end.map(rest_of_file),
+                replaced_times(repaired_times),
+                off,
+                no_usercmds,
             ]
             .into_iter()
             .flatten()
@@ -198,11 +221,11 @@ impl Quake3ImportReport {
         let has_lines = counts.logged + counts.logged_outside > 0;
         if has_lines {
             let reported = format!("{} of them reported to a shooter", count(counts.logged_with_shooter));
-            page.pair("server log", &format!("{} damage lines, {reported}", count(counts.logged)));
+            page.pair("server log", &format!("{}, {reported}", counted(counts.logged, "damage line")));
         }
         if counts.logged_outside > 0 {
-            let what = "from before or after the recording are not imported";
-            page.styled(UNSURE, &format!("  {} damage lines {what}", count(counts.logged_outside)));
+            let lines = counted(counts.logged_outside, "damage line");
+            page.styled(UNSURE, &format!("  not imported: {lines} from before or after the recording"));
         }
         if has_lines && counts.logged_with_shooter * 2 < counts.hits {
             let what = "the server log has fewer than half of the reported hits: it may be of another session";
@@ -340,8 +363,7 @@ fn run_qwd(args: &QwdArgs, output: &mut Output) -> CommandResult {
 fn log_targets(demos: &[PathBuf], args: &QwdArgs, output: &Output) -> Vec<Result<Target, CommandError>> {
     let log = |demo: &PathBuf| {
         let name = demo.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let stem = name.strip_suffix(".xz").or(name.strip_suffix(".gz")).unwrap_or(&name);
-        format!("{}.hitlog", stem.strip_suffix(".qwd").or(stem.strip_suffix(".mvd")).unwrap_or(stem))
+        format!("{}.hitlog", demo_stem(&name))
     };
     let mut named: SortedMap<String, &PathBuf> = SortedMap::new();
     let target = |demo| {
@@ -358,8 +380,9 @@ fn log_targets(demos: &[PathBuf], args: &QwdArgs, output: &Output) -> Vec<Result
 }
 
 fn import_demo(demo: &Path, maps: &Maps, force_map: bool, target: &Target) -> Result<QwdImportReport, CommandError> {
-    let (ImportResult { by, session, other_levels, cut, after_end, acks_ahead, findings, walls }, demo_bytes) =
-        import_qwd(demo, maps, force_map)?;
+    let (imported, demo_bytes) = import_qwd(demo, maps, force_map)?;
+    let ImportResult { by, session, other_levels, cut, after_end, acks_ahead, repaired_times, findings, walls } =
+        imported;
     let cut = cut.map(|DemoCut { offset, bytes }| {
         let rest = match bytes {
             0 => String::new(),
@@ -387,7 +410,10 @@ fn import_demo(demo: &Path, maps: &Maps, force_map: bool, target: &Target) -> Re
         server: findings,
         walls_missing: walls,
         other_levels,
-        warnings: [cut, gap, after_end.map(|offset| rest_of_file(offset as u64))].into_iter().flatten().collect(),
+        warnings: [cut, gap, after_end.map(|offset| rest_of_file(offset as u64)), replaced_times(repaired_times)]
+            .into_iter()
+            .flatten()
+            .collect(),
     })
 }
 

@@ -424,9 +424,10 @@ fn run_proxy(args: &ProxyArgs, output: &mut Output) -> CommandResult {
     let stop = stop_on_signal()?;
     let mut sink = LogSink::new(target, "recording", options.length.unwrap_or(Micros::ZERO))?;
     let ran = proxy(&options, &mut *listener, &stop, &mut sink);
-    let span = sink.finish(ran.is_ok())?;
+    let has_players = ran.as_ref().is_ok_and(|passed| passed.heard.players > 0);
+    let span = sink.finish(has_players)?;
     let passed = ran?;
-    if passed.heard.players == 0 {
+    if !has_players {
         return Err(CommandError::Request(nobody(&passed)));
     }
     let proxied = ProxySummary {
@@ -442,10 +443,15 @@ fn nobody(passed: &ProxyReport) -> String {
         up if passed.down.datagrams == 0 => {
             format!("the server answered none of {} from clients: check --upstream", counted(up, "datagram"))
         }
-        up => format!(
-            "no client entered a level in {}: start the proxy before clients connect",
-            counted(up + passed.down.datagrams, "datagram")
-        ),
+        up => {
+            let first =
+                passed.undecoded_first.first().map(|first| format!("; the first that could not be decoded: {first}"));
+            format!(
+                "no client entered a level in {}, so there is no log: start the proxy before clients connect{}",
+                counted(up + passed.down.datagrams, "datagram"),
+                first.unwrap_or_default()
+            )
+        }
     }
 }
 
@@ -487,8 +493,19 @@ impl ProxyArgs {
 
 impl ProxySummary {
     fn print(&self, page: &mut Page) {
-        let ProxyReport { heard, clients, up, down, lost_on_purpose, unrecorded, refused, at_once, added, warning } =
-            &self.kept.figures;
+        let ProxyReport {
+            heard,
+            undecoded_first,
+            clients,
+            up,
+            down,
+            lost_on_purpose,
+            unrecorded,
+            refused,
+            at_once,
+            added,
+            warning,
+        } = &self.kept.figures;
         page.heading(&self.path);
         if let Some(warning) = warning {
             page.marked(2, UNSURE, warning);
@@ -526,6 +543,7 @@ impl ProxySummary {
             let undecoded =
                 format!("{} ({}), forwarded anyway", count(heard.undecoded), share(heard.undecoded, heard.datagrams));
             page.styled(UNSURE, &format!("  not decoded: {undecoded}"));
+            undecoded_first.iter().for_each(|why| page.styled(UNSURE, &format!("  {why}")));
         }
         if heard.after_level > 0 {
             let what = "of clients that had left the level are not recorded";

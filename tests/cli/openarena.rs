@@ -227,7 +227,7 @@ fn a_server_log_of_another_session_is_noticed() {
     let output = folder.done(&format!("{import} other.log"));
     let output = output.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(output.contains("0 damage lines, 0 of them reported to a shooter"), "{output}");
-    assert!(output.contains("30 damage lines from before or after the recording are not imported"), "{output}");
+    assert!(output.contains("not imported: 30 damage lines from before or after the recording"), "{output}");
     assert!(output.contains("fewer than half of the reported hits: it may be of another session"), "{output}");
 }
 

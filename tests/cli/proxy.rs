@@ -48,6 +48,43 @@ fn a_proxy_that_cannot_record_prints_the_reason() {
     }
 }
 
+/// A proxy that only heard clients which had connected before says so, and why it could not decode them.
+#[test]
+fn a_proxy_that_heard_no_session_reports_what_it_heard() {
+    let folder = Folder::empty();
+    let server = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let (upstream, listen) = (server.local_addr().expect("an address"), port());
+    let mut proxy = Command::new(env!("CARGO_BIN_EXE_hitreg"));
+    proxy.args(["record", "proxy", "--protocol", "quake3", "--listen", &format!("127.0.0.1:{listen}")]);
+    proxy.args(["--upstream", &upstream.to_string(), "-o", "late.hitlog"]).current_dir(folder.path(""));
+    let proxy = proxy.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("hitreg starts");
+    let client = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let timeout = Some(Duration::from_millis(50));
+    for socket in [&client, &server] {
+        socket.set_read_timeout(timeout).expect("a timeout");
+    }
+    let (mut buffer, mut sent) = ([0; 100], 0);
+    let address = loop {
+        client.send_to(&[7; 20], ("127.0.0.1", listen)).expect("it is sent");
+        sent += 1;
+        match server.recv_from(&mut buffer) {
+            Ok((_, address)) => break address,
+            Err(error) => assert!(sent < 400, "{error}"),
+        }
+    };
+    server.send_to(&[9; 20], address).expect("it is sent");
+    client.recv_from(&mut buffer).expect("it is forwarded");
+    std::thread::sleep(Duration::from_millis(300));
+    let killed = Command::new("kill").args(["-INT", &proxy.id().to_string()]).status().expect("there is kill");
+    assert!(killed.success());
+    let output = proxy.wait_with_output().expect("it was started");
+    let message = text(&output.stderr);
+    assert_eq!(code(&output), 128, "{message}");
+    assert!(message.contains("no client entered a level in 2 datagrams, so there is no log"), "{message}");
+    assert!(message.contains("could not be decoded: from client 0: its checksum"), "{message}");
+    assert!(!folder.path("late.hitlog").exists());
+}
+
 /// Sockets replay a real session's datagrams. The log equals an import of the capture.
 #[test]
 fn a_replayed_capture_is_recorded_unchanged() {

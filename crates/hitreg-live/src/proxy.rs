@@ -66,6 +66,9 @@ pub struct ProxyReport {
     pub heard: HeardCounts,
     /// The number of client addresses.
     pub clients: u64,
+    /// The first datagrams that could not be decoded, with the reasons.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub undecoded_first: Vec<String>,
     /// Traffic from the clients.
     pub up: ForwardedTraffic,
     /// Traffic from the server.
@@ -132,7 +135,9 @@ pub fn proxy(
         let forwarded = wait_for(thread)?;
         heard?;
         hearing.rest(&to_hear);
-        Ok(ProxyReport { heard: hearing.listener.heard(), warning: hearing.listener.warning(), ..forwarded })
+        let listener = hearing.listener;
+        let (undecoded_first, warning) = (listener.undecoded(), listener.warning());
+        Ok(ProxyReport { heard: listener.heard(), undecoded_first, warning, ..forwarded })
     })
 }
 

@@ -61,6 +61,11 @@ pub trait SessionListener {
     /// Returns the counters so far.
     fn heard(&self) -> HeardCounts;
 
+    /// Describes the first datagrams that could not be decoded, with the reasons.
+    fn undecoded(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Returns what the log lacks, and why, if it lacks something that was requested.
     fn warning(&self) -> Option<String> {
         None

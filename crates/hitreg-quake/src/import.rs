@@ -18,7 +18,7 @@ pub enum ImportFileError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The file is no recording of the wanted kind, but a known kind of file.
-    #[error("{}: not a {wanted}: it looks like {kind}. `hitreg import {importer}` takes {takes}", path.display(), kind = looks.kind)]
+    #[error("{}: not a {wanted}: it looks like {}{}. `hitreg import {importer}` takes {takes}", path.display(), looks.kind, importer_of(looks))]
     OtherFile {
         /// The file.
         path: PathBuf,
@@ -65,6 +65,11 @@ pub enum ImportFileError {
         /// The problem.
         source: crate::quake3::Quake3ImportError,
     },
+}
+
+/// Returns the advice on a file if it names its importer.
+fn importer_of(looks: &Lookalike) -> &'static str {
+    if looks.advice.contains("hitreg import ") { looks.advice } else { "" }
 }
 
 /// Returns the header of a session that another program recorded.
@@ -269,7 +274,8 @@ fn other_file(from: &Quake3Recording<'_>) -> Result<Option<ImportFileError>, Sto
         RecordingKind::Demo => ("demo of Quake III", ".dm_68 and .dm_71 demos"),
     };
     let looks = store::looks_like(from.recording)?;
-    let is_wanted = |looks: &Lookalike| from.source == RecordingKind::Capture && *looks == Lookalike::CAPTURE;
+    let captures = [Lookalike::CAPTURE, Lookalike::ZSTD];
+    let is_wanted = |looks: &Lookalike| from.source == RecordingKind::Capture && captures.contains(looks);
     let Some(looks) = looks.filter(|looks| !is_wanted(looks)) else { return Ok(None) };
     let (path, importer) = (from.recording.to_owned(), from.source.name());
     Ok(Some(ImportFileError::OtherFile { path, wanted, looks, importer, takes }))

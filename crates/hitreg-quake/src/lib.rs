@@ -2,6 +2,7 @@
 //! network protocols that a proxy understands ([`protocols`]).
 
 mod bsp;
+mod clock;
 pub mod import;
 pub mod quake3;
 pub mod quakeworld;

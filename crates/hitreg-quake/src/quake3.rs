@@ -43,7 +43,7 @@ pub use crate::bsp::MapError;
 pub use crate::bsp::quake3::{Quake3Map, check_maps, map_from};
 pub use body::Quake3Body;
 pub use import::{Overview, Quake3ImportError, RecordingKind, header, import, survey};
-pub use listener::{DamageLine, ListenerCounts, Quake3Listener, ServerLog};
+pub use listener::{DamageLine, ListenerCounts, Quake3Listener, ServerLog, UndecodedDatagram};
 pub use protocol::{BitReadError, MessageError, UndecodedReason};
 pub use recording::{CaptureError, CaptureReader, CapturedDatagram};
 

@@ -319,6 +319,19 @@ fn entity_of_model(model: u16) -> Option<EntityId> {
 /// Returns a file's name without folder and extension: `dm3` for `maps/dm3.bsp`, `DM3` for `DM3.bsp.gz`.
 pub fn map_stem(path: &str) -> &str {
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
-    let name = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".xz")).unwrap_or(name);
-    name.strip_suffix(".bsp").or_else(|| name.strip_suffix(".BSP")).unwrap_or(name)
+    without_ending(without_ending(name, &[".gz", ".xz"]), &[".bsp"])
+}
+
+/// Returns a demo's file name without its extension: `duel` for `duel.qwd`, `DUEL` for `DUEL.MVD.GZ`.
+pub fn demo_stem(name: &str) -> &str {
+    without_ending(without_ending(name, &[".gz", ".xz"]), &[".qwd", ".mvd"])
+}
+
+/// Removes one of the endings, in upper or lower case.
+fn without_ending<'a>(name: &'a str, endings: &[&str]) -> &'a str {
+    let stem = |ending: &&str| {
+        let (stem, end) = name.split_at_checked(name.len().checked_sub(ending.len())?)?;
+        end.eq_ignore_ascii_case(ending).then_some(stem)
+    };
+    endings.iter().find_map(stem).unwrap_or(name)
 }

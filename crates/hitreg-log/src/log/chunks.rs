@@ -216,6 +216,11 @@ impl Lookalike {
         kind: "a capture of datagrams",
         advice: ". To import it, run: hitreg import quake3-udp FILE -o LOG",
     };
+    /// A file packed with zstd.
+    pub const ZSTD: Lookalike = Lookalike {
+        kind: "a zstd-compressed file",
+        advice: ": `hitreg import quake3-udp` reads compressed captures, other files must be unpacked",
+    };
 }
 
 impl std::fmt::Display for Lookalike {
@@ -234,6 +239,7 @@ pub fn looks_like(start: &[u8]) -> Option<Lookalike> {
     let (kind, advice) = match () {
         () if begins(b"\xFD7zXZ\0") => ("an xz-compressed file", PACKED),
         () if begins(b"\x1F\x8B") => ("a gzip-compressed file", PACKED),
+        () if begins(b"\x28\xB5\x2F\xFD") => return Some(Lookalike::ZSTD),
         () if begins(b"PK\x03\x04") => ("a zip archive (a .pk3 is one)", ": unpack it first"),
         () if begins(b"HL2DEMO\0") => ("a Source demo", NOT_READ),
         () if begins(b"HLDEMO\0") => ("a GoldSrc demo", NOT_READ),
@@ -285,6 +291,7 @@ mod tests {
             (&demo[..], "hitreg import qwd FILE"),
             (b"\xFD7zXZ\0\0", "xz"),
             (b"HLDEMO\0\x05", "GoldSrc demo"),
+            (b"\x28\xB5\x2F\xFD\x04", "zstd"),
             (b"UDPTRC1\n\0", "quake3-udp"),
             (b"HL2DEMO\0\x04", "Source demo"),
             (b"IBSP\x2E", "Quake III map"),

@@ -273,7 +273,9 @@ pub enum ReplayError {
         last: ClockTime,
     },
     /// The log holds no usercmds.
-    #[error("the log has no usercmds, so there is nothing to replay: record them with the recorder (docs/recorder.md)")]
+    #[error(
+        "the log has no usercmds, so there is nothing to replay: record them with the recorder (docs/recorder.md), or capture both directions of a session to import"
+    )]
     NoInput,
 }
 

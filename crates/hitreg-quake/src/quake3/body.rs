@@ -6,7 +6,7 @@ use glam::{DVec3, Vec3};
 use super::movement::{PmoveSettings, Quake3PlayerState, flag, kind};
 use super::protocol::{
     ENTITY, ENTITY_CELLS, EntityCells, FieldEncoding, LIST_LENGTH, PLAYER, PLAYER_CELLS, PLAYER_LISTS, PlayerCells,
-    Quake3Usercmd, entity, is_same, player, player_list,
+    Quake3Snapshot, Quake3Usercmd, entity, is_same, player, player_list,
 };
 use hitreg_log::usercmd::Input;
 use hitreg_netcode::game::{
@@ -178,8 +178,7 @@ impl Quake3Body {
 
     /// Returns whether position and velocity are finite and within limits, so that movement can run.
     pub(crate) fn is_finite(&self) -> bool {
-        let near = |vector: Vec3| vector.is_finite() && vector.abs().max_element() < FARTHEST;
-        near(self.origin()) && near(self.velocity())
+        are_near((self.origin(), self.velocity()))
     }
 
     pub(crate) fn set_velocity(&mut self, velocity: Vec3) {
@@ -380,6 +379,20 @@ fn place_at(cells: &EntityCells, server_time: i32) -> (Vec3, Vec3) {
     let delta = read([entity("pos.delta.x"), entity("pos.delta.y"), entity("pos.delta.z")]);
     let time = (cells[entity("pos.time")], cells[entity("pos.duration")]);
     evaluate(cells[entity("pos.kind")], time, base, delta, server_time)
+}
+
+/// Returns whether position and velocity are finite and within limits.
+fn are_near((origin, velocity): (Vec3, Vec3)) -> bool {
+    [origin, velocity].iter().all(|vector| vector.is_finite() && vector.abs().max_element() < FARTHEST)
+}
+
+/// Returns the first entity of a snapshot for player `own` that has an impossible position or velocity.
+pub(crate) fn misplaced_entity(snapshot: &Quake3Snapshot, own: u16) -> Option<u16> {
+    if !Quake3Body::of_player(&snapshot.player, PmoveSettings::default(), 0).is_finite() {
+        return Some(own);
+    }
+    let mut others = snapshot.entities.iter().filter(|(number, _)| *number != own);
+    others.find(|(_, cells)| !are_near(place_at(cells, snapshot.server_time))).map(|(number, _)| *number)
 }
 
 /// Returns the angles at a server time in ms, in degrees.

@@ -3,15 +3,16 @@
 
 use std::io::{BufReader, Read};
 
-use super::listener::{DeliveryTime, ListenerCounts, Quake3Listener, ServerLog};
+use super::listener::{DeliveryTime, ListenerCounts, Quake3Listener, ServerLog, UndecodedDatagram};
 use super::protocol::UndecodedReason;
 use super::recording::{CaptureError, CaptureReader, CapturedDatagram, DemoReader};
 use super::{Quake3, Quake3Rules};
 use crate::bsp::MapError;
+use crate::clock::ClockRepair;
 use crate::import::header_of;
 use hitreg_log::record::{Origin, PlayerInfo, Record, SessionHeader};
 use hitreg_log::units::{Micros, named};
-use hitreg_netcode::protocol::{Direction, SessionListener as _};
+use hitreg_netcode::protocol::SessionListener as _;
 use hitreg_netcode::settings::{SettingError, Settings};
 
 named! {
@@ -40,10 +41,16 @@ pub enum Quake3ImportError {
     Capture(#[from] CaptureError),
     /// No client enters a level in the recording.
     #[error(
-        "it has {datagrams} messages but no readable gamestate: start the capture before its clients connect{}",
+        "it has {datagrams} messages but no readable gamestate: {}{}",
+        match kind {
+            RecordingKind::Capture => "start the capture before its clients connect",
+            RecordingKind::Demo => "it is damaged, or lacks its beginning",
+        },
         first.as_ref().map_or(String::new(), |first| format!("; the first that could not be read: {first}"))
     )]
     NoGamestate {
+        /// The kind of the recording.
+        kind: RecordingKind,
         /// Number of messages.
         datagrams: u64,
         /// The first decoding error, if any.
@@ -84,8 +91,12 @@ pub struct Overview {
     pub players: Vec<u16>,
     /// Counts of datagrams, usercmds, snapshots and hits.
     pub counts: ListenerCounts,
-    /// The first decoding errors: client, direction, error.
-    pub undecoded: Vec<(u16, Direction, UndecodedReason)>,
+    /// Number of datagrams whose times ran backward or jumped, and were replaced.
+    pub repaired_times: u64,
+    /// The largest difference between the times of a capture and the server's clock.
+    pub clock_error: Micros,
+    /// The first decoding errors.
+    pub undecoded: Vec<UndecodedDatagram>,
     /// Offset of the truncation, if the recording is truncated.
     pub cut: Option<u64>,
     /// Offset of the bytes after the end of a demo, such as a second demo.
@@ -137,6 +148,7 @@ pub fn import(
     out: &mut dyn FnMut(Record),
 ) -> Result<Overview, Quake3ImportError> {
     let mut listener = Quake3Listener::with_log(log.clone());
+    let mut clock = ClockRepair::default();
     let (cut, after_end) = match source {
         RecordingKind::Demo => {
             let mut demo = DemoReader::new(BufReader::new(from));
@@ -147,21 +159,25 @@ pub fn import(
         }
         RecordingKind::Capture => {
             let mut capture = CaptureReader::new(from)?;
-            let mut first = None;
-            let mut at = Micros::ZERO;
-            while let Some(CapturedDatagram { at_ns, direction, client, bytes }) = capture.read()? {
-                let passed_ns = at_ns.saturating_sub(*first.get_or_insert(at_ns));
-                // Time never runs backwards, so a damaged timestamp is corrected.
-                at = Micros(i64::try_from(passed_ns / 1_000).unwrap_or(i64::MAX)).max(at);
-                listener.hear_at(at, client, direction, &bytes, DeliveryTime::Unknown, out);
+            let mut next = capture.read()?;
+            let first_ns = next.as_ref().map_or(0, |first| i128::from(first.at_ns));
+            let passed = |at_ns: u64| Micros(((i128::from(at_ns) - first_ns) / 1_000) as i64);
+            let (mut start, mut last) = (None, Micros::ZERO);
+            while let Some(CapturedDatagram { at_ns, direction, client, bytes }) = next {
+                next = capture.read()?;
+                let at = clock.repair(passed(at_ns), next.as_ref().map(|next| passed(next.at_ns)));
+                // Datagrams may be recorded slightly out of order.
+                last = last.max(at - *start.get_or_insert(at));
+                listener.hear_at(last, client, direction, &bytes, DeliveryTime::Unknown, out);
             }
             (capture.cut(), None)
         }
     };
     listener.finish(out);
     let (counts, players) = (listener.counts(), listener.players.keys().copied().collect());
-    let first = listener.undecoded.first().map(|(_, _, why)| *why);
-    let no_gamestate = Quake3ImportError::NoGamestate { datagrams: counts.datagrams, first };
+    let first = listener.undecoded.first().map(|first| first.why);
+    let no_gamestate = Quake3ImportError::NoGamestate { kind: source, datagrams: counts.datagrams, first };
     let rules = listener.rules.ok_or(no_gamestate)?;
-    Ok(Overview { rules, players, counts, undecoded: listener.undecoded, cut, after_end })
+    let (repaired_times, clock_error) = (clock.repaired, listener.clock_error);
+    Ok(Overview { rules, players, counts, repaired_times, clock_error, undecoded: listener.undecoded, cut, after_end })
 }

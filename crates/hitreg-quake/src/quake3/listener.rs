@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::body::Quake3Body;
+use super::body::{Quake3Body, misplaced_entity};
 use super::import::header;
 use super::movement::PmoveSettings;
 use super::protocol::{DecodedDatagram, EntityCells, Gamestate, Quake3Connection, Quake3Snapshot, UndecodedReason};
@@ -83,14 +83,37 @@ pub struct Quake3Listener {
     shared: (Tick, SortedMap<u16, Arc<EntityCells>>),
     damage: HitLog,
     counts: ListenerCounts,
-    /// The first datagrams that could not be decoded: client, direction, error.
-    pub(super) undecoded: Vec<(u16, Direction, UndecodedReason)>,
+    /// The first datagrams that could not be decoded, one for each client, direction and reason.
+    pub(super) undecoded: Vec<UndecodedDatagram>,
+    /// The largest difference between the time of a snapshot and the server's clock.
+    pub(super) clock_error: Micros,
     /// A map, or an archive that contains the session's map.
     maps: Option<Vec<u8>>,
     /// Whether the log's header was given.
     is_begun: bool,
     /// Why the log has no map.
     warning: Option<String>,
+}
+
+/// A datagram that could not be decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UndecodedDatagram {
+    /// Number of the client.
+    pub client: u16,
+    /// Its direction.
+    pub direction: Direction,
+    /// The reason.
+    pub why: UndecodedReason,
+}
+
+impl std::fmt::Display for UndecodedDatagram {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let way = match self.direction {
+            Direction::Up => "from",
+            Direction::Down => "to",
+        };
+        write!(f, "{way} client {}: {}", self.client, self.why)
+    }
 }
 
 #[derive(Debug, Default)]
@@ -219,10 +242,7 @@ impl Quake3Listener {
     ) {
         match decoded {
             Err(undecoded) => {
-                self.counts.undecoded += 1;
-                if self.undecoded.len() < REMEMBERED_ERRORS {
-                    self.undecoded.push((client, direction, undecoded));
-                }
+                self.note_undecoded(client, direction, undecoded);
             }
             Ok(DecodedDatagram::OutOfBand { begins }) => {
                 self.counts.out_of_band += 1;
@@ -263,6 +283,14 @@ impl Quake3Listener {
                     self.snapshot(at, (client, slot), &snapshot, bytes, onward, out);
                 }
             }
+        }
+    }
+
+    fn note_undecoded(&mut self, client: u16, direction: Direction, why: UndecodedReason) {
+        self.counts.undecoded += 1;
+        let undecoded = UndecodedDatagram { client, direction, why };
+        if self.undecoded.len() < REMEMBERED_ERRORS && !self.undecoded.contains(&undecoded) {
+            self.undecoded.push(undecoded);
         }
     }
 
@@ -313,6 +341,13 @@ impl Quake3Listener {
         onward: DeliveryTime,
         out: &mut dyn FnMut(Record),
     ) {
+        // A body at no place would make the log unusable.
+        if let Some(entity) = misplaced_entity(snapshot, slot) {
+            self.note_undecoded(from, Direction::Down, UndecodedReason::NoPlace { sequence: snapshot.message, entity });
+            return;
+        }
+        let off = at - self.ticks.time(snapshot.server_time);
+        self.clock_error = self.clock_error.max(Micros(off.0.abs()));
         let hz = self.rules.as_ref().map_or(1, |rules| rules.server_hz);
         let Some(tick) = self.ticks.of(at, snapshot.server_time, hz) else {
             // No server sends a snapshot older than the remembered ones.
@@ -488,6 +523,10 @@ impl SessionListener for Quake3Listener {
             snapshots: counts.snapshots,
             after_level: counts.after_level,
         }
+    }
+
+    fn undecoded(&self) -> Vec<String> {
+        self.undecoded.iter().map(UndecodedDatagram::to_string).collect()
     }
 
     fn warning(&self) -> Option<String> {

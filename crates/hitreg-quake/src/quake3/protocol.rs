@@ -35,7 +35,9 @@ pub enum UndecodedReason {
     #[error("it ends within its header")]
     Short,
     /// Its checksum does not match the connection's challenge.
-    #[error("its checksum is not that of the connection's challenge")]
+    #[error(
+        "its checksum is not that of the connection's challenge: did its client connect before the recording began?"
+    )]
     Checksum,
     /// A fragment does not follow the previous one.
     #[error("a fragment at byte {start}, where {expected} was due")]
@@ -55,6 +57,14 @@ pub enum UndecodedReason {
         sequence: u32,
         /// The cause.
         source: MessageError,
+    },
+    /// Its snapshot has a body with an impossible position or velocity.
+    #[error("message {sequence}: the position or velocity of entity {entity} is impossible")]
+    NoPlace {
+        /// Number of the message.
+        sequence: u32,
+        /// Number of the entity.
+        entity: u16,
     },
 }
 
@@ -132,6 +142,9 @@ impl Quake3Connection {
 
     /// Decodes a server message without its datagram, as in a demo.
     pub(crate) fn take_message(&mut self, sequence: u32, bytes: &[u8]) -> Result<DecodedDatagram, UndecodedReason> {
+        if std::mem::replace(&mut self.down.newest, sequence) == sequence {
+            return Ok(DecodedDatagram::Stale);
+        }
         self.server_said(sequence, bytes).map_err(|source| UndecodedReason::Message { sequence, source })
     }
 

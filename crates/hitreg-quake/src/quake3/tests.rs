@@ -254,6 +254,14 @@ fn a_demo_becomes_a_session_of_its_client() {
     }
     assert!(of_demo.received.iter().map(|a| a.at).eq(of_demo.snapshots.iter().map(|s| s.at)), "when it is known of");
     assert_eq!(demo.states, capture.states);
+    // A repeated message counts once.
+    let (mut twice, mut at) = (Vec::new(), 0);
+    while let Some(length) = scribe.demo[at..].get(4..8).and_then(|bytes| bytes.first_chunk()) {
+        let end = at + 8 + u32::from_le_bytes(*length) as usize;
+        twice.extend(scribe.demo[at..end].repeat(2));
+        at = end;
+    }
+    assert_eq!(session_from(RecordingKind::Demo, &twice, &log), demo);
     // A truncated demo gives the messages before the end.
     let cut = survey(RecordingKind::Demo, &scribe.demo[..scribe.demo.len() - 3], &log).expect("a demo");
     assert_eq!((cut.counts.snapshots, cut.cut.is_some(), cut.counts.undecoded), (9, true, 0));
@@ -365,6 +373,50 @@ fn another_level_and_damaged_datagrams_are_skipped_and_counted() {
     scribe.snapshot(50, own_state(10, [0.0; 3]), &[], &[]);
     let counts = survey(RecordingKind::Capture, &scribe.capture[..], &ServerLog::default()).expect("a capture").counts;
     assert_eq!((counts.undecoded, counts.usercmds, counts.snapshots, counts.after_level), (0, 1, 1, 2));
+}
+
+/// A body at no place would make the whole log unusable.
+#[test]
+fn a_snapshot_with_an_impossible_place_is_left_out() {
+    let mut scribe = CaptureWriter::new();
+    scribe.gamestate(0, &INFO, &[]);
+    let mut lost = NO_ENTITY;
+    lost[entity("pos.base.x")] = f32::NAN.to_bits();
+    scribe.snapshot(100, own_state(10, [0.0; 3]), &[], &[]);
+    scribe.snapshot(150, own_state(10, [0.0, 2e6, 0.0]), &[], &[]);
+    scribe.snapshot(200, own_state(10, [0.0; 3]), &[(5, lost)], &[]);
+    scribe.snapshot(250, own_state(10, [0.0; 3]), &[(5, NO_ENTITY)], &[]);
+    let overview = survey(RecordingKind::Capture, &scribe.capture[..], &ServerLog::default()).expect("a capture");
+    assert_eq!((overview.counts.undecoded, overview.counts.snapshots), (2, 2));
+    let why: Vec<String> = overview.undecoded.iter().map(ToString::to_string).collect();
+    assert!(why[0].ends_with("the position or velocity of entity 0 is impossible"), "{why:?}");
+    assert!(why[1].ends_with("the position or velocity of entity 5 is impossible"), "{why:?}");
+}
+
+/// A damaged time of one datagram moves no other. Times that do not fit the server's clock are noticed.
+#[test]
+fn damaged_times_of_a_capture_are_replaced_and_counted() {
+    let (capture, ..) = session();
+    let with_times = |change: &dyn Fn(usize, u64) -> u64| {
+        let (mut changed, mut at, mut number) = (capture.clone(), 8, 0);
+        while at < capture.len() {
+            let time = u64::from_le_bytes(*capture[at..].first_chunk().expect("a time"));
+            changed[at..at + 8].copy_from_slice(&change(number, time).to_le_bytes());
+            at += 13 + usize::from(u16::from_le_bytes([capture[at + 11], capture[at + 12]]));
+            number += 1;
+        }
+        let overview = survey(RecordingKind::Capture, &changed[..], &ServerLog::default()).expect("a capture");
+        let session = session_of(&changed, &ServerLog::default());
+        (overview.repaired_times, overview.clock_error, session.duration())
+    };
+    let (repaired, clock_error, duration) = with_times(&|_, time| time);
+    assert_eq!((repaired, duration), (0, session_of(&capture, &ServerLog::default()).duration()));
+    let hours = 1_000 * 3_600 * 1_000_000_000;
+    assert_eq!(with_times(&|number, time| time + if number == 20 { hours } else { 0 }), (1, clock_error, duration));
+    let (repaired, after_step, shorter) = with_times(&|number, time| time + if number < 20 { hours } else { 0 });
+    assert!(repaired == 1 && after_step < Micros::from_ms(100) && duration - shorter < Micros::from_ms(20));
+    let (_, coarse, _) = with_times(&|_, time| time / 1_000);
+    assert!(coarse > Micros::from_ms(400), "{coarse:?}");
 }
 
 /// Plays for one second in a slot: a usercmd and a snapshot that acks it every 100 ms, from this server time on.

@@ -42,6 +42,8 @@ pub struct QuakeWorldDemo {
     pub after_end: Option<usize>,
     /// Number of packets that ack usercmds which the demo does not have yet. Frames before them are missing.
     pub acks_ahead: u64,
+    /// Number of frames whose times ran backward or jumped, and were replaced.
+    pub repaired_times: u64,
 }
 
 /// Who made a recording, which determines its content.

@@ -11,6 +11,7 @@ use std::borrow::Cow;
 use std::io::{ErrorKind, Read};
 
 use glam::Vec3;
+use lzma_rust2::{Action, Status, XzStream};
 
 use super::demo::{DemoCut, ORIGIN_STEP, OtherLevels, OtherPlayer, QuakeWorldDemo, QwdError, RecordedBy, ServerPacket};
 use super::movement::{Surroundings, offsets};
@@ -55,6 +56,8 @@ pub struct ImportResult {
     pub after_end: Option<usize>,
     /// Number of packets that ack usercmds which the demo does not have yet.
     pub acks_ahead: u64,
+    /// Number of frames whose times ran backward or jumped, and were replaced.
+    pub repaired_times: u64,
     /// Behaviours in which this server may differ from others.
     pub findings: Vec<TraitFinding>,
     /// Number of walls that the played map had and the given one lacks.
@@ -86,6 +89,7 @@ pub fn import(demo: &[u8], map: &[u8], options: &ImportOptions) -> Result<Import
         cut: demo.cut,
         after_end: demo.after_end,
         acks_ahead: demo.acks_ahead,
+        repaired_times: demo.repaired_times,
         findings,
         walls: rules.map.walls.len(),
     })
@@ -103,9 +107,12 @@ pub fn played_map(demo: &[u8]) -> Result<String, DemoImportError> {
 /// Reads a demo, compressed or plain, up to its end or truncation.
 fn demo_in(bytes: &[u8]) -> Result<QuakeWorldDemo, DemoImportError> {
     let unpack = |source| DemoImportError::Unpack { file: "demo", source };
-    let Prefix { bytes, cut } = unpacked_prefix(bytes).map_err(unpack)?;
+    let Prefix { bytes, cut, is_followed } = unpacked_prefix(bytes).map_err(unpack)?;
     match (QuakeWorldDemo::parse(&bytes), cut) {
-        (Ok(demo), None) => Ok(demo),
+        (Ok(demo), None) => {
+            let after_end = demo.after_end.or(is_followed.then_some(bytes.len()));
+            Ok(QuakeWorldDemo { after_end, ..demo })
+        }
         (Ok(demo), Some(_)) => {
             Ok(QuakeWorldDemo { cut: demo.cut.or(Some(DemoCut { offset: bytes.len(), bytes: 0 })), ..demo })
         }
@@ -291,7 +298,7 @@ pub enum UnpackError {
 /// # Errors
 /// When the data is damaged or truncated, or decompresses to more than `LARGEST_UNPACKED`.
 pub fn unpacked(bytes: &[u8]) -> Result<Cow<'_, [u8]>, UnpackError> {
-    let Prefix { bytes, cut } = unpacked_prefix(bytes)?;
+    let Prefix { bytes, cut, .. } = unpacked_prefix(bytes)?;
     cut.map_or(Ok(bytes), Err)
 }
 
@@ -300,6 +307,8 @@ struct Prefix<'a> {
     pub(super) bytes: Cow<'a, [u8]>,
     /// The decompression error at the end of a truncated file.
     pub(super) cut: Option<UnpackError>,
+    /// Whether other bytes follow the compressed data.
+    is_followed: bool,
 }
 
 /// Returns everything that can be decompressed from a file that may be truncated.
@@ -308,15 +317,65 @@ struct Prefix<'a> {
 /// As [`unpacked`], except for truncation.
 fn unpacked_prefix(bytes: &[u8]) -> Result<Prefix<'_>, UnpackError> {
     if bytes.starts_with(GZIP) {
-        read_all("gzip", flate2::read::MultiGzDecoder::new(bytes))
+        let mut reader = GzipReader(Some(flate2::bufread::GzDecoder::new(bytes)), &[]);
+        let unpacked = read_all("gzip", &mut reader)?;
+        Ok(Prefix { is_followed: !reader.1.is_empty(), ..unpacked })
     } else if bytes.starts_with(XZ) {
-        read_all("xz", lzma_rust2::XzReader::new_mem_limit(bytes, true, XZ_DICTIONARY_KIB))
+        let mut reader = XzReader(Some(new_xz_stream()), bytes);
+        let unpacked = read_all("xz", &mut reader)?;
+        Ok(Prefix { is_followed: unpacked.cut.is_none() && !reader.1.is_empty(), ..unpacked })
     } else {
-        Ok(Prefix { bytes: Cow::Borrowed(bytes), cut: None })
+        Ok(Prefix { bytes: Cow::Borrowed(bytes), cut: None, is_followed: false })
     }
 }
 
-fn read_all(format: &'static str, reader: impl Read) -> Result<Prefix<'static>, UnpackError> {
+/// Decompresses the members of a gzip file, up to bytes that are no further member. It then holds these bytes.
+struct GzipReader<'a>(Option<flate2::bufread::GzDecoder<&'a [u8]>>, &'a [u8]);
+
+impl Read for GzipReader<'_> {
+    fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
+        while let Some(member) = &mut self.0 {
+            let read = member.read(to)?;
+            if read > 0 {
+                return Ok(read);
+            }
+            self.1 = self.0.take().map_or(&[], flate2::bufread::GzDecoder::into_inner);
+            self.0 = self.1.starts_with(GZIP).then(|| flate2::bufread::GzDecoder::new(self.1));
+        }
+        Ok(0)
+    }
+}
+
+fn new_xz_stream() -> XzStream {
+    XzStream::new_mem_limit(false, XZ_DICTIONARY_KIB)
+}
+
+/// Decompresses the streams of an xz file up to the last usable byte, or to bytes that are no further stream. It holds
+/// the rest of the file.
+struct XzReader<'a>(Option<XzStream>, &'a [u8]);
+
+impl Read for XzReader<'_> {
+    fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
+        while let Some(stream) = &mut self.0 {
+            let mut done = stream.process(self.1, to, Action::Run)?;
+            self.1 = &self.1[done.bytes_consumed..];
+            if done.bytes_produced == 0 && done.status == Status::Ok {
+                // Nothing is left to decompress: the end of the data is an error if the stream lacks some.
+                done = stream.process(self.1, to, Action::Finish)?;
+            }
+            if done.bytes_produced > 0 {
+                return Ok(done.bytes_produced);
+            }
+            // Zeros may follow a stream.
+            let rest = self.1.iter().position(|byte| *byte != 0).unwrap_or(self.1.len());
+            self.1 = &self.1[rest..];
+            self.0 = self.1.starts_with(XZ).then(new_xz_stream);
+        }
+        Ok(0)
+    }
+}
+
+fn read_all(format: &'static str, reader: &mut impl Read) -> Result<Prefix<'static>, UnpackError> {
     let mut out = Vec::new();
     let read = reader.take(LARGEST_UNPACKED + 1).read_to_end(&mut out);
     let cut = match read.map_err(|source| (source.kind(), UnpackError::Damaged { format, source })) {
@@ -327,5 +386,5 @@ fn read_all(format: &'static str, reader: impl Read) -> Result<Prefix<'static>, 
     if out.len() as u64 > LARGEST_UNPACKED {
         return Err(UnpackError::TooLarge { format });
     }
-    Ok(Prefix { bytes: Cow::Owned(out), cut })
+    Ok(Prefix { bytes: Cow::Owned(out), cut, is_followed: false })
 }

@@ -4,6 +4,9 @@ use super::gather::DemoCollector;
 use super::svc::kind;
 use super::wire::{Bytes, LONGEST_PACKET, read_length, read_usercmd};
 use super::{DemoCut, DemoEnd, QuakeWorldDemo, QwdError, QwdResult, SentCommand};
+use crate::clock::ClockRepair;
+use crate::quakeworld::{LATEST_TIME_S, micros};
+use hitreg_log::units::Micros;
 
 /// Sequence number of a packet outside of any connection.
 const CONNECTIONLESS: u32 = u32::MAX;
@@ -31,12 +34,15 @@ impl QuakeWorldDemo {
         let mut bytes = Bytes::new(data, 0);
         while !bytes.is_empty() && import.gather.demo.end == DemoEnd::File {
             let offset = bytes.offset();
-            if !starts_with_whole_frame(&data[offset..]) {
+            let Some(length) = whole_frame_length(&data[offset..]) else {
                 import.gather.demo.cut = Some(DemoCut { offset, bytes: data.len() - offset });
                 break;
-            }
+            };
+            import.next_time =
+                data[offset + length..].first_chunk().and_then(|time| possible(f32::from_le_bytes(*time)));
             import.read_frame(&mut bytes)?;
         }
+        import.gather.demo.repaired_times = import.clock.repaired;
         if import.gather.demo.end == DemoEnd::Disconnect && !bytes.is_empty() {
             import.gather.demo.after_end = Some(bytes.offset());
         }
@@ -44,12 +50,16 @@ impl QuakeWorldDemo {
     }
 }
 
-/// Returns whether the frame that begins here is complete. Unknown frames count as complete, so that their reader
-/// reports them.
-fn starts_with_whole_frame(data: &[u8]) -> bool {
+/// Returns a frame's time; `None` if it is impossible.
+fn possible(time_s: f32) -> Option<Micros> {
+    (-LATEST_TIME_S..=LATEST_TIME_S).contains(&time_s).then(|| Micros(micros(time_s)))
+}
+
+/// Returns the length of the frame that begins here, if it is complete. Unknown frames count as complete, so that their
+/// reader reports them.
+fn whole_frame_length(data: &[u8]) -> Option<usize> {
     const TIME_AND_KIND: usize = 5;
-    let Some(kind) = data.get(4) else { return false };
-    let length = match kind {
+    let length = match data.get(4)? {
         0 => Some(36),
         1 => data.get(TIME_AND_KIND..TIME_AND_KIND + 4).map(|length| {
             let length = i32::from_le_bytes([length[0], length[1], length[2], length[3]]);
@@ -58,23 +68,33 @@ fn starts_with_whole_frame(data: &[u8]) -> bool {
         2 => Some(8),
         _ => Some(0),
     };
-    length.is_some_and(|length| data.len() >= TIME_AND_KIND + length)
+    length.map(|length| TIME_AND_KIND + length).filter(|length| data.len() >= *length)
 }
 
 #[derive(Default)]
 struct QwdImport {
     gather: DemoCollector,
     next_seq: Option<i32>,
+    clock: ClockRepair,
+    /// The time of the next frame, if it is possible.
+    next_time: Option<Micros>,
 }
 
 impl QwdImport {
     fn read_frame(&mut self, bytes: &mut Bytes<'_>) -> QwdResult {
         let time_offset = bytes.offset();
-        let time_s = bytes.f32()?;
+        let mut time_s = bytes.f32()?;
         let offset = bytes.offset();
         let kind = bytes.u8()?;
         if !time_s.is_finite() {
             return Err(QwdError::not_finite(time_offset, "a frame's time"));
+        }
+        // An impossible time is an error of the import.
+        if let Some(recorded) = possible(time_s) {
+            let repaired = self.clock.repair(recorded, self.next_time);
+            if repaired != recorded {
+                time_s = repaired.as_s_f64() as f32;
+            }
         }
         match kind {
             0 => self.read_command(time_s, bytes),
@@ -258,6 +278,21 @@ mod tests {
             demo.packet(1.0, seq, ack, &own_state([0.0; 3], [0.0; 3]));
         }
         assert_eq!(QuakeWorldDemo::parse(&demo.bytes).expect("good").acks_ahead, 2);
+    }
+
+    #[test]
+    fn a_damaged_time_is_replaced_and_counted() {
+        let times = |times: [f32; 5]| {
+            let mut demo = DemoWriter::default();
+            demo.signon();
+            demo.sequences(10);
+            times.iter().for_each(|time_s| demo.command(*time_s, &QuakeWorldUsercmd::default()));
+            let demo = QuakeWorldDemo::parse(&demo.bytes).expect("good");
+            (demo.commands.iter().map(|sent| (sent.time_s * 100.0).round()).collect::<Vec<_>>(), demo.repaired_times)
+        };
+        assert_eq!(times([1.0, 1.01, 1.02, 1.03, 1.04]), (vec![100.0, 101.0, 102.0, 103.0, 104.0], 0));
+        assert_eq!(times([1.0, 1.01, 9e5, 1.03, 1.04]), (vec![100.0, 101.0, 101.0, 103.0, 104.0], 1));
+        assert_eq!(times([6.0, 6.01, 1.02, 1.03, 1.04]), (vec![600.0, 601.0, 601.0, 602.0, 603.0], 1));
     }
 
     #[test]

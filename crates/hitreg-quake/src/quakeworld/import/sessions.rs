@@ -101,8 +101,8 @@ struct Importer<'a> {
 }
 
 impl Importer<'_> {
-    /// Returns the session time, at least `last`. A client's clock does not run backwards, so a damaged timestamp is
-    /// corrected.
+    /// Returns the session time, at least `last`: frames may be recorded slightly out of order. The demo's reader repairs
+    /// damaged times.
     fn at(
         &self,
         what: &'static str,

@@ -8,7 +8,8 @@ use std::io::Write as _;
 use glam::Vec3;
 
 use super::{
-    DemoImportError, ImportOptions, ImportResult, LARGEST_UNPACKED, UnpackError, XZ, import, unpacked, unpacked_prefix,
+    DemoImportError, ImportOptions, ImportResult, LARGEST_UNPACKED, Prefix, UnpackError, XZ, import, unpacked,
+    unpacked_prefix,
 };
 use crate::bsp::quake::QuakeMap;
 use crate::bsp::tests::{STANDING_Z, quake_bytes};
@@ -18,7 +19,7 @@ use crate::quakeworld::movement::{
     Dialect, MoveRunner, QuakeWorldMoveVars, QuakeWorldPlayerState, QuakeWorldUsercmd, Surroundings,
 };
 use crate::quakeworld::tests::{DemoWriter, ServerDemoWriter, own_state, server_data};
-use crate::quakeworld::{QuakeWorld, QuakeWorldRules, map_stem};
+use crate::quakeworld::{QuakeWorld, QuakeWorldRules, demo_stem, map_stem};
 use hitreg_analysis::summary::Summary;
 use hitreg_log::record::{DamageRecord, Origin, Session};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
@@ -143,6 +144,10 @@ fn a_truncated_packed_demo_is_read() {
     // All content is present, and only the end marker is missing.
     let ends = of(&packed[..packed.len() - 8]).expect("a demo");
     assert_eq!((ends.cut.map(|cut| cut.bytes), usercmds(&ends)), (Some(0), usercmds(&whole)));
+    // Bytes after the compressed demo are no part of it.
+    let followed = of(&[&packed[..], b"other"].concat()).expect("a demo");
+    assert_eq!((followed.cut, followed.after_end.is_some(), usercmds(&followed)), (None, true, usercmds(&whole)));
+    assert_eq!(whole.after_end, None);
     let map = gzip(&quake_bytes());
     let cut_map = import(&packed, &map[..map.len() / 2], &ImportOptions::default());
     assert!(matches!(cut_map, Err(DemoImportError::Unpack { file: "map", .. })));
@@ -441,6 +446,26 @@ fn gzip(data: &[u8]) -> Vec<u8> {
 fn plain_bytes_are_unchanged_and_packed_ones_are_unpacked() {
     assert_eq!(unpacked(b"plain").expect("plain").as_ref(), b"plain");
     assert_eq!(unpacked(&gzip(b"packed")).expect("packed").as_ref(), b"packed");
+    let members = [gzip(b"two "), gzip(b"members")].concat();
+    assert_eq!(unpacked(&members).expect("packed").as_ref(), b"two members");
+}
+
+/// The squares of 0 to 39, packed by xz without a checksum.
+#[rustfmt::skip]
+const PACKED_SQUARES: [u8; 164] = [253, 55, 122, 88, 90, 0, 0, 0, 255, 18, 217, 65, 2, 0, 33, 1, 22, 0, 0, 0, 116, 47, 229, 163, 224, 0, 153, 0, 107, 93, 0, 24, 8, 2, 134, 73, 46, 104, 14, 38, 206, 43, 241, 146, 98, 249, 16, 186, 98, 48, 182, 88, 77, 234, 95, 151, 39, 65, 31, 0, 29, 66, 154, 188, 110, 212, 18, 202, 159, 169, 26, 201, 192, 153, 49, 69, 139, 82, 21, 191, 108, 119, 227, 0, 209, 30, 111, 37, 119, 90, 161, 46, 4, 227, 232, 59, 128, 106, 180, 145, 66, 205, 21, 255, 237, 170, 58, 3, 143, 57, 118, 76, 110, 49, 46, 148, 35, 111, 105, 113, 124, 32, 196, 86, 189, 27, 9, 246, 242, 14, 154, 112, 78, 211, 176, 207, 81, 0, 0, 0, 0, 1, 127, 154, 1, 0, 0, 0, 29, 51, 43, 26, 168, 0, 10, 252, 2, 0, 0, 0, 0, 0, 89, 90];
+
+#[test]
+fn a_truncated_xz_file_is_unpacked_up_to_its_last_usable_byte() {
+    let squares: String = (0..40).map(|n| format!("{} ", n * n)).collect();
+    let of = |bytes: &[u8]| {
+        let Prefix { bytes, cut, is_followed } = unpacked_prefix(bytes).expect("xz");
+        (String::from_utf8_lossy(&bytes).into_owned(), cut.is_some(), is_followed)
+    };
+    assert_eq!(of(&PACKED_SQUARES), (squares.clone(), false, false));
+    let (text, is_cut, _) = of(&PACKED_SQUARES[..100]);
+    assert!(is_cut && text.len() > 50 && squares.starts_with(&text), "{text}");
+    assert_eq!(of(&[PACKED_SQUARES, PACKED_SQUARES].concat()), (squares.repeat(2), false, false));
+    assert_eq!(of(&[&PACKED_SQUARES[..], &[0; 4], b"other"].concat()), (squares, false, true));
 }
 
 #[test]
@@ -461,5 +486,7 @@ fn damage_and_excessive_size_are_reported() {
 
 #[test]
 fn a_map_is_known_by_its_stem() {
-    assert_eq!(["maps/dm3.bsp", "C:\\id1\\dm3.bsp.gz", "dm3", "DM3.BSP"].map(map_stem), ["dm3", "dm3", "dm3", "DM3"]);
+    let maps = ["maps/dm3.bsp", "C:\\id1\\dm3.bsp.gz", "dm3", "DM3.BSP", "DM3.Bsp.GZ"];
+    assert_eq!(maps.map(map_stem), ["dm3", "dm3", "dm3", "DM3", "DM3"]);
+    assert_eq!(["duel.qwd", "DUEL.MVD.XZ", "é.qwd", "é"].map(demo_stem), ["duel", "DUEL", "é", "é"]);
 }
