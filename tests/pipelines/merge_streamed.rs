@@ -1,12 +1,11 @@
-//! Streamed merges compared with merges in memory: for any logs, the merged log has the same bytes.
+//! Merges of logs in chunks compared with merges in memory: for any logs, the merged log has the same bytes.
 
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 
 use hitreg::arena::{Arena, ArenaRules, record_synthetic};
 use hitreg::link::{Jitter, LinkModel, Loss};
-use hitreg::log::{StretchWriter, WriteError, WriterOptions, write_session};
-use hitreg::merge::{MergeError, MergePlan, MergedSession, PlanFailure, SideLogs, merge};
+use hitreg::log::{StretchWriter, WriterOptions, write_session};
+use hitreg::merge::{MergeError, MergePlan, MergedSession, SideLogs, merge};
 use hitreg::record::{
     ClockOwner, EventTime, ExecutionRecord, FrameRecord, GapRecord, NumberForm, Origin, PlayerRecords, RecordStream,
     RecordedSide, Session, SessionHeader, SessionId, SessionStretch, StateKey, States, TickRecord, UnknownColumn,
@@ -370,45 +369,33 @@ fn join_chunks(header: &SessionHeader, chunks: &[SessionStretch]) -> Session {
 struct LogsInMemory {
     chunks: Vec<Vec<SessionStretch>>,
     next: Vec<usize>,
+    is_closed: Vec<bool>,
     /// The position in each log at each read.
     steps: Vec<Vec<usize>>,
 }
 
 impl LogsInMemory {
     fn new(chunks: Vec<Vec<SessionStretch>>) -> LogsInMemory {
-        LogsInMemory { next: vec![0; chunks.len()], chunks, steps: Vec::new() }
+        let logs = chunks.len();
+        LogsInMemory { next: vec![0; logs], is_closed: vec![true; logs], chunks, steps: Vec::new() }
     }
 }
 
 impl SideLogs for LogsInMemory {
-    type Error = Infallible;
+    type Error = MergeError;
 
-    fn next(&mut self, log: usize) -> Result<Option<SessionStretch>, Infallible> {
+    fn next(&mut self, log: usize) -> Result<Option<SessionStretch>, MergeError> {
+        if std::mem::take(&mut self.is_closed[log]) {
+            self.next[log] = 0;
+        }
         let chunk = self.chunks[log].get(self.next[log]).cloned();
         self.next[log] += 1;
         self.steps.push(self.next.clone());
         Ok(chunk)
     }
 
-    fn rewind(&mut self, log: usize) -> Result<(), Infallible> {
-        self.next[log] = 0;
-        Ok(())
-    }
-}
-
-/// Why the merge wrote nothing.
-#[derive(Debug)]
-struct Stopped(#[expect(dead_code, reason = "a failed test prints it")] Option<WriteError>);
-
-impl From<Infallible> for Stopped {
-    fn from(_: Infallible) -> Stopped {
-        Stopped(None)
-    }
-}
-
-impl From<WriteError> for Stopped {
-    fn from(error: WriteError) -> Stopped {
-        Stopped(Some(error))
+    fn close(&mut self, log: usize) {
+        self.is_closed[log] = true;
     }
 }
 
@@ -416,9 +403,9 @@ impl From<WriteError> for Stopped {
 fn merge_streams(plan: &MergePlan, logs: &mut LogsInMemory, options: WriterOptions) -> (Vec<u8>, usize) {
     let mut writer = StretchWriter::new(Vec::new(), &plan.header, plan.unknown.clone(), options).expect("memory");
     let mut most = 0;
-    let put = plan.put_together(logs, &mut |stretch, until| -> Result<(), Stopped> {
-        writer.add(stretch)?;
-        writer.write_until(until)?;
+    let put = plan.put_together(logs, &mut |stretch, until| {
+        writer.add(stretch).expect("it fits");
+        writer.write_until(until).expect("memory takes everything");
         most = most.max(writer.held_bytes());
         Ok(())
     });
@@ -426,9 +413,13 @@ fn merge_streams(plan: &MergePlan, logs: &mut LogsInMemory, options: WriterOptio
     (writer.finish().expect("memory takes everything"), most)
 }
 
-/// Checks that both merges give the same log or the same error.
-fn compare_merges(sides: &[Session], case: &MergeCase, rng: &mut Rng) -> Result<(), TestCaseError> {
-    let chunks: Vec<Vec<SessionStretch>> = sides.iter().map(|side| chunks(side, case, rng)).collect();
+/// Checks that a merge of chunks gives the same log or the same error as a merge in memory. Returns whether the chunks
+/// were merged as streams.
+fn compare_merges(
+    sides: &[Session],
+    chunks: Vec<Vec<SessionStretch>>,
+    (span_ms, bytes): (i64, usize),
+) -> Result<bool, TestCaseError> {
     let sessions: Vec<Session> =
         sides.iter().zip(&chunks).map(|(side, chunks)| join_chunks(&side.header, chunks)).collect();
     let headers: Vec<&SessionHeader> = sides.iter().map(|side| &side.header).collect();
@@ -437,7 +428,6 @@ fn compare_merges(sides: &[Session], case: &MergeCase, rng: &mut Rng) -> Result<
         (Ok(MergedSession { session, clients, cut }), Ok(plan)) => {
             prop_assert_eq!(&session.header, &plan.header);
             prop_assert_eq!((&clients[..], cut), (&plan.clients[..], plan.cut));
-            let (span_ms, bytes) = case.options;
             let options = WriterOptions { level: 1, header_level: 1, span: Micros::from_ms(span_ms), bytes };
             let whole = write_session(Vec::new(), &session, options).expect("memory takes everything");
             let (streamed, _) = merge_streams(&plan, &mut logs, options);
@@ -446,29 +436,22 @@ fn compare_merges(sides: &[Session], case: &MergeCase, rng: &mut Rng) -> Result<
                 prop_assert_eq!(back(&streamed), back(&whole));
                 prop_assert!(false, "the same session in other chunks");
             }
+            return Ok(!plan.in_memory);
         }
         (
             Err(MergeError::Drift { log, player, apart, rate_us_per_s, is_steady }),
-            Err(PlanFailure::Merge(MergeError::Drift {
-                log: of,
-                player: whose,
-                apart: by,
-                rate_us_per_s: rate,
-                is_steady: steady,
-            })),
+            Err(MergeError::Drift { log: of, player: whose, apart: by, rate_us_per_s: rate, is_steady: steady }),
         ) => {
             prop_assert_eq!((log, player, apart, is_steady), (of, whose, by, steady));
             prop_assert!((rate_us_per_s - rate).abs() < 0.01);
         }
-        (Err(error), Err(PlanFailure::Merge(found))) => prop_assert_eq!(error, found),
-        // Streams leave it to the merge in memory whether the server has what a log that begins late lacks.
-        (Err(MergeError::BeginsLate { .. }), Err(PlanFailure::Whole)) => {}
+        (Err(error), Err(found)) => prop_assert_eq!(error, found),
         (in_memory, streamed) => {
             let in_memory = in_memory.map(|merged| (merged.clients, merged.cut));
             prop_assert!(false, "in memory {:?}, streamed {:?}", in_memory, streamed.map(|_| ()));
         }
     }
-    Ok(())
+    Ok(false)
 }
 
 proptest! {
@@ -479,7 +462,8 @@ proptest! {
         let mut rng = Rng::new(Seed(case.seed), 11);
         let whole = session(&case, &mut rng);
         let sides = sides(&whole, &case, &mut rng);
-        compare_merges(&sides, &case, &mut rng)?;
+        let chunks = sides.iter().map(|side| chunks(side, &case, &mut rng)).collect();
+        compare_merges(&sides, chunks, case.options)?;
     }
 }
 
@@ -505,10 +489,7 @@ fn plain(seconds: f64) -> (MergeCase, Vec<Session>, Vec<Vec<SessionStretch>>) {
 
 const SMALL: WriterOptions = WriterOptions { level: 1, header_level: 1, span: Micros::from_ms(300), bytes: 20_000 };
 
-fn plan_merge(
-    sides: &[Session],
-    chunks: Vec<Vec<SessionStretch>>,
-) -> (Result<MergePlan, PlanFailure<Infallible>>, LogsInMemory) {
+fn plan_merge(sides: &[Session], chunks: Vec<Vec<SessionStretch>>) -> (Result<MergePlan, MergeError>, LogsInMemory) {
     let headers: Vec<&SessionHeader> = sides.iter().map(|side| &side.header).collect();
     let mut logs = LogsInMemory::new(chunks);
     (MergePlan::of(&headers, &mut logs), logs)
@@ -527,6 +508,7 @@ fn memory_does_not_grow_with_the_session() {
         // The server's log begins and ends up to a round trip later, and each log is read to its end.
         assert!(apart(&logs.steps) <= 8, "{} chunks apart", apart(&logs.steps));
         logs.steps.clear();
+        logs.next.fill(0);
         let (_, most) = merge_streams(&plan.expect("a plan"), &mut logs, SMALL);
         let second_pass = logs.steps.iter().position(|next| next.iter().all(|next| *next > 0)).expect("all are read");
         assert!(apart(&logs.steps[second_pass..]) <= 8, "{} chunks apart", apart(&logs.steps[second_pass..]));
@@ -554,13 +536,15 @@ fn a_log_that_grew_since_the_plan_is_read_to_its_old_end() {
 }
 
 #[test]
-fn records_too_far_out_of_order_need_a_merge_in_memory() {
-    let refused = |change: &dyn Fn(&mut Vec<Vec<SessionStretch>>, usize)| {
-        let (_, sides, mut chunks) = plain(4.0);
+fn records_too_far_out_of_order_are_merged_in_memory() {
+    let is_stream = |change: &dyn Fn(&mut Vec<Vec<SessionStretch>>, usize)| {
+        let (case, sides, mut chunks) = plain(4.0);
         let server = sides.iter().position(|side| side.header.side.is_some_and(|side| side.player.is_none()));
         change(&mut chunks, server.expect("the server's log"));
-        assert!(plan_merge(&sides, chunks).0.is_err_and(|error| error == PlanFailure::Whole));
+        compare_merges(&sides, chunks, case.options).expect("the same log")
     };
+    assert!(is_stream(&|_, _| {}));
+    let refused = |change: &dyn Fn(&mut Vec<Vec<SessionStretch>>, usize)| assert!(!is_stream(change));
     // Without its tick, a record has no place.
     refused(&|chunks, server| chunks[server][20].ticks.truncate(1));
     // Numbers out of order.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hitreg::merge::{MergeError, MergePlan, PlanFailure, merge};
+use hitreg::merge::{MergeError, MergePlan, merge};
 use hitreg::record::{
     CellKind, Execution, ExecutionRecord, PacketRecord, Record, Session, SessionHeader, SessionStretch, TextCode,
 };
@@ -132,16 +132,15 @@ fn rows_of_clients_are_kept_where_packets_align_the_clocks() {
 struct WholeLogs(Vec<Session>, Vec<bool>);
 
 impl hitreg::merge::SideLogs for WholeLogs {
-    type Error = std::convert::Infallible;
+    type Error = MergeError;
 
-    fn next(&mut self, log: usize) -> Result<Option<SessionStretch>, Self::Error> {
+    fn next(&mut self, log: usize) -> Result<Option<SessionStretch>, MergeError> {
         let is_read = std::mem::replace(&mut self.1[log], true);
         Ok((!is_read).then(|| self.0[log].clone().without_header()))
     }
 
-    fn rewind(&mut self, log: usize) -> Result<(), Self::Error> {
+    fn close(&mut self, log: usize) {
         self.1[log] = false;
-        Ok(())
     }
 }
 
@@ -150,7 +149,8 @@ fn such_logs_are_merged_in_memory() {
     let folder = tempfile::tempdir().unwrap();
     let logs = sides(folder.path(), |_| {});
     let headers: Vec<SessionHeader> = logs.iter().map(|log| log.header.clone()).collect();
-    let mut logs = WholeLogs(logs, vec![false; 2]);
-    let plan = MergePlan::of(&headers.iter().collect::<Vec<_>>(), &mut logs);
-    assert!(matches!(plan, Err(PlanFailure::Whole)));
+    let merged = merge(logs.clone()).unwrap();
+    let plan = MergePlan::of(&headers.iter().collect::<Vec<_>>(), &mut WholeLogs(logs, vec![false; 2])).unwrap();
+    assert!(plan.in_memory);
+    assert_eq!((plan.header, plan.clients), (merged.session.header, merged.clients));
 }

@@ -1,18 +1,14 @@
-//! Merges the logs of a server and its clients into one log. Regular files are streamed in parallel; other inputs are
-//! loaded into memory.
+//! Merges the logs of a server and its clients into one log.
 
 use std::path::{Path, PathBuf};
 
 use crate::engine::{Engine, EngineError};
-use hitreg_log::log::{self, LogError, LogReader, StretchWriter, WriteError, WriterOptions};
+use hitreg_log::log::{LogError, LogReader, StretchWriter, WriteError, WriterOptions};
 use hitreg_log::memory::MemoryLimit;
-use hitreg_log::merge::{AlignedClient, MergePlan, PlanFailure, SessionCut, SideLogs, merge};
+use hitreg_log::merge::{AlignedClient, MergePlan, SessionCut, SideLogs};
 use hitreg_log::record::{Outline, SessionHeader, SessionId, SessionStretch};
 use hitreg_log::store::{self, StoreError, Target};
 use hitreg_netcode::info::{InfoBuilder, SessionInfo, is_foreign};
-
-/// The maximum number of logs that are open at once. More logs are loaded into memory, one after another.
-const OPEN_MOST: usize = 256;
 
 /// The result of a merge. Logs are identified by their indices in the input.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,22 +35,13 @@ impl Engine<'_> {
     /// # Errors
     /// Fails if a log cannot be read, the logs do not belong to one session, or the merged log cannot be written.
     pub fn merge(&self, paths: &[PathBuf], target: &Target) -> Result<MergedLog, EngineError> {
-        if paths.len() > OPEN_MOST {
-            return in_memory(self.games.memory(), paths, target, self.read);
-        }
-        let readers = paths.iter().map(|path| MergeReader::open(path)).collect::<Result<_, _>>()?;
+        let header = |path: &PathBuf| Ok(MergeReader::default().open(path)?.header().clone());
+        let headers = paths.iter().map(header).collect::<Result<Vec<SessionHeader>, EngineError>>()?;
+        paths.iter().zip(&headers).for_each(|(path, header)| (self.read)(path, header));
+        let readers = paths.iter().map(|_| MergeReader::default()).collect();
         let mut files = MergeFiles { memory: self.games.memory(), paths, readers };
-        paths.iter().zip(&files.readers).for_each(|(path, log)| (self.read)(path, log.reader.header()));
-        let headers: Vec<SessionHeader> = files.readers.iter().map(|log| log.reader.header().clone()).collect();
-        match MergePlan::of(&headers.iter().collect::<Vec<_>>(), &mut files) {
-            Ok(plan) => write(&plan, files, target, headers.first().and_then(session_of)),
-            Err(PlanFailure::Merge(error)) => Err(error.into()),
-            Err(PlanFailure::Read(error)) => Err(error),
-            Err(PlanFailure::Whole) => {
-                drop(files);
-                in_memory(self.games.memory(), paths, target, |_, _| {})
-            }
-        }
+        let plan = MergePlan::of(&headers.iter().collect::<Vec<_>>(), &mut files)?;
+        write(&plan, files, target, headers.first().and_then(session_of))
     }
 }
 
@@ -65,18 +52,20 @@ struct MergeFiles<'a> {
     readers: Vec<MergeReader>,
 }
 
-/// One open log.
+/// One log.
+#[derive(Default)]
 struct MergeReader {
-    reader: LogReader<Box<dyn std::io::Read>>,
+    /// `None` while the log is closed.
+    reader: Option<LogReader<Box<dyn std::io::Read>>>,
     used_bytes: usize,
     is_cut_off: bool,
 }
 
 impl MergeReader {
-    fn open(path: &Path) -> Result<MergeReader, EngineError> {
+    fn open(&mut self, path: &Path) -> Result<&mut LogReader<Box<dyn std::io::Read>>, EngineError> {
         let file: Box<dyn std::io::Read> = Box::new(store::open(path)?);
-        let reader = LogReader::new(file).map_err(|source| EngineError::content(path, source))?;
-        Ok(MergeReader { reader, used_bytes: 0, is_cut_off: false })
+        self.used_bytes = 0;
+        Ok(self.reader.insert(LogReader::new(file).map_err(|source| EngineError::content(path, source))?))
     }
 }
 
@@ -84,20 +73,22 @@ impl SideLogs for MergeFiles<'_> {
     type Error = EngineError;
 
     fn next(&mut self, log: usize) -> Result<Option<SessionStretch>, EngineError> {
-        let MergeReader { reader, used_bytes, is_cut_off } = &mut self.readers[log];
-        match reader.next_held(self.memory, used_bytes) {
+        let (path, log) = (&self.paths[log], &mut self.readers[log]);
+        if log.reader.is_none() {
+            log.open(path)?;
+        }
+        let Some(reader) = &mut log.reader else { return Ok(None) };
+        match reader.next_held(self.memory, &mut log.used_bytes) {
             Err(LogError::Torn(_)) => {
-                *is_cut_off = true;
+                log.is_cut_off = true;
                 Ok(None)
             }
-            read => read.map_err(|source| EngineError::content(&self.paths[log], source)),
+            read => read.map_err(|source| EngineError::content(path, source)),
         }
     }
 
-    fn rewind(&mut self, log: usize) -> Result<(), EngineError> {
-        let is_cut_off = self.readers[log].is_cut_off;
-        self.readers[log] = MergeReader { is_cut_off, ..MergeReader::open(&self.paths[log])? };
-        Ok(())
+    fn close(&mut self, log: usize) {
+        self.readers[log].reader = None;
     }
 }
 
@@ -135,28 +126,4 @@ fn write(
     let (clients, cut) = (plan.clients.clone(), plan.cut);
     let is_foreign = is_foreign(header);
     Ok(MergedLog { session, info: figures.info(header), clients, usercmds, cut, cut_off, is_foreign })
-}
-
-/// Merges logs in memory.
-fn in_memory(
-    memory: MemoryLimit,
-    paths: &[PathBuf],
-    target: &Target,
-    read: impl Fn(&Path, &SessionHeader),
-) -> Result<MergedLog, EngineError> {
-    let (mut sessions, mut cut_off) = (Vec::with_capacity(paths.len()), Vec::new());
-    for (log, path) in paths.iter().enumerate() {
-        let fail = |source| EngineError::content(path, source);
-        let (session, torn) = log::read_prefix_within(memory, store::open(path)?).map_err(fail)?;
-        read(path, &session.header);
-        cut_off.extend(torn.map(|_| log));
-        sessions.push(session);
-    }
-    let session = sessions.first().and_then(|session| session_of(&session.header));
-    let merged = merge(sessions)?;
-    store::save_log(target, &merged.session, WriterOptions::whole())?;
-    let usercmds = merged.session.players.iter().map(|player| player.frames.len()).collect();
-    let info = SessionInfo::of(&merged.session);
-    let is_foreign = is_foreign(&merged.session.header);
-    Ok(MergedLog { session, info, clients: merged.clients, usercmds, cut: merged.cut, cut_off, is_foreign })
 }

@@ -7,21 +7,19 @@
 
 mod error;
 mod offset;
-mod streamed;
+mod plan;
 
 pub use error::MergeError;
 pub use offset::Offset;
-pub use streamed::{MergePlan, PlanFailure, SideLogs};
+pub use plan::{MergePlan, SideLogs};
 
 use serde::Serialize;
 
 use crate::record::{
-    ClockOwner, FrameRecord, GapCause, GapRecord, OF_PLAYERS, PlayerRecords, RecordStream, Session, SessionHeader,
-    SessionStretch, Texts, TickRecord, USERCMD_BYTES, UnknownKind, UnknownRecords, player_of, value_of_setting, widest,
+    ClockOwner, GapRecord, OF_PLAYERS, PlayerRecords, Session, SessionHeader, SessionStretch, TickRecord, UnknownKind,
+    UnknownRecords, player_of, value_of_setting,
 };
-use crate::recorder::usercmds_as_received_of;
-use crate::sorted::SortedSet;
-use crate::units::{CommandSeq, Micros, PlayerId, Tick};
+use crate::units::{Micros, PlayerId, Tick};
 
 /// A merged session.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,253 +49,45 @@ pub struct AlignedClient {
     pub has_states: bool,
 }
 
-/// Merges the sides of one session, given in any order. A client without a log takes part as the server heard it, if
-/// the server recorded that.
+/// Merges the sides of one session in memory, given in any order. A client without a log takes part as the server heard
+/// it, if the server recorded that. [`MergePlan`] merges logs that need not fit into memory.
 ///
 /// # Errors
 /// When the logs are not the sides of one session, a side is missing or given twice, or no clock offset fits.
 pub fn merge(logs: Vec<Session>) -> Result<MergedSession, MergeError> {
-    let ends: Vec<Option<Micros>> = logs.iter().map(Session::full_time_span).map(|span| Some(span?.1)).collect();
-    let (server_log, mut session, mut sides) = split_by_side(logs)?;
-    let mut clients = Vec::with_capacity(sides.len());
-    for (player, (side, server)) in (0..).map(PlayerId).zip(sides.iter_mut().zip(&session.players)) {
-        clients.push(match side {
-            Some(side) => {
-                let is_by_ticks = side.has_no_packets();
-                let offset = align(side, (server, &session.ticks), player)?;
-                let (is_by_ticks, begins_late) = (is_by_ticks && offset.is_some(), side.begins_late(server));
-                if begins_late {
-                    side.note_missing_beginning(server, player);
-                }
-                let has_states = side.has_states;
-                AlignedClient { player, log: Some(side.log), offset, is_by_ticks, begins_late, has_states }
-            }
-            None => AlignedClient { player, ..AlignedClient::default() },
-        });
-    }
-    for (client, server) in clients.iter().zip(&session.players) {
-        if let Some(log) = client.log.filter(|_| client.begins_late && server.frames.is_empty()) {
-            return Err(MergeError::BeginsLate { log, player: client.player });
-        }
-    }
-    let last = *session.ticks.last().ok_or(MergeError::NoTicks)?;
-    let ends = (ends[server_log], longest(&clients, &ends));
-    let last_before = |until: Micros| {
-        let ticks = session.ticks.partition_point(|tick| tick.at < until);
-        Ok::<_, MergeError>(ticks.checked_sub(1).map(|index| session.ticks[index]))
-    };
-    let end = SessionEnd::of(last, unknown_packets(&session, &sides), ends, last_before)?;
-    let mut received = Vec::new();
-    for (player, side) in sides.into_iter().enumerate() {
-        let Some(mut side) = side else {
-            let has_received = !session.players[player].frames.is_empty();
-            received.extend(has_received.then_some((PlayerId(player as u16), None)));
-            continue;
-        };
-        let has_bytes = side.unknown.iter().any(|records| records.kind == USERCMD_BYTES);
-        let own = has_bytes.then(|| side.own_usercmds());
-        let server = &mut session.players[player];
-        let as_received = match (side.has_no_packets(), clients[player].begins_late) {
-            (true, _) => side.keep_known_usercmds(server).then_some(None),
-            (false, true) => side.keep_earlier_usercmds(server).map(Some),
-            (false, false) => None,
-        };
-        received.extend(as_received.map(|until| (PlayerId(player as u16), until)));
-        session.players[player].take(ClockOwner::Client, side.records);
-        session.players[player].heard.clear();
-        session.header.players[player].recorded = true;
-        // Unknown columns of client records belong to the client's clock. Of entirely unknown kinds the clock is
-        // unknown: the merge keeps the server's rows and drops the clients'.
-        if let Some(own) = own {
-            let bytes = session.unknown.iter_mut().filter(|records| records.kind == USERCMD_BYTES);
-            bytes.for_each(|records| drop_bytes(records, player as u32, &own));
-        }
-        side.unknown.into_iter().for_each(|records| session.append_unknown(records));
-        session.gaps.append(&mut side.gaps);
-        session.texts.append(&side.texts);
-    }
+    let (headers, mut logs) = SessionLogs::of(logs);
+    let plan = MergePlan::new(&headers.iter().collect::<Vec<_>>(), &mut logs, true)?;
+    let mut session = Session::new(plan.header.clone());
+    plan.put_together(&mut logs, &mut |stretch, _| {
+        session.append(stretch);
+        Ok(())
+    })?;
     session.put_in_order();
-    session.end_at(end.tick, end.until);
-    session.header.side = None;
-    usercmds_as_received_of(&mut session.header.settings, received.into_iter());
-    Ok(MergedSession { session, clients, cut: end.cut })
+    Ok(MergedSession { session, clients: plan.clients, cut: plan.cut })
 }
 
-/// The client's own records from its log.
-struct ClientSide {
-    log: usize,
-    records: PlayerRecords,
-    /// Columns of those records that this build does not know, and rows of custom kinds.
-    unknown: Vec<UnknownRecords>,
-    ticks: Vec<TickRecord>,
-    gaps: Vec<GapRecord>,
-    texts: Texts,
-    has_states: bool,
-}
+/// Logs in memory, each one stretch, and whether each was read.
+struct SessionLogs(Vec<(SessionStretch, bool)>);
 
-impl ClientSide {
-    /// Whether the log has usercmds but no packets: its program does not record them.
-    fn has_no_packets(&self) -> bool {
-        self.records.sent.is_empty() && !self.records.frames.is_empty()
-    }
-
-    /// Whether the server received packets that are older than the log.
-    fn begins_late(&self, server: &PlayerRecords) -> bool {
-        let first = self.records.sent.first();
-        first.is_some_and(|first| server.reached.iter().any(|arrival| arrival.number < first.number))
-    }
-
-    /// Adds a gap up to the log's first record, in place of those that a flight recorder left there.
-    fn note_missing_beginning(&mut self, server: &PlayerRecords, player: PlayerId) {
-        let span = |of: &PlayerRecords| widest(of.streams().into_iter().filter_map(|list| list.span(0..list.len())));
-        let Some(((from, _), (to, _))) = span(server).zip(span(&self.records)) else { return };
-        self.gaps.retain(|gap| gap.to > to);
-        self.gaps.push(GapRecord { from, to, player: Some(player), why: GapCause::BeganLate });
-    }
-
-    fn own_usercmds(&self) -> SortedSet<CommandSeq> {
-        self.records.frames.iter().map(|frame| frame.command.seq).collect()
-    }
-
-    /// Keeps the server's usercmds from before the first one in the client's log. Returns the last of them.
-    fn keep_earlier_usercmds(&mut self, server: &mut PlayerRecords) -> Option<CommandSeq> {
-        let first = self.records.frames.iter().map(|frame| frame.command.seq).min();
-        let earlier = server.frames.drain(..).filter(|frame| first.is_some_and(|first| frame.command.seq < first));
-        let earlier: Vec<FrameRecord> = earlier.collect();
-        let last = earlier.iter().map(|frame| frame.command.seq).max();
-        self.records.frames.splice(..0, earlier);
-        last
-    }
-
-    /// Without packets, the server's records show which usercmds arrived. Of those that the client's log lacks, the
-    /// server's own are kept. Returns whether there are any.
-    fn keep_known_usercmds(&mut self, server: &mut PlayerRecords) -> bool {
-        let own = self.own_usercmds();
-        let heard = server.frames.iter().map(|frame| frame.command.seq);
-        let last = heard.chain(server.executed.iter().map(|executed| executed.command)).max();
-        without_later(&mut self.records, last);
-        let of_client = self.records.frames.len();
-        self.records.frames.extend(server.frames.drain(..).filter(|frame| !own.contains(&frame.command.seq)));
-        let keeps_any = self.records.frames.len() > of_client;
-        self.records.frames.sort_by_key(|frame| frame.command.seq);
-        keeps_any
-    }
-
-    fn move_by(&mut self, by: Micros) {
-        self.records.move_by(ClockOwner::Client, by);
-        self.unknown.iter_mut().for_each(|records| records.move_by(by));
-        self.gaps.move_by(by);
+impl SessionLogs {
+    fn of(logs: Vec<Session>) -> (Vec<SessionHeader>, SessionLogs) {
+        let headers = logs.iter().map(|log| log.header.clone()).collect();
+        (headers, SessionLogs(logs.into_iter().map(|log| (log.without_header(), false)).collect()))
     }
 }
 
-/// Whether a server's log has all input of a player: as it arrived, or because nobody was there.
-fn has_input(records: &PlayerRecords) -> bool {
-    records.is_empty() || !records.frames.is_empty() || !records.heard.is_empty()
-}
+impl SideLogs for SessionLogs {
+    type Error = MergeError;
 
-/// Returns the server's index and log, and each player's client side if there is one.
-fn split_by_side(logs: Vec<Session>) -> Result<(usize, Session, Vec<Option<ClientSide>>), MergeError> {
-    let sides = SideIndex::of(&logs.iter().map(|session| &session.header).collect::<Vec<_>>())?;
-    if let Some(log) = logs.iter().position(|session| !session.time_span().is_none_or(is_in_time)) {
-        return Err(MergeError::OutOfTime { log });
+    fn next(&mut self, log: usize) -> Result<Option<SessionStretch>, MergeError> {
+        let (session, is_read) = &mut self.0[log];
+        let is_first = !std::mem::replace(is_read, true);
+        Ok(is_first.then(|| session.clone()))
     }
-    let known = &logs[sides.server].players;
-    sides.check_missing(|player| known.get(player).is_none_or(has_input))?;
-    let mut logs: Vec<Option<Session>> = logs.into_iter().map(Some).collect();
-    let mut of = |(player, log): (usize, &Option<usize>)| {
-        let log = (*log)?;
-        let mut session = logs[log].take()?;
-        let is_kept = |records: &UnknownRecords| is_of_clients(records) || sides.own_kind(records).is_some();
-        Some(ClientSide {
-            log,
-            unknown: std::mem::take(&mut session.unknown).into_iter().filter(is_kept).collect(),
-            records: without_unsent(session.players.get_mut(player).map(std::mem::take).unwrap_or_default()),
-            ticks: session.ticks,
-            gaps: GapRecord::of_log(session.gaps, PlayerId(player as u16)),
-            texts: session.texts,
-            has_states: !session.states.is_empty(),
-        })
-    };
-    let clients = sides.clients.iter().enumerate().map(&mut of).collect();
-    let mut server = logs[sides.server].take().ok_or(MergeError::NoServer)?;
-    server.header.unknown = sides.kinds;
-    Ok((sides.server, server, clients))
-}
 
-/// Removes the server's extra bytes of the usercmds that the client's log has.
-fn drop_bytes(records: &mut UnknownRecords, player: u32, own: &SortedSet<CommandSeq>) {
-    let command = |row: usize| records.columns.get(1).map(|commands| CommandSeq(commands.values[row] as u32));
-    let is_own = |row: usize| command(row).is_none_or(|command| own.contains(&command));
-    let is_kept = |row: &usize| records.series[*row] != player || !is_own(*row);
-    let kept: Vec<usize> = (0..records.len()).filter(is_kept).collect();
-    *records = records.rows(&kept);
-}
-
-/// Returns whether these are columns of records that clients record.
-fn is_of_clients(records: &UnknownRecords) -> bool {
-    OF_PLAYERS.iter().any(|(name, by)| *name == records.kind && *by == ClockOwner::Client)
-}
-
-/// Drops the frames after the last recorded packet. A truncated log can end between a frame and its packet. Without the
-/// packet's fate the frame cannot be replayed.
-fn without_unsent(mut records: PlayerRecords) -> PlayerRecords {
-    if let Some(last) = records.sent.last().map(|packet| packet.newest) {
-        without_later(&mut records, Some(last));
+    fn close(&mut self, log: usize) {
+        self.0[log].1 = false;
     }
-    records
-}
-
-fn without_later(records: &mut PlayerRecords, last_sent: Option<CommandSeq>) {
-    records.frames.retain(|frame| Some(frame.command.seq) <= last_sent);
-}
-
-/// Shifts a client's times to the server's clock.
-fn align(
-    side: &mut ClientSide,
-    (server, ticks): (&PlayerRecords, &[TickRecord]),
-    player: PlayerId,
-) -> Result<Option<Offset>, MergeError> {
-    let whose = (side.log, player);
-    let found = match side.has_no_packets() {
-        true => offset::by_ticks(&side.ticks, ticks),
-        false => offset::offset(&side.records, server, whose)?,
-    };
-    let found = check_offset(found, !server.reached.is_empty(), whose)?;
-    match found {
-        Some(found) => side.move_by(found.offset),
-        None => (side.records, side.unknown, side.gaps) = Default::default(),
-    }
-    Ok(found)
-}
-
-/// Turns a missing offset into an error, unless the server never heard the client. Then the client does not affect the
-/// session.
-fn check_offset(
-    found: Option<Offset>,
-    is_heard: bool,
-    (log, player): (usize, PlayerId),
-) -> Result<Option<Offset>, MergeError> {
-    if found.is_none() && is_heard { Err(MergeError::Unbounded { log, player }) } else { Ok(found) }
-}
-
-/// Returns the end of the longest client's log on the server's clock. `ends` are those of all logs on their own clocks.
-fn longest(clients: &[AlignedClient], ends: &[Option<Micros>]) -> Option<Micros> {
-    let end = |client: &AlignedClient| Some(ends[client.log?]? + client.offset?.offset);
-    clients.iter().filter_map(end).max()
-}
-
-/// Returns the first packet of each client that the server received and that is missing after the beginning of the
-/// client's log.
-fn unknown_packets(session: &Session, sides: &[Option<ClientSide>]) -> impl Iterator<Item = UnknownPacket> {
-    let unknown = |(player, (server, side)): (u16, (&PlayerRecords, &Option<ClientSide>))| {
-        let side = side.as_ref().filter(|side| !side.has_no_packets())?;
-        let is_known = |number| side.records.sent.binary_search_by_key(&number, |packet| packet.number).is_ok();
-        let begins = side.records.sent.first().map_or(0, |packet| packet.number);
-        let first = server.reached.iter().find(|arrival| arrival.number >= begins && !is_known(arrival.number))?;
-        let (log, is_heard) = (side.log, has_input(server));
-        Some(UnknownPacket { arrived_at: first.at, player: PlayerId(player), log, is_heard })
-    };
-    (0..).zip(session.players.iter().zip(sides)).filter_map(unknown)
 }
 
 /// How much longer than the server's log a client's log may be. With a longer one, the server's log ends early.
@@ -443,38 +233,37 @@ impl SideIndex {
         if players.is_empty() { Ok(()) } else { Err(MergeError::Missing { players, all: self.clients.len() }) }
     }
 
+    /// Returns the server's log and those of the clients in the order of players.
+    fn all(&self) -> impl Iterator<Item = usize> {
+        std::iter::once(self.server).chain(self.clients.iter().copied().flatten())
+    }
+
     /// Returns the player whose log it is; `None` for the server's.
     fn player_of(&self, log: usize) -> Option<usize> {
         self.clients.iter().position(|of| *of == Some(log))
     }
 
-    /// Returns the custom kind of these records; `None` if no game declares it.
-    fn own_kind(&self, records: &UnknownRecords) -> Option<&UnknownKind> {
-        self.kinds.iter().find(|kind| kind.name == records.kind && kind.is_custom())
-    }
-
-    /// Returns the part of a stretch that goes into the merged session. Of entirely unknown kinds the clock is unknown:
-    /// the merge keeps the server's rows and drops the clients'.
+    /// Returns the part of a stretch that may go into the merged session. The server's part includes the input that it
+    /// received. Of entirely unknown kinds the clock is unknown: the merge keeps the server's rows and drops the
+    /// clients'.
     fn share(&self, log: usize, mut stretch: SessionStretch) -> SessionStretch {
-        let mut taken: Vec<PlayerRecords> = self.clients.iter().map(|_| PlayerRecords::default()).collect();
-        match self.player_of(log) {
-            Some(player) => {
-                let records = stretch.players.get_mut(player).map(std::mem::take).unwrap_or_default();
-                taken[player].take(ClockOwner::Client, records);
-                let unknown = stretch.unknown.into_iter().filter(is_of_clients).collect();
-                let gaps = GapRecord::of_log(stretch.gaps, PlayerId(player as u16));
-                SessionStretch { players: taken, unknown, gaps, texts: stretch.texts, ..SessionStretch::default() }
+        let Some(player) = self.player_of(log) else {
+            for (records, _) in stretch.players.iter_mut().zip(&self.clients).filter(|(_, log)| log.is_some()) {
+                let frames = std::mem::take(&mut records.frames);
+                records.take(ClockOwner::Client, PlayerRecords { frames, ..PlayerRecords::default() });
             }
-            None => {
-                for ((taken, log), records) in taken.iter_mut().zip(&self.clients).zip(stretch.players) {
-                    match log {
-                        Some(_) => taken.take(ClockOwner::Server, PlayerRecords { heard: Vec::new(), ..records }),
-                        None => *taken = records,
-                    }
-                }
-                SessionStretch { players: taken, ..stretch }
-            }
-        }
+            return stretch;
+        };
+        let mut players = vec![PlayerRecords::default(); self.clients.len()];
+        let own = stretch.players.get_mut(player).map(std::mem::take).unwrap_or_default();
+        players[player].take(ClockOwner::Client, own);
+        let of_clients = |records: &UnknownRecords| {
+            let is_column = OF_PLAYERS.contains(&(&*records.kind, ClockOwner::Client));
+            is_column || self.kinds.iter().any(|kind| kind.name == records.kind && kind.is_custom())
+        };
+        let unknown = stretch.unknown.into_iter().filter(of_clients).collect();
+        let gaps = GapRecord::of_log(stretch.gaps, PlayerId(player as u16));
+        SessionStretch { players, unknown, gaps, texts: stretch.texts, ..SessionStretch::default() }
     }
 }
 
@@ -522,11 +311,11 @@ fn check_header(server: &SessionHeader, client: &SessionHeader, log: usize) -> R
 mod tests {
     use super::*;
     use crate::record::{
-        ArrivalRecord, DamageRecord, ExecutionRecord, PacketRecord, PlayerInfo, PresenceRecord, SessionStretch,
-        ShotRecord, SnapshotRecord, StateKey,
+        ArrivalRecord, DamageRecord, ExecutionRecord, FrameRecord, GapCause, PacketRecord, PlayerInfo, PresenceRecord,
+        RecordStream, ShotRecord, SnapshotRecord, StateKey,
     };
     use crate::recorder::Description;
-    use crate::units::{SnapshotSeq, Tick};
+    use crate::units::{CommandSeq, SnapshotSeq};
     use crate::usercmd::Usercmd;
 
     fn at(number: u32) -> Micros {
@@ -654,44 +443,27 @@ mod tests {
         assert_eq!(merge(logs).unwrap_err(), MergeError::BeginsLate { log: 1, player: PlayerId(0) });
     }
 
-    /// Logs in one stretch each, and whether each was read.
-    struct WholeLogs(Vec<(Session, bool)>);
-
-    impl SideLogs for WholeLogs {
-        type Error = std::convert::Infallible;
-
-        fn next(&mut self, log: usize) -> Result<Option<SessionStretch>, Self::Error> {
-            let (session, is_read) = &mut self.0[log];
-            let is_first = !std::mem::replace(is_read, true);
-            Ok(is_first.then(|| session.clone().without_header()))
-        }
-
-        fn rewind(&mut self, log: usize) -> Result<(), Self::Error> {
-            self.0[log].1 = false;
-            Ok(())
-        }
+    /// The plan for logs in memory, which it reads as streams if possible.
+    fn planned(logs: Vec<Session>) -> (MergePlan, SessionLogs) {
+        let (headers, mut logs) = SessionLogs::of(logs);
+        (MergePlan::of(&headers.iter().collect::<Vec<_>>(), &mut logs).expect("a plan"), logs)
     }
 
     #[test]
-    fn streams_leave_a_log_that_begins_late_to_the_merge_in_memory() {
-        let planned = |logs: Vec<Session>| {
-            let headers: Vec<_> = logs.iter().map(|log| log.header.clone()).collect();
-            let mut logs = WholeLogs(logs.into_iter().map(|log| (log, false)).collect());
-            MergePlan::of(&headers.iter().collect::<Vec<_>>(), &mut logs)
-        };
-        assert!(matches!(planned(sides(12)), Err(PlanFailure::Whole)));
-        assert!(planned(sides(1)).is_ok_and(|plan| plan.cut.is_none()));
+    fn a_log_that_begins_late_is_merged_in_memory() {
+        assert!(planned(sides(12)).0.in_memory);
+        let plan = planned(sides(1)).0;
+        assert!(plan.cut.is_none() && !plan.in_memory);
     }
 
     /// Merges logs in memory and as streams, and checks that both give the same.
     fn merge_both_ways(logs: Vec<Session>) -> MergedSession {
-        let headers: Vec<_> = logs.iter().map(|log| log.header.clone()).collect();
-        let mut streams = WholeLogs(logs.iter().map(|log| (log.clone(), false)).collect());
-        let plan = MergePlan::of(&headers.iter().collect::<Vec<_>>(), &mut streams).expect("a plan");
+        let (plan, mut streams) = planned(logs.clone());
+        assert!(!plan.in_memory);
         let mut streamed = Session::new(plan.header.clone());
         let put = plan.put_together(&mut streams, &mut |stretch, _| {
             streamed.append(stretch);
-            Ok::<_, std::convert::Infallible>(())
+            Ok(())
         });
         put.expect("logs in memory");
         let merged = merge(logs).expect("merged");

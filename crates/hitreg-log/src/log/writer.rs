@@ -456,14 +456,16 @@ impl<W: Write> StretchWriter<W> {
         Ok(StretchWriter { header: header.clone(), held, timeline, sink })
     }
 
-    /// Adds the next stretch of a source. Ticks must be in order. A state or execution must not refer to a tick that
-    /// was left out.
+    /// Adds the next stretch of a source. Its ticks must follow those of earlier stretches. A state or execution must
+    /// not refer to a tick that was left out, unless this is the only stretch.
     ///
     /// # Errors
     /// When it does not fit the header.
     pub fn add(&mut self, stretch: SessionStretch) -> Result<(), WriteError> {
         check_session(&stretch, &self.header)?;
-        let ticks: Vec<(Tick, Micros)> = stretch.ticks.iter().map(|tick| (tick.tick, tick.at)).collect();
+        let mut ticks: Vec<(Tick, Micros)> = stretch.ticks.iter().map(|tick| (tick.tick, tick.at)).collect();
+        ticks.sort_unstable();
+        ticks.dedup_by_key(|(tick, _)| *tick);
         self.held.append(stretch);
         self.held.put_lists_in_order();
         self.timeline.enqueue_added(&self.held, &ticks);

@@ -5,7 +5,7 @@
 //! shortest round trip. Any offset in it is consistent with the recording.
 
 use super::MergeError;
-use crate::record::{ArrivalRecord, PlayerRecords, TickRecord, lowest_and_highest};
+use crate::record::{TickRecord, lowest_and_highest};
 use crate::units::{Micros, PlayerId};
 
 /// The offset to add to a client's time to get the server's.
@@ -45,15 +45,6 @@ impl OffsetBound {
     }
 }
 
-/// Returns the offset between a client's records and the server's records of that client, as [`between`] does.
-pub(super) fn offset(
-    client: &PlayerRecords,
-    server: &PlayerRecords,
-    whose: (usize, PlayerId),
-) -> Result<Option<Offset>, MergeError> {
-    between(&above(client, server), &below(client, server), whose)
-}
-
 /// Returns the offset of a client whose log has no packets, by the ticks that both logs have; `None` without any.
 pub(super) fn by_ticks(client: &[TickRecord], server: &[TickRecord]) -> Option<Offset> {
     let offset = |own: &TickRecord| {
@@ -79,22 +70,6 @@ pub(super) fn between(
     }
 }
 
-fn above(client: &PlayerRecords, server: &PlayerRecords) -> Vec<OffsetBound> {
-    let bound = |arrival: &ArrivalRecord| {
-        let index = client.sent.binary_search_by_key(&arrival.number, |packet| packet.number).ok()?;
-        Some(OffsetBound::above(client.sent[index].at, arrival.at))
-    };
-    server.reached.iter().filter_map(bound).collect()
-}
-
-fn below(client: &PlayerRecords, server: &PlayerRecords) -> Vec<OffsetBound> {
-    let bound = |arrival: &ArrivalRecord| {
-        let index = server.snapshots.binary_search_by_key(&arrival.number, |snapshot| snapshot.seq.0).ok()?;
-        Some(OffsetBound::below(server.snapshots[index].at, arrival.at))
-    };
-    client.received.iter().filter_map(bound).collect()
-}
-
 /// Finds the steady rate at which the bounds leave the widest interval. The width is concave in the rate, so a ternary
 /// search finds the maximum.
 fn drift(above: &[OffsetBound], below: &[OffsetBound], apart: Micros, (log, player): (usize, PlayerId)) -> MergeError {
@@ -118,21 +93,15 @@ fn drift(above: &[OffsetBound], below: &[OffsetBound], apart: Micros, (log, play
     MergeError::Drift { log, player, apart, rate_us_per_s: rate * 1e6, is_steady: width(rate) >= 0.0 }
 }
 
-// Bounds on a clock offset. It accepts any number of bounds and keeps only the ones that can matter.
-
-/// Bounds from one direction. It keeps the corners of the convex hull on the side of the offset. For any steady drift
-/// rate between the clocks, the tightest bound is among these corners.
+/// Bounds from one direction. Those that can matter are the corners of the convex hull on the side of the offset. For
+/// any steady drift rate between the clocks, the tightest bound is among these corners.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OffsetBounds {
     /// Whether these are upper bounds; the default is lower bounds.
     are_above: bool,
-    /// The bounds in memory, which include the tightest ones.
+    /// The bounds, or those of them that can matter.
     pub(super) kept: Vec<OffsetBound>,
 }
-
-/// The error for a hull with too many corners.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct TooManyCorners;
 
 /// The number of bounds that triggers a reduction to the hull. Measured connections have some tens of corners.
 const KEPT_MOST: usize = 4096;
@@ -142,16 +111,11 @@ impl OffsetBounds {
         OffsetBounds { are_above: true, ..OffsetBounds::default() }
     }
 
-    pub(super) fn add(&mut self, bound: OffsetBound) -> Result<(), TooManyCorners> {
-        self.kept.push(bound);
+    /// Reduces many bounds to those that can matter. Returns false if these are too many as well.
+    pub(super) fn reduce(&mut self) -> bool {
         if self.kept.len() < KEPT_MOST {
-            return Ok(());
+            return true;
         }
-        self.reduce();
-        if self.kept.len() > KEPT_MOST / 2 { Err(TooManyCorners) } else { Ok(()) }
-    }
-
-    fn reduce(&mut self) {
         self.kept.sort_unstable();
         let mut hull: Vec<OffsetBound> = Vec::new();
         for &bound in &self.kept {
@@ -163,6 +127,7 @@ impl OffsetBounds {
             hull.push(bound);
         }
         self.kept = hull;
+        self.kept.len() <= KEPT_MOST / 2
     }
 
     /// Returns whether the second of three consecutive bounds is tighter than the line from the first to the third.
@@ -179,10 +144,20 @@ impl OffsetBounds {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{PacketRecord, SnapshotRecord};
+    use crate::record::{ArrivalRecord, PacketRecord, PlayerRecords, SnapshotRecord};
     use crate::units::{CommandSeq, Micros, SnapshotSeq, Tick};
 
     const CLIENT: (usize, PlayerId) = (1, PlayerId(0));
+
+    /// Returns the offset between a client's records and the server's records of that client. The numbers of packets
+    /// are their places.
+    fn offset(client: &PlayerRecords, server: &PlayerRecords) -> Result<Option<Offset>, MergeError> {
+        let up = client.sent.iter().zip(&server.reached);
+        let down = server.snapshots.iter().zip(&client.received);
+        let above: Vec<OffsetBound> = up.map(|(sent, arrival)| OffsetBound::above(sent.at, arrival.at)).collect();
+        let below: Vec<OffsetBound> = down.map(|(sent, arrival)| OffsetBound::below(sent.at, arrival.at)).collect();
+        between(&above, &below, CLIENT)
+    }
 
     /// Records of one packet each way every 10 ms. They take 2 to 5 ms up and 3 to 7 ms down. The client's clock is
     /// `apart` behind the server's and loses `drift_ppm`.
@@ -225,7 +200,7 @@ mod tests {
     fn the_true_offset_lies_within_the_error() {
         for apart in [0, 1_234_567, -99_000_001] {
             let (client, server) = traffic(Micros(apart), 0);
-            let found = offset(&client, &server, CLIENT).expect("one fits").expect("packets of both directions");
+            let found = offset(&client, &server).expect("one fits").expect("packets of both directions");
             let error = found.error.expect("packets of both directions").0;
             assert!((found.offset.0 - apart).abs() <= error, "{apart}: {found:?}");
             // Half of the fastest round trip, of 5 ms.
@@ -236,7 +211,7 @@ mod tests {
     #[test]
     fn every_packet_arrives_after_it_was_sent() {
         let (client, server) = traffic(Micros(77), 20);
-        let found = offset(&client, &server, CLIENT).expect("drift within the round trip is not to be seen");
+        let found = offset(&client, &server).expect("drift within the round trip is not to be seen");
         let found = found.expect("packets of both directions").offset;
         for (packet, arrival) in client.sent.iter().zip(&server.reached) {
             assert!(packet.at + found < arrival.at);
@@ -249,7 +224,7 @@ mod tests {
     #[test]
     fn drifting_clocks_are_reported_with_their_rate() {
         let (client, server) = traffic(Micros(5_000), 800);
-        let Err(MergeError::Drift { apart, rate_us_per_s, is_steady, .. }) = offset(&client, &server, CLIENT) else {
+        let Err(MergeError::Drift { apart, rate_us_per_s, is_steady, .. }) = offset(&client, &server) else {
             panic!("20 s at 800 ppm are more than a round trip of 5 ms");
         };
         assert!(apart > Micros(10_000) && is_steady);
@@ -260,7 +235,7 @@ mod tests {
     fn one_direction_alone_bounds_nothing() {
         let (mut client, server) = traffic(Micros(5), 0);
         client.received.clear();
-        assert_eq!(offset(&client, &server, CLIENT), Ok(None));
+        assert_eq!(offset(&client, &server), Ok(None));
     }
 
     /// Returns the bounds of a round trip every 10 ms between clocks that drift apart.
@@ -281,8 +256,12 @@ mod tests {
         for drift_ppm in [0, 3, -40, 900, -20_000] {
             let [above, below] = bounds(drift_ppm, 60_000);
             let (mut kept_above, mut kept_below) = (OffsetBounds::above(), OffsetBounds::default());
-            above.iter().for_each(|bound| kept_above.add(*bound).expect("few corners"));
-            below.iter().for_each(|bound| kept_below.add(*bound).expect("few corners"));
+            for (kept, all) in [(&mut kept_above, &above), (&mut kept_below, &below)] {
+                for bounds in all.chunks(1_000) {
+                    kept.kept.extend(bounds);
+                    assert!(kept.reduce(), "few corners");
+                }
+            }
             assert!(kept_above.kept.len() < KEPT_MOST && kept_below.kept.len() < KEPT_MOST);
             let (all, kept) = (between(&above, &below, CLIENT), between(&kept_above.kept, &kept_below.kept, CLIENT));
             match (all, kept) {
@@ -307,6 +286,7 @@ mod tests {
     fn too_many_corners_are_reported() {
         let mut bounds = OffsetBounds::above();
         let curve = |n: i64| OffsetBound { seen_at: Micros(n), offset: Micros(n * n) };
-        assert_eq!((0..5_000).try_for_each(|n| bounds.add(curve(n))), Err(TooManyCorners));
+        bounds.kept.extend((0..5_000).map(curve));
+        assert!(!bounds.reduce());
     }
 }
