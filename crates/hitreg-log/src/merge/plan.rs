@@ -254,8 +254,8 @@ fn drop_bytes(records: &mut UnknownRecords, shares: &[UsercmdShares]) {
 /// Which usercmds of a player with a client's log come from which log.
 #[derive(Clone, Debug, Default)]
 struct UsercmdShares {
-    /// The last usercmd of the client's log. A truncated log can end between a usercmd and its packet. Without the
-    /// packet's fate the usercmd cannot be replayed.
+    /// The last usercmd that is kept of the client's log. A truncated log can end between a usercmd and its packet.
+    /// Without the packet's fate the usercmd cannot be replayed.
     last: Option<CommandSeq>,
     /// The usercmds of the server's log that the client's log lacks.
     of_server: SortedSet<CommandSeq>,
