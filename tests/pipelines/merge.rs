@@ -230,6 +230,23 @@ fn clocks_that_drift_and_times_out_of_bounds_are_errors() {
 }
 
 /// Settings of the recorder concern one log, and a side need not know all settings.
+/// As a client that died before it sent anything.
+#[test]
+fn a_client_that_sent_nothing_needs_no_log() {
+    let mut logs = sides(&session(), CLOCKS);
+    logs.remove(2);
+    let silent = &mut logs[0].players[1];
+    let snapshots = std::mem::take(&mut silent.snapshots);
+    assert!(!snapshots.is_empty() && !silent.executed.is_empty());
+    *silent = PlayerRecords { snapshots, ..PlayerRecords::default() };
+    let merged = merge(logs.clone()).expect("the server's log has all input");
+    assert_eq!(merged.clients[1].log, None);
+    assert!(merged.session.players[1].frames.is_empty());
+    // A server that records no executions does not tell that a player sent nothing.
+    logs[0].players.iter_mut().for_each(|player| player.executed.clear());
+    assert!(matches!(merge(logs), Err(MergeError::Missing { .. })));
+}
+
 #[test]
 fn a_slot_that_nobody_used_needs_no_log_and_sides_may_know_fewer_settings() {
     let whole = session();

@@ -70,7 +70,7 @@ impl MergePlan {
         in_memory: bool,
     ) -> Result<MergePlan, L::Error> {
         let survey = MergeSurvey::of(headers, logs, in_memory)?;
-        survey.sides.check_missing(|player| survey.players[player].has_input())?;
+        survey.sides.check_missing(|player| survey.has_input(player))?;
         let clients: Vec<AlignedClient> = survey.clients().collect::<Result<_, _>>()?;
         for (client, of) in clients.iter().zip(&survey.players) {
             if let Some(log) = client.log.filter(|_| client.begins_late && !of.has_frames) {
@@ -320,6 +320,7 @@ struct PlayerMerge {
     /// Whether the server's log has any record of the player.
     is_known: bool,
     is_reached: bool,
+    is_executed: bool,
     up: PacketMatcher,
     down: PacketMatcher,
     above: OffsetBounds,
@@ -532,11 +533,19 @@ impl MergeSurvey {
         header
     }
 
+    /// Returns whether the server's log has all input of a player: as it arrived, or because nobody was there or sent any.
+    fn has_input(&self, player: usize) -> bool {
+        let of = &self.players[player];
+        let records_executed = self.players.iter().any(|other| other.is_executed);
+        let sent_nothing = records_executed && !of.is_executed && !of.is_reached;
+        of.has_frames || of.is_heard || !of.is_known || sent_nothing
+    }
+
     /// Returns the first packet of each client that the server received and that is missing after the beginning of the
     /// client's log.
     fn unknown_packets(&self) -> impl Iterator<Item = UnknownPacket> {
         let of = |((player, log), of): ((u16, &Option<usize>), &PlayerMerge)| {
-            let (log, is_heard) = ((*log)?, of.has_input());
+            let (log, is_heard) = ((*log)?, self.has_input(player.into()));
             let arrived_at = of.unknown_at.filter(|_| !of.has_no_packets())?;
             Some(UnknownPacket { arrived_at, player: PlayerId(player), log, is_heard })
         };
@@ -569,11 +578,6 @@ impl PlayerMerge {
         PlayerMerge { up, down, above: OffsetBounds::above(), ..PlayerMerge::default() }
     }
 
-    /// Returns whether the server's log has all input of the player: as it arrived, or because nobody was there.
-    fn has_input(&self) -> bool {
-        self.has_frames || self.is_heard || !self.is_known
-    }
-
     /// Returns whether the client's log has usercmds but no packets: its program does not record them.
     fn has_no_packets(&self) -> bool {
         self.has_usercmds && !self.has_packets
@@ -603,6 +607,7 @@ impl PlayerMerge {
         self.is_heard |= !records.heard.is_empty();
         self.is_known |= !records.is_empty();
         self.is_reached |= !records.reached.is_empty();
+        self.is_executed |= !records.executed.is_empty();
         records.snapshots.iter().for_each(|sent| self.down.send(sent.seq.0, sent.at));
         self.up.waiting.extend(&records.reached);
         if in_memory {
