@@ -395,7 +395,7 @@ fn a_client_killed_while_waiting_loses_its_place() {
     std::thread::sleep(Duration::from_secs(1));
     killed.kill().expect("it runs");
     killed.wait().expect("it was killed");
-    std::thread::sleep(Duration::from_millis(3_500));
+    std::thread::sleep(Duration::from_millis(6_500));
     let clients = [1, 2].map(|number| place.join(number, ""));
     clients.into_iter().for_each(assert_done);
     assert_done(server);

@@ -118,6 +118,9 @@ pub struct Coverage {
     pub active_usercmds: u64,
     /// Corrections; `None` if the replay has no table of them, or compared no ack because a side did not run.
     pub corrections: Option<u64>,
+    /// Whether there is a table of corrections, but no ack was compared because a side did not run.
+    #[serde(skip)]
+    pub compared_no_ack: bool,
     /// Shots; `None` if the replay has no table of them.
     pub shots: Option<u64>,
     /// Hits; `None` if the replay has no table of shots.
@@ -148,7 +151,8 @@ pub struct SummaryBuilder {
 impl Coverage {
     /// Adds another part of the same session, or another session.
     pub fn add(&mut self, other: &Coverage) {
-        let Coverage { ticks, usercmds, active_usercmds, corrections, shots, hits } = self;
+        let Coverage { ticks, usercmds, active_usercmds, corrections, compared_no_ack, shots, hits } = self;
+        *compared_no_ack |= other.compared_no_ack;
         *ticks += other.ticks;
         *usercmds += other.usercmds;
         *active_usercmds += other.active_usercmds;
@@ -221,7 +225,8 @@ impl SummaryBuilder {
         let due = self.due.iter().filter(|(player, _)| !self.framed.contains(player));
         exercised.usercmds += due.map(|(_, due)| due).sum::<u64>();
         let ran = [self.framed.len() as u64, exercised.ticks];
-        exercised.corrections = exercised.corrections.filter(|_| knows_corrections(self.acks, ran));
+        exercised.compared_no_ack = self.acks.is_some() && !knows_corrections(self.acks, ran);
+        exercised.corrections = exercised.corrections.filter(|_| !exercised.compared_no_ack);
         exercised.shots = self.has_shots.then_some(shots.fired);
         exercised.hits = self.has_shots.then_some(shots.hit);
         *network = self.network.summary();

@@ -40,8 +40,8 @@ const READER_WAKES: Micros = Micros::from_ms(10);
 /// A client that is silent for this long counts as gone.
 const TIMEOUT: Micros = Micros::from_s(10);
 
-/// The same before the session begins, when a client sends two datagrams per second. Six lost ones in a row are rare.
-const WAITING_TIMEOUT: Micros = Micros::from_s(3);
+/// The same before the session begins: longer than a client waits for its server, so that a pause costs no place.
+const WAITING_TIMEOUT: Micros = Micros::from_s(6);
 
 /// Where a server listens, and what it allows.
 #[derive(Clone, Copy, Debug)]

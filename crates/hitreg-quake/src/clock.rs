@@ -14,21 +14,40 @@ pub(crate) struct ClockRepair {
     last: Option<i64>,
     /// The sum of all steps back, in µs.
     set_back: i64,
+    /// The last step back, until the clock reaches the time before it again.
+    step: Option<ClockStep>,
     /// Number of replaced times.
     pub(crate) repaired: u64,
 }
 
+/// A step of the clock back, in µs.
+#[derive(Debug)]
+struct ClockStep {
+    /// The time before the step, as recorded, and the first time after it.
+    from: i64,
+    to: i64,
+    /// The sum of all steps before it.
+    set_back: i64,
+}
+
 impl ClockRepair {
-    /// Returns a recorded time, or the last one before it that fits. `next` is the time after it. A single damaged time
-    /// does not move others. After a step back, the clock goes on from the time before.
+    /// Returns a recorded time, or the last one before it that fits. `next` is the time after it. Damaged times do not
+    /// move later ones that fit again. After a step back, the clock goes on from the time before.
     pub(crate) fn repair(&mut self, now: Micros, next: Option<Micros>) -> Micros {
         let (now, next) = (now.0, next.map_or(now.0, |next| next.0));
-        let last = *self.last.get_or_insert(now.min(next));
         let is_back = |time: i64, from: i64| from.saturating_sub(time) > REORDERED;
+        let mut last = *self.last.get_or_insert(now.min(next));
+        // A jump back to the time before the step shows that the times between were damaged.
+        if let Some(step) = self.step.take_if(|step| !is_back(now, step.from))
+            && now.saturating_sub(last) > step.from.saturating_sub(step.to) / 2
+        {
+            (last, self.set_back) = (step.from, step.set_back);
+        }
         let is_alone_ahead = is_back(next, now) && !is_back(next, last);
         let fitting = if is_alone_ahead || is_back(now, last) {
             self.repaired += 1;
             if is_back(now, last) && is_back(next, last) {
+                self.step = Some(ClockStep { from: last, to: now, set_back: self.set_back });
                 self.set_back = self.set_back.saturating_add(last.saturating_sub(now));
                 self.last = Some(now);
                 now
@@ -61,5 +80,8 @@ mod tests {
         assert_eq!(repaired(&[500, 700, 0, 900, 910]), (vec![500, 700, 700, 900, 910], 1), "back");
         assert_eq!(repaired(&[9_000, 700, 900]), (vec![700, 700, 900], 1), "the first");
         assert_eq!(repaired(&[500, 700, 200, 210, 230]), (vec![500, 700, 700, 710, 730], 1), "a step back");
+        assert_eq!(repaired(&[500, 700, 0, 10, 900, 910]), (vec![500, 700, 700, 710, 900, 910], 1), "two times back");
+        let slow = [500, 700, 200, 400, 650, 900, 950];
+        assert_eq!(repaired(&slow), (vec![500, 700, 700, 900, 1150, 1400, 1450], 1), "a step back that stays");
     }
 }
