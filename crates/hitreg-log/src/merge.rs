@@ -7,7 +7,9 @@
 
 mod error;
 mod offset;
+mod packets;
 mod plan;
+mod survey;
 
 pub use error::MergeError;
 pub use offset::Offset;

@@ -1,0 +1,389 @@
+//! The first pass of a merge: finds each client's clock offset and the data that the second pass needs.
+
+use super::offset::{self, OffsetBound, OffsetBounds};
+use super::packets::PacketMatcher;
+use super::plan::UsercmdShares;
+use super::{AlignedClient, MergeError, SideIndex, SideLogs, UnknownPacket, is_in_time};
+use crate::record::{
+    PlayerRecords, RecordStream, SessionHeader, SessionStretch, TickRecord, USERCMD_BYTES, UnknownColumn,
+    UnknownRecords, widest,
+};
+use crate::recorder::usercmds_as_received_of;
+use crate::units::{CommandSeq, Micros, PlayerId, Tick};
+
+/// The furthest, in time, that a chunk may reach back behind earlier chunks of a stream.
+const BACK_MOST: Micros = Micros::from_s(30);
+/// The same limit in ticks.
+const TICKS_BACK_MOST: u32 = 4096;
+/// The pass reads on in a client's log when more snapshots than this were sent after the last one known to have
+/// arrived.
+const SNAPSHOTS_AHEAD: usize = 1024;
+
+/// What the pass has read of a log.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LogProgress {
+    /// Number of chunks.
+    pub(super) chunks: usize,
+    /// The newest time.
+    pub(super) newest: Option<Micros>,
+    /// The furthest, in time, that a chunk reaches back behind earlier chunks.
+    pub(super) back: Micros,
+    has_ended: bool,
+}
+
+/// Data on one player from the server's log and from the player's own.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PlayerMerge {
+    pub(super) has_frames: bool,
+    is_heard: bool,
+    /// Whether the server's log has any record of the player.
+    pub(super) is_known: bool,
+    is_reached: bool,
+    is_executed: bool,
+    up: PacketMatcher,
+    down: PacketMatcher,
+    above: OffsetBounds,
+    below: OffsetBounds,
+    /// Whether the client's log has usercmds, extra bytes of usercmds, packets, and states.
+    has_usercmds: bool,
+    pub(super) has_bytes: bool,
+    has_packets: bool,
+    has_states: bool,
+    /// Whether the server received packets that are older than the client's log.
+    pub(super) begins_late: bool,
+    /// Arrival time of the first packet that is missing after the beginning of the client's log.
+    unknown_at: Option<Micros>,
+    /// The newest usercmd of the last packet that the client sent.
+    pub(super) last_sent: Option<CommandSeq>,
+    // Only in memory: the client's ticks, and the usercmds and the earliest time of each log.
+    pub(super) ticks: Vec<TickRecord>,
+    pub(super) usercmds: Vec<CommandSeq>,
+    pub(super) usercmds_of_server: Vec<CommandSeq>,
+    /// The newest usercmd that the server received or handled.
+    pub(super) last_heard: Option<CommandSeq>,
+    pub(super) first_of_client: Option<Micros>,
+    pub(super) first_of_server: Option<Micros>,
+}
+
+/// The state of the first pass.
+pub(super) struct MergeSurvey {
+    pub(super) sides: SideIndex,
+    /// Whether the pass reads the logs one after another and forgets nothing.
+    pub(super) in_memory: bool,
+    /// Whether the logs can be merged as streams.
+    is_stream: bool,
+    pub(super) logs: Vec<LogProgress>,
+    /// The newest time of each log, on its own clock.
+    pub(super) ends: Vec<Option<Micros>>,
+    pub(super) players: Vec<PlayerMerge>,
+    /// The first and the last tick.
+    pub(super) ticks: Option<(TickRecord, TickRecord)>,
+    /// All ticks; only in memory.
+    all_ticks: Vec<TickRecord>,
+    /// The lowest tick that a record refers to.
+    first_named: Option<Tick>,
+    /// The most ticks that a chunk reaches back behind the last tick of earlier chunks.
+    pub(super) ticks_back: u32,
+    /// Kinds and columns of unknown records, without rows.
+    pub(super) unknown: Vec<UnknownRecords>,
+}
+
+impl MergeSurvey {
+    /// Reads all logs to their ends: side by side if possible.
+    pub(super) fn of<L: SideLogs>(
+        headers: &[&SessionHeader],
+        logs: &mut L,
+        in_memory: bool,
+    ) -> Result<MergeSurvey, L::Error> {
+        let sides = SideIndex::of(headers)?;
+        sides.all().for_each(|log| logs.close(log));
+        let mut survey = MergeSurvey {
+            logs: vec![LogProgress::default(); headers.len()],
+            ends: vec![None; headers.len()],
+            players: sides.clients.iter().map(|log| PlayerMerge::new(log.is_some())).collect(),
+            ticks: None,
+            all_ticks: Vec::new(),
+            first_named: None,
+            ticks_back: 0,
+            unknown: Vec::new(),
+            sides,
+            in_memory,
+            is_stream: true,
+        };
+        while let Some(log) = survey.next_log() {
+            survey.read(logs, log)?;
+            if !survey.in_memory && !survey.is_stream {
+                return MergeSurvey::of(headers, logs, true);
+            }
+        }
+        Ok(survey)
+    }
+
+    /// Returns the log to read next.
+    fn next_log(&self) -> Option<usize> {
+        let is_unread = |log: &usize| !self.logs[*log].has_ended;
+        let clients = self.sides.clients.iter().zip(&self.players);
+        let mut behind = clients.filter_map(|(log, of)| log.filter(|log| is_unread(log) && of.is_behind()));
+        let first_behind = if self.in_memory { None } else { behind.next() };
+        first_behind.or_else(|| self.sides.all().find(is_unread))
+    }
+
+    /// Reads the next stretch of one log.
+    pub(super) fn read<L: SideLogs>(&mut self, logs: &mut L, log: usize) -> Result<(), L::Error> {
+        let Some(mut stretch) = logs.next(log)? else {
+            logs.close(log);
+            self.end(log);
+            return Ok(());
+        };
+        if !stretch.time_span().is_none_or(is_in_time) {
+            return Err(MergeError::OutOfTime { log }.into());
+        }
+        self.ends[log] = self.ends[log].max(stretch.full_time_span().map(|(_, last)| last));
+        let player = self.sides.player_of(log);
+        if let Some(of) = player.map(|player| &mut self.players[player]) {
+            of.has_states |= !stretch.states.is_empty();
+            if self.in_memory {
+                of.ticks.append(&mut stretch.ticks);
+            }
+        }
+        let stretch = self.sides.share(log, stretch);
+        for records in stretch.unknown.iter().filter(|records| !records.is_empty()) {
+            // Records without times come at the start of a log that is written in one piece. The rows of several logs
+            // are in the order of time only if all are known.
+            let is_timed = records.times().is_some() && records.span(0..records.len()).is_none_or(is_in_time);
+            self.is_stream &= is_timed && player.is_none();
+            note_unknown(&mut self.unknown, records);
+        }
+        self.is_stream &= self.logs[log].add(&stretch);
+        match player {
+            Some(player) => self.players[player].add_client(&stretch, player, self.in_memory),
+            None => self.add_server(&stretch),
+        }
+        if !self.in_memory {
+            self.match_packets(log);
+        }
+        Ok(())
+    }
+
+    fn add_server(&mut self, stretch: &SessionStretch) {
+        let executed = stretch.players.iter().flat_map(|player| &player.executed).map(|executed| executed.tick);
+        let named = executed.chain(stretch.states.keys().iter().map(|key| key.tick)).min();
+        if let (Some(named), Some((_, last))) = (named, self.ticks) {
+            self.ticks_back = self.ticks_back.max(last.tick.0.saturating_sub(named.0));
+            self.is_stream &= self.ticks_back <= TICKS_BACK_MOST;
+        }
+        self.first_named = [self.first_named, named].into_iter().flatten().min();
+        for tick in &stretch.ticks {
+            let (first, last) = self.ticks.map_or((*tick, None), |(first, last)| (first, Some(last)));
+            // The second pass requires consecutive ticks.
+            let follows = |last: TickRecord| last.tick.0.checked_add(1) == Some(tick.tick.0) && last.at <= tick.at;
+            self.is_stream &= last.is_none_or(follows);
+            self.ticks = Some((first, *tick));
+        }
+        if self.in_memory {
+            self.all_ticks.extend(&stretch.ticks);
+        }
+        for (of, records) in self.players.iter_mut().zip(&stretch.players) {
+            of.add_server(records, self.in_memory);
+        }
+    }
+
+    /// Notes the end of a log.
+    pub(super) fn end(&mut self, log: usize) {
+        self.logs[log].has_ended = true;
+        match self.sides.player_of(log) {
+            Some(player) => {
+                let of = &mut self.players[player];
+                self.is_stream &= !of.has_no_packets();
+                (of.up.sends_no_more, of.down.receives_no_more) = (true, true);
+            }
+            None => {
+                let is_known = |named: Tick| self.ticks.is_none_or(|(first, _)| first.tick <= named);
+                self.is_stream &= self.first_named.is_none_or(is_known);
+                for of in &mut self.players {
+                    (of.down.sends_no_more, of.up.receives_no_more) = (true, true);
+                }
+            }
+        }
+        self.match_packets(log);
+    }
+
+    /// Matches packets of the players whom a log concerns. In memory, this waits for the end of the client's log.
+    fn match_packets(&mut self, log: usize) {
+        let players = self.sides.player_of(log).map_or(0..self.players.len(), |player| player..player + 1);
+        for of in &mut self.players[players] {
+            of.look_up();
+            if !self.in_memory {
+                self.is_stream &= of.forget();
+            }
+        }
+    }
+
+    /// Returns the clients with the offsets of their clocks.
+    pub(super) fn clients(&self) -> impl Iterator<Item = Result<AlignedClient, MergeError>> {
+        let players = (0..).map(PlayerId).zip(self.sides.clients.iter().zip(&self.players));
+        players.map(|(player, (log, of))| {
+            let Some(log) = *log else { return Ok(AlignedClient { player, ..AlignedClient::default() }) };
+            let offset = match of.has_no_packets() {
+                true => offset::by_ticks(&of.ticks, &self.all_ticks),
+                false => offset::between(&of.above.kept, &of.below.kept, (log, player))?,
+            };
+            // A client that the server never heard does not affect the session.
+            if offset.is_none() && of.is_reached {
+                return Err(MergeError::Unbounded { log, player });
+            }
+            let (is_by_ticks, begins_late) = (of.has_no_packets() && offset.is_some(), of.begins_late);
+            let has_states = of.has_states;
+            Ok(AlignedClient { player, log: Some(log), offset, is_by_ticks, begins_late, has_states })
+        })
+    }
+
+    /// Returns the header of the merged session.
+    pub(super) fn header(
+        &self,
+        server: &SessionHeader,
+        clients: &[AlignedClient],
+        shares: &[UsercmdShares],
+    ) -> SessionHeader {
+        let mut header = SessionHeader { side: None, unknown: self.sides.kinds.clone(), ..server.clone() };
+        for (player, client) in header.players.iter_mut().zip(clients) {
+            player.recorded |= client.log.is_some();
+        }
+        // The players with usercmds of the server's log, each with the last of them if later ones are the client's.
+        let received = clients.iter().zip(shares).zip(&self.players).filter_map(|((client, shares), of)| {
+            let until = match client.log {
+                None => of.has_frames.then_some(None)?,
+                Some(_) => Some(*shares.of_server.last()?).filter(|_| !client.is_by_ticks),
+            };
+            Some((client.player, until))
+        });
+        usercmds_as_received_of(&mut header.settings, received);
+        header
+    }
+
+    /// Returns whether the server's log has all input of a player: as it arrived, or because nobody was there or sent any.
+    pub(super) fn has_input(&self, player: usize) -> bool {
+        let of = &self.players[player];
+        let records_executed = self.players.iter().any(|other| other.is_executed);
+        let sent_nothing = records_executed && !of.is_executed && !of.is_reached;
+        of.has_frames || of.is_heard || !of.is_known || sent_nothing
+    }
+
+    /// Returns the first packet of each client that the server received and that is missing after the beginning of the
+    /// client's log.
+    pub(super) fn unknown_packets(&self) -> impl Iterator<Item = UnknownPacket> {
+        let of = |((player, log), of): ((u16, &Option<usize>), &PlayerMerge)| {
+            let (log, is_heard) = ((*log)?, self.has_input(player.into()));
+            let arrived_at = of.unknown_at.filter(|_| !of.has_no_packets())?;
+            Some(UnknownPacket { arrived_at, player: PlayerId(player), log, is_heard })
+        };
+        (0..).zip(&self.sides.clients).zip(&self.players).filter_map(of)
+    }
+}
+
+/// Adds the kind and the columns of records to those that are known.
+fn note_unknown(known: &mut Vec<UnknownRecords>, records: &UnknownRecords) {
+    let empty = |column: &UnknownColumn| UnknownColumn { form: column.form, values: Vec::new() };
+    match known.iter_mut().find(|known| known.kind == records.kind) {
+        Some(known) => {
+            let both = known.columns.iter_mut().zip(&records.columns);
+            both.for_each(|(known, column)| known.see(column.form));
+        }
+        None => known.push(UnknownRecords {
+            kind: records.kind.clone(),
+            columns: records.columns.iter().map(empty).collect(),
+            time_column: records.time_column,
+            ..UnknownRecords::default()
+        }),
+    }
+}
+
+impl PlayerMerge {
+    /// Returns the data before the first stretch. A missing log has ended.
+    pub(super) fn new(has_log: bool) -> PlayerMerge {
+        let mut of = PlayerMerge { above: OffsetBounds::above(), ..PlayerMerge::default() };
+        (of.up.sends_no_more, of.down.receives_no_more) = (!has_log, !has_log);
+        of
+    }
+
+    /// Returns whether the client's log has usercmds but no packets: its program does not record them.
+    fn has_no_packets(&self) -> bool {
+        self.has_usercmds && !self.has_packets
+    }
+
+    /// Returns whether the client's log must be read before more of the server's.
+    fn is_behind(&self) -> bool {
+        self.up.waits_for_sender() || self.down.packets_in_flight() > SNAPSHOTS_AHEAD
+    }
+
+    fn add_client(&mut self, stretch: &SessionStretch, player: usize, in_memory: bool) {
+        let records = &stretch.players[player];
+        self.has_usercmds |= !records.frames.is_empty();
+        self.has_packets |= !records.sent.is_empty();
+        self.has_bytes |= stretch.unknown.iter().any(|records| records.kind == USERCMD_BYTES);
+        records.sent.iter().for_each(|packet| self.up.send(packet.number, packet.at));
+        self.down.waiting.extend(&records.received);
+        self.last_sent = records.sent.last().map(|packet| packet.newest).or(self.last_sent);
+        if in_memory {
+            self.first_of_client = earliest(self.first_of_client, records);
+            self.usercmds.extend(records.frames.iter().map(|frame| frame.command.seq));
+        }
+    }
+
+    fn add_server(&mut self, records: &PlayerRecords, in_memory: bool) {
+        self.has_frames |= !records.frames.is_empty();
+        self.is_heard |= !records.heard.is_empty();
+        self.is_known |= !records.is_empty();
+        self.is_reached |= !records.reached.is_empty();
+        self.is_executed |= !records.executed.is_empty();
+        records.snapshots.iter().for_each(|sent| self.down.send(sent.seq.0, sent.at));
+        self.up.waiting.extend(&records.reached);
+        if in_memory {
+            let heard = records.frames.iter().map(|frame| frame.command.seq);
+            let executed = records.executed.iter().map(|executed| executed.command);
+            self.last_heard = self.last_heard.max(heard.clone().chain(executed).max());
+            self.first_of_server = earliest(self.first_of_server, records);
+            self.usercmds_of_server.extend(heard);
+        }
+    }
+
+    /// Matches arrivals with their send times.
+    fn look_up(&mut self) {
+        while let Some((arrival, sent_at)) = self.up.next() {
+            let is_earlier = self.up.begins_after(arrival.number);
+            self.begins_late |= is_earlier;
+            match sent_at {
+                Some(sent_at) => self.above.kept.push(OffsetBound::above(sent_at, arrival.at)),
+                None => self.unknown_at = self.unknown_at.or(Some(arrival.at).filter(|_| !is_earlier)),
+            }
+        }
+        while let Some((arrival, sent_at)) = self.down.next() {
+            self.below.kept.extend(sent_at.map(|sent_at| OffsetBound::below(sent_at, arrival.at)));
+        }
+    }
+
+    /// Drops what a stream no longer needs. Returns false if the logs cannot be merged as streams: too much is left, or
+    /// usercmds from before a late log are in the server's log.
+    pub(super) fn forget(&mut self) -> bool {
+        let is_little = [self.up.forget(), self.down.forget(), self.above.reduce(), self.below.reduce()];
+        is_little == [true; 4] && !self.begins_late
+    }
+}
+
+/// Returns the earliest time of a player's records and of `other`.
+fn earliest(other: Option<Micros>, records: &PlayerRecords) -> Option<Micros> {
+    let spans = records.streams().into_iter().filter_map(|list| list.span(0..list.len()));
+    [other, widest(spans).map(|(first, _)| first)].into_iter().flatten().min()
+}
+
+impl LogProgress {
+    /// Notes the times of the next chunk's records. Returns false if it reaches back too far for a stream.
+    pub(super) fn add(&mut self, stretch: &SessionStretch) -> bool {
+        self.chunks += 1;
+        if let Some((first, last)) = stretch.full_time_span() {
+            self.back = self.newest.map_or(self.back, |newest| self.back.max(newest - first));
+            self.newest = self.newest.max(Some(last));
+        }
+        self.back <= BACK_MOST
+    }
+}
