@@ -9,7 +9,7 @@ use crate::diff::CellValue;
 use crate::summary::{Summary, SummaryBuilder};
 use crate::text_diff::TextDiff;
 use hitreg_log::trace::digest::{self, TableDigest};
-use hitreg_log::trace::schema::{TABLES, shots};
+use hitreg_log::trace::schema::{NOT_PREDICTED, TABLES, shots};
 use hitreg_log::trace::{ColumnData, Digest, Table, Trace, TraceHeader};
 use hitreg_log::units::named;
 
@@ -279,7 +279,7 @@ fn shot(shots: &Table, row: usize) -> String {
             let _ = write!(text, "; also {}", get("also_hit"));
         }
     }
-    if get("predicted_reason") != "not predicted" {
+    if get("predicted_reason") != NOT_PREDICTED {
         let _ = write!(text, "; on screen: {}", get("predicted_reason"));
         if get("predicted_target") != "none" {
             let _ = write!(text, " {}", get("predicted_target"));

@@ -13,6 +13,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::summary::is_named;
 use crate::why::{hitgroup_in_words, is_corrected};
 use hitreg_log::sorted::SortedSet;
 use hitreg_log::trace::schema::{corrections, executed, frames, shots, ticks};
@@ -262,9 +263,8 @@ impl EventWriter<'_> {
             let (shooter, command) = (shots.shooter[row], shots.command[row]);
             let frame_us = made.at([shooter, 0], command).next().and_then(|row| frames.at_us.get(row).copied());
             let outcome = |[reason, target, hitgroup]: [&str; 3]| {
-                let parts =
-                    [reason, target].map(|part| Some(part.to_owned()).filter(|part| !matches!(&**part, "" | "none")));
-                parts.into_iter().chain([hitgroup_in_words(hitgroup)]).flatten().collect::<Vec<_>>().join(" ")
+                let known = [reason, target].into_iter().filter(|part| is_named(part)).map(str::to_owned);
+                known.chain(hitgroup_in_words(hitgroup)).collect::<Vec<_>>().join(" ")
             };
             let server = outcome([shots.reason.get(row), shots.target.get(row), shots.hitgroup.get(row)]);
             let screen = [shots.predicted_reason, shots.predicted_target, shots.predicted_hitgroup];

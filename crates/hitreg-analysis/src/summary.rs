@@ -7,8 +7,8 @@ use crate::why::{is_corrected, known_cause};
 use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::stats::{CountedValues, Delivery, Spread};
 use hitreg_log::trace::schema::{
-    CellType as _, NOT_RUN, OptionalBits, corrections, executed, frames, is_judged, own_input, packets, shots,
-    snapshots, ticks,
+    CellType as _, NOT_PREDICTED, NOT_RUN, OptionalBits, corrections, executed, frames, is_judged, own_input, packets,
+    shots, snapshots, ticks,
 };
 use hitreg_log::trace::{ColumnData, Table, Trace};
 
@@ -573,9 +573,6 @@ pub(crate) fn is_reported(shots: &shots::Columns<'_>, row: usize) -> bool {
     is_named(shots.given_target.get(row)) && !is_rejudged
 }
 
-/// The reason of a shot that the client did not predict.
-pub(crate) const NOT_PREDICTED: &str = "not predicted";
-
 /// Whether the shooter's screen and the server agree on a shot: on the player hit, or on a miss. The hitgroup and the
 /// damage may differ. `None` if the screen's result is not known.
 pub(crate) fn agreement(on_screen: &str, targets: [&str; 2]) -> Option<bool> {
@@ -583,7 +580,7 @@ pub(crate) fn agreement(on_screen: &str, targets: [&str; 2]) -> Option<bool> {
     (!matches!(on_screen, "" | NOT_PREDICTED)).then(|| seen == hit)
 }
 
-fn is_named(target: &str) -> bool {
+pub(crate) fn is_named(target: &str) -> bool {
     !matches!(target, "" | "none")
 }
 

@@ -14,7 +14,9 @@ use hitreg_analysis::why::is_corrected;
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{Session, SessionHeader};
 use hitreg_log::stats::{ShareEstimate, Spread};
-use hitreg_log::trace::schema::{TableSchema, TableSet, corrections, executed, frames, is_judged, shots};
+use hitreg_log::trace::schema::{
+    NOT_PREDICTED, TableSchema, TableSet, corrections, executed, frames, is_judged, shots,
+};
 use hitreg_log::trace::{Table, TraceHeader, TraceSource, each_part};
 use hitreg_log::units::Seed;
 use hitreg_netcode::replay::{ReplayError, ReplayOptions, TrafficBytes, WhatIf, own_settings};
@@ -474,8 +476,8 @@ impl RunFigures {
             if !is_judged(reason) || shots.impact.get(row) == Some(&1) {
                 continue;
             }
-            let screen = screens.get(row).copied().unwrap_or("not predicted");
-            self.is_predicted |= screen != "not predicted";
+            let screen = screens.get(row).copied().unwrap_or(NOT_PREDICTED);
+            self.is_predicted |= screen != NOT_PREDICTED;
             self.missed_on_target += u64::from(screen == "hit" && reason != "hit");
             if reason == "hit" {
                 self.cover.add(shots, row);

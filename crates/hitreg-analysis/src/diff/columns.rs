@@ -7,7 +7,9 @@ use super::clock::TickTimes;
 use super::distributions::Relocations;
 use super::options::{DiffOptions, DiffScope};
 use hitreg_log::sorted::{SortedMap, SortedSet};
-use hitreg_log::trace::schema::{ColumnRole, ColumnSchema, NO_SERVER, NOT_RUN, effects, errors, frames, shots, ticks};
+use hitreg_log::trace::schema::{
+    ColumnRole, ColumnSchema, NO_SERVER, NOT_PREDICTED, NOT_RUN, effects, errors, frames, shots, ticks,
+};
 use hitreg_log::trace::{ColumnData, Table, TraceSource, named_as_angle};
 
 /// Two traces, and the tolerances and rules by which their tables are compared.
@@ -91,11 +93,6 @@ impl<'a> ColumnPair<'a> {
         self.cells.same_bits(i..i + rows, j..j + rows)
     }
 
-    /// Whether rows are of different kinds.
-    pub(crate) fn has_kinds(&self) -> bool {
-        !self.kinds.is_empty()
-    }
-
     /// Whether row `i` of A and row `j` of B are of the same kind, so that their values are compared.
     #[inline]
     pub(crate) fn is_same_kind(&self, i: usize, j: usize) -> bool {
@@ -164,7 +161,7 @@ impl<'a> RowKind<'a> {
             shots::NAME if !["predicted_reason", "reason"].contains(&column) => match shots::SCHEMA.column(column) {
                 Some(ColumnSchema { role: ColumnRole::Plain | ColumnRole::Input, .. }) => [None, None],
                 Some(ColumnSchema { role: ColumnRole::Predicted, .. }) => {
-                    [name("predicted_reason", ["not predicted"; 2]), None]
+                    [name("predicted_reason", [NOT_PREDICTED; 2]), None]
                 }
                 // A column that a build adds counts as a value from the server.
                 Some(ColumnSchema { role: ColumnRole::Judged | ColumnRole::Outcome, .. }) | None => {

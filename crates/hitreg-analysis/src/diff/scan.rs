@@ -117,10 +117,12 @@ impl ScanResult {
 
     /// Compares the cells of a column. What most cells need gets loops of its own.
     fn column(&mut self, pairing: &Pairing<'_>, column: &ColumnPair<'_>) -> OwnerRuns {
-        const EXACT: NumberComparison = NumberComparison { within: None, is_angle: false, has_size: false };
+        let exactly = NumberComparison::default();
         match (&column.rule, &column.cells) {
             (Rule::Plain(NumberComparison { within: None, is_angle: false, .. }), CellPair::F32(a, b)) => {
-                self.cells(pairing, column, |i, j, rows| zip(a, b, i, j, rows).map(|(a, b)| floats(*a, *b, EXACT)))
+                self.cells(pairing, column, |i, j, rows| {
+                    zip(a, b, i, j, rows).map(move |(a, b)| floats(*a, *b, exactly))
+                })
             }
             (Rule::Plain(measure), CellPair::F32(a, b)) => {
                 self.cells(pairing, column, |i, j, rows| zip(a, b, i, j, rows).map(|(a, b)| floats(*a, *b, *measure)))
@@ -145,7 +147,6 @@ impl ScanResult {
         compare: impl Fn(usize, usize, usize) -> I,
     ) -> OwnerRuns {
         let mut runs: OwnerRuns = vec![None; self.owners.len()];
-        let has_kinds = column.has_kinds();
         for &PairRun { first, a, b, rows } in &pairing.joined.runs {
             for start in (0..rows).step_by(BLOCK_ROWS) {
                 let count = BLOCK_ROWS.min(rows - start);
@@ -157,7 +158,7 @@ impl ScanResult {
                 for (row, (compared, (flags, owner))) in compare(a, b, count).zip(pairs).enumerate() {
                     let (class, error) = match compared {
                         CellComparison::Same => continue,
-                        _ if flags.other_time || (has_kinds && !column.is_same_kind(a + row, b + row)) => continue,
+                        _ if flags.other_time || !column.is_same_kind(a + row, b + row) => continue,
                         CellComparison::Within => {
                             flags.within = true;
                             continue;

@@ -4,7 +4,7 @@ use super::figures::{count, counted, seconds};
 use super::page::Page;
 use crate::diff::{ChangedShot, HitChanges, Outcome, ShotChange};
 use crate::why::hitgroup_in_words;
-use hitreg_log::trace::schema::NOT_RUN;
+use hitreg_log::trace::schema::{NOT_PREDICTED, NOT_RUN};
 
 /// The matrix of hits, by row of `shots`, and at most `most` shots whose results differ, each with its number, which `hitreg diff --why`
 /// takes.
@@ -93,7 +93,7 @@ fn words(outcome: &Outcome) -> String {
     if let Some(error) = outcome.view_error_units {
         text.push_str(&format!(", view error {error:.3}"));
     }
-    if !matches!(&*outcome.predicted_reason, "" | "not predicted") {
+    if !matches!(&*outcome.predicted_reason, "" | NOT_PREDICTED) {
         text.push_str(&format!("; on screen: {}", on_screen(outcome)));
     }
     text

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use hitreg_log::record::value_of_setting;
 use hitreg_log::recorder::last_usercmd_as_received;
-use hitreg_log::trace::schema::ABSENT;
+use hitreg_log::trace::schema::{ABSENT, NOT_PREDICTED};
 
 /// The page about a shot or a correction. `settings` are the settings of the trace.
 pub fn why_page(why: &Why, settings: &[(String, String)], otherwise: &[RejudgedShot]) -> Page {
@@ -500,7 +500,7 @@ pub(crate) fn shot_answer(shot: &ShotExplanation, settings: &[(String, String)])
         "missed" | "hit the world" => format!("p{shooter}'s screen showed: {}", name(&shot.screen.reason)),
         "launched" => format!("p{shooter}'s screen showed the launch"),
         "already dead" => format!("on p{shooter}'s screen, the target was already dead"),
-        "not predicted" => "the client did not predict the shot".to_owned(),
+        NOT_PREDICTED => "the client did not predict the shot".to_owned(),
         _ => format!("the result on p{shooter}'s screen is not known"),
     };
     let targets = [&shot.screen, &shot.server].map(|result| result.target.as_deref().unwrap_or_default());

@@ -8,10 +8,10 @@ use serde::Serialize;
 
 use super::places::{self, AimLine, PositionKind, TargetPosition};
 use super::{ShotName, TraceRows, cell, measure};
-use crate::summary::{NOT_PREDICTED, is_reported};
+use crate::summary::{is_named, is_reported};
 use hitreg_log::record::{ArrivalTable, PlayerRecords, Session, SnapshotRecord, value_of_setting};
 use hitreg_log::sorted::SortedMap;
-use hitreg_log::trace::schema::{IMPACT, executed, frames, is_judged, shots, ticks, views};
+use hitreg_log::trace::schema::{IMPACT, NOT_PREDICTED, executed, frames, is_judged, shots, ticks, views};
 use hitreg_log::trace::{NameColumn, Table, Trace};
 use hitreg_log::units::{EntityId, Micros};
 
@@ -424,7 +424,7 @@ pub(crate) fn hitgroup_in_words(name: &str) -> Option<String> {
     match name.parse::<u8>() {
         Ok(0) => None,
         Ok(number) => Some(format!("hitgroup {number}")),
-        Err(_) => Some(name.to_owned()).filter(|name| !matches!(&**name, "" | "none")),
+        Err(_) => is_named(name).then(|| name.to_owned()),
     }
 }
 

@@ -137,9 +137,9 @@ pub fn temporary_folder() -> Result<TemporaryFolder, StoreError> {
     Ok(TemporaryFolder(TemporaryPath::among(&mut paths, path, PathKind::Folder)))
 }
 
-/// Returns all files below a folder whose names end with `ending`, in upper or lower case, sorted. Links to folders are followed, and each folder
-/// is read once: under the path without a link, if it has one. Pipes and devices are left out, because reading them might
-/// not end. Links to missing files are included.
+/// Returns all files below a folder whose names end with `ending`, in upper or lower case, sorted. Links to folders are
+/// followed, and each folder is read once: under the path without a link, if it has one. Pipes and devices are left out,
+/// because reading them might not end. Links to missing files are included.
 ///
 /// # Errors
 /// When a folder cannot be listed.

@@ -27,7 +27,7 @@ pub const TABLES: [&TableSchema; 12] = [
 
 static NOTHING: Table = Table { name: String::new(), key: Vec::new(), columns: Vec::new() };
 
-const ON_SCREEN: [&str; 6] = ["hit", "hit the world", "missed", "already dead", "launched", "not predicted"];
+const ON_SCREEN: [&str; 6] = ["hit", "hit the world", "missed", "already dead", "launched", NOT_PREDICTED];
 const ON_SERVER: [&str; 6] = ["hit", "hit the world", "missed", "already dead", "launched", NOT_RUN];
 /// The beginning of the names of tables with the states of one class, besides `bodies`.
 pub const BODIES_OF_CLASS: &str = "bodies.";
@@ -50,6 +50,8 @@ pub fn is_reserved(table: &str) -> bool {
 pub const NO_HASH: u64 = 0;
 /// The reason of a shot that the server never ran.
 pub const NOT_RUN: &str = "not run";
+/// The predicted reason of a shot that the client did not predict.
+pub const NOT_PREDICTED: &str = "not predicted";
 /// The reason of a shot in a trace without a server.
 pub const NO_SERVER: &str = "no server";
 
