@@ -450,6 +450,8 @@ fn error_messages_name_the_command_to_run() {
         ),
         ("import qwd a.hitlog -o b.hitlog", "a.hitlog: not a QuakeWorld demo: it looks like a log of hitreg"),
         ("import quake3-demo hello.txt -o b.hitlog", "not a demo of Quake III: it looks like text"),
+        ("import quake3-demo a.hitlog -o b.hitlog", "not a demo of Quake III: it looks like a log of hitreg"),
+        ("import quake3-udp a.hitlog -o b.hitlog", "not a capture of datagrams: it looks like a log of hitreg"),
         ("import quake3-udp gold.dem -o b.hitlog", "not a capture of datagrams: it looks like a GoldSrc demo"),
         (
             "import gold.dem -o b.hitlog",

@@ -179,13 +179,23 @@ fn name_of_map(demo: &Path, bytes: &[u8]) -> Result<String, ImportFileError> {
     quakeworld::played_map(bytes).map_err(|source| fault_of_demo(demo, bytes, source))
 }
 
+/// What a file of this kind seems to be, if it is a log or a trace and no recording of another program.
+fn own_file(kind: FileKind) -> Option<Lookalike> {
+    let kind = match kind {
+        FileKind::Log => "a log of hitreg",
+        FileKind::Trace => "a trace of hitreg",
+        FileKind::Other => return None,
+    };
+    Some(Lookalike { kind, advice: "" })
+}
+
 /// The error of a demo. If the file is of another known kind, the error says so.
 fn fault_of_demo(demo: &Path, bytes: &[u8], source: DemoImportError) -> ImportFileError {
     let path = demo.to_owned();
-    let looks = match (&source, kind_of(bytes)) {
-        (DemoImportError::Demo(_), FileKind::Other) => unpacked(bytes).ok().and_then(|bytes| looks_like(&bytes)),
-        (DemoImportError::Demo(_), FileKind::Log) => Some(Lookalike { kind: "a log of hitreg", advice: "" }),
-        (DemoImportError::Demo(_), FileKind::Trace) => Some(Lookalike { kind: "a trace of hitreg", advice: "" }),
+    let looks = match source {
+        DemoImportError::Demo(_) => {
+            own_file(kind_of(bytes)).or_else(|| unpacked(bytes).ok().and_then(|bytes| looks_like(&bytes)))
+        }
         _ => None,
     };
     match looks.filter(|looks| *looks != Lookalike::QUAKEWORLD_DEMO) {
@@ -273,7 +283,7 @@ fn other_file(from: &Quake3Recording<'_>) -> Result<Option<ImportFileError>, Sto
         RecordingKind::Capture => ("capture of datagrams", "captures, plain or as .zst (docs/openarena.md)"),
         RecordingKind::Demo => ("demo of Quake III", ".dm_68 and .dm_71 demos"),
     };
-    let looks = store::looks_like(from.recording)?;
+    let looks = own_file(store::kind_of(from.recording)?).or(store::looks_like(from.recording)?);
     let captures = [Lookalike::CAPTURE, Lookalike::ZSTD];
     let is_wanted = |looks: &Lookalike| from.source == RecordingKind::Capture && captures.contains(looks);
     let Some(looks) = looks.filter(|looks| !is_wanted(looks)) else { return Ok(None) };
