@@ -278,7 +278,7 @@ fn shortest_way(degrees: f64) -> f64 {
 /// How many representable values lie between two floats; 0 and -0 are one apart.
 #[inline]
 pub(crate) fn ulps_apart(a: f32, b: f32) -> u64 {
-    ordered(a).abs_diff(ordered(b))
+    ordered(a).abs_diff(ordered(b)).into()
 }
 
 /// As [`ulps_apart`].
@@ -286,17 +286,17 @@ pub(crate) fn double_ulps_apart(a: f64, b: f64) -> u64 {
     ordered_double(a).abs_diff(ordered_double(b))
 }
 
-/// The double's rank among all doubles in ascending order, as `f64::total_cmp` orders them.
-pub(crate) fn ordered_double(value: f64) -> i64 {
-    let bits = value.to_bits() as i64;
-    if bits < 0 { -1 - (bits & i64::MAX) } else { bits }
-}
-
 /// The float's rank among all floats in ascending order, as `f32::total_cmp` orders them.
 #[inline]
-pub(crate) fn ordered(value: f32) -> i64 {
-    let bits = i64::from(value.to_bits() as i32);
-    if bits < 0 { -1 - (bits & 0x7fff_ffff) } else { bits }
+pub(crate) fn ordered(value: f32) -> i32 {
+    let bits = value.to_bits() as i32;
+    if bits < 0 { bits ^ i32::MAX } else { bits }
+}
+
+/// As [`ordered`].
+pub(crate) fn ordered_double(value: f64) -> i64 {
+    let bits = value.to_bits() as i64;
+    if bits < 0 { bits ^ i64::MAX } else { bits }
 }
 
 #[cfg(test)]

@@ -95,7 +95,12 @@ impl<'a> ColumnPair<'a> {
 
     /// Whether row `i` of A and row `j` of B are of the same kind, so that their values are compared.
     #[inline]
-    pub(crate) fn is_same_kind(&self, i: usize, j: usize) -> bool {
+    pub(crate) fn is_compared(&self, i: usize, j: usize) -> bool {
+        self.kinds.is_empty() || self.is_same_kind(i, j)
+    }
+
+    #[inline(never)]
+    fn is_same_kind(&self, i: usize, j: usize) -> bool {
         self.kinds.iter().all(|[a, b]| a.of(i) == b.of(j))
     }
 

@@ -165,7 +165,8 @@ impl Divergence {
             }
             (Some(i), Some(j)) => {
                 let is_first = |run: &DifferenceRun<usize>| pairing.spot(run.first) == *spot;
-                let differing = scan.columns.iter().filter(|(_, runs)| runs.iter().flatten().any(is_first));
+                let differing =
+                    scan.columns.iter().filter(|(_, runs)| runs.iter().filter(|run| run.rows > 0).any(is_first));
                 let mut all = differing.filter_map(|(name, _)| values(pairing, name, i as usize, j as usize));
                 found.set(all.next());
                 found.others = all.collect();

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::cell::{ordered, ordered_double};
@@ -52,8 +53,10 @@ impl RowKey {
 /// The keys of all rows of a table in both traces, as numbers with the same order on both sides.
 pub(crate) struct KeyCells<'t> {
     /// For each key column: the numbers of A and B. For a name column, also the names that the numbers index.
-    parts: Vec<(KeyNumbers<'t>, Option<Vec<String>>)>,
+    parts: Vec<KeyColumn<'t>>,
 }
+
+type KeyColumn<'t> = (KeyNumbers<'t>, Option<Vec<String>>);
 
 /// The numbers of A and of B in one key column.
 enum KeyNumbers<'t> {
@@ -67,6 +70,44 @@ impl KeyNumbers<'_> {
         match self {
             KeyNumbers::Narrow(numbers) => numbers[side as usize][row].into(),
             KeyNumbers::Wide(numbers) => numbers[side as usize][row],
+        }
+    }
+
+    /// Calls `take` for each run of rows with the same number.
+    fn each_run(&self, side: TraceSide, rows: Range<usize>, mut take: impl FnMut(OwnerRun)) {
+        fn each<T: Copy + PartialEq + Into<i64>>(numbers: &[T], mut start: usize, mut take: impl FnMut(OwnerRun)) {
+            for run in numbers.chunk_by(|a, b| a == b) {
+                let rows = start..start + run.len();
+                start = rows.end;
+                take(OwnerRun { owner: run[0].into(), rows });
+            }
+        }
+        match self {
+            KeyNumbers::Narrow(numbers) => each(&numbers[side as usize][rows.clone()], rows.start, &mut take),
+            KeyNumbers::Wide(numbers) => each(&numbers[side as usize][rows.clone()], rows.start, &mut take),
+        }
+    }
+
+    /// Whether the keys of rows ascend, of which these are the numbers in one column and `rest` those in the columns after
+    /// it. No key occurs twice.
+    fn ascend(&self, rest: &[KeyColumn<'_>], side: TraceSide, rows: Range<usize>) -> bool {
+        fn ascend<T: Copy + Ord>(
+            numbers: &[T],
+            mut start: usize,
+            mut of_rest: impl FnMut(Range<usize>) -> bool,
+        ) -> bool {
+            numbers.is_sorted()
+                && numbers.chunk_by(|a, b| a == b).all(|run| {
+                    let rows = start..start + run.len();
+                    start = rows.end;
+                    rows.len() == 1 || of_rest(rows)
+                })
+        }
+        let of_rest =
+            |rows: Range<usize>| rest.split_first().is_some_and(|((next, _), rest)| next.ascend(rest, side, rows));
+        match self {
+            KeyNumbers::Narrow(numbers) => ascend(&numbers[side as usize][rows.clone()], rows.start, of_rest),
+            KeyNumbers::Wide(numbers) => ascend(&numbers[side as usize][rows.clone()], rows.start, of_rest),
         }
     }
 
@@ -110,6 +151,14 @@ impl<'t> KeyCells<'t> {
         self.parts[part].0.get(side, row)
     }
 
+    /// Appends one part of the keys of rows.
+    pub(crate) fn read(&self, part: usize, side: TraceSide, rows: Range<usize>, numbers: &mut Vec<i64>) {
+        match &self.parts[part].0 {
+            KeyNumbers::Narrow(of) => numbers.extend(of[side as usize][rows].iter().map(|number| i64::from(*number))),
+            KeyNumbers::Wide(of) => numbers.extend_from_slice(&of[side as usize][rows]),
+        }
+    }
+
     /// The rows of one owner, whose parts of the key have these indices, among the first rows of a side.
     pub(crate) fn rows_of(&self, side: TraceSide, rows: usize, series: &[usize], owner: Owner) -> Vec<u32> {
         let parts: Vec<(usize, Option<i64>)> = series.iter().copied().zip([owner.0, owner.1]).collect();
@@ -119,12 +168,48 @@ impl<'t> KeyCells<'t> {
 
     /// The whole key of a row.
     pub(crate) fn of_row(&self, side: TraceSide, row: usize) -> Vec<KeyPart> {
-        let part = |(numbers, names): &(KeyNumbers<'_>, Option<Vec<String>>)| {
+        let part = |(numbers, names): &KeyColumn<'_>| {
             let number = numbers.get(side, row);
             let name = names.as_ref().and_then(|names| names.get(usize::try_from(number).ok()?));
             name.map_or(KeyPart::Number(number), |name| KeyPart::Name(name.clone()))
         };
         self.parts.iter().map(part).collect()
+    }
+
+    /// Calls `take` for each run of rows of one owner. `part` is the part of the key with the owner; without it, all rows
+    /// have one owner.
+    pub(crate) fn each_run(
+        &self,
+        part: Option<usize>,
+        side: TraceSide,
+        rows: Range<usize>,
+        mut take: impl FnMut(OwnerRun),
+    ) {
+        match part {
+            Some(part) => self.parts[part].0.each_run(side, rows, take),
+            None if rows.is_empty() => {}
+            None => take(OwnerRun { owner: 0, rows }),
+        }
+    }
+
+    /// The rows of each owner, if its keys ascend, so that no key occurs twice. `by_owner` says that the key begins with the
+    /// owner of a row; else all rows have one owner.
+    fn owner_runs(&self, by_owner: bool, side: TraceSide, rows: Range<usize>) -> Option<Vec<OwnerRun>> {
+        let (mut runs, mut last, mut ascend) = (Vec::new(), OwnerMap::<usize>::default(), true);
+        self.each_run(by_owner.then_some(0), side, rows, |OwnerRun { owner, rows }| {
+            let before = last.get(owner).copied();
+            ascend &= before.is_none_or(|before| self.cmp((side, before), (side, rows.start)).is_lt())
+                && self.parts[0].0.ascend(&self.parts[1..], side, rows.clone());
+            last.set(owner, rows.end - 1);
+            runs.push(OwnerRun { owner, rows });
+        });
+        ascend.then_some(runs)
+    }
+
+    /// Whether a key may occur twice on a side. `by_owner` says that the key begins with the owner of a row.
+    pub(crate) fn may_repeat(&self, by_owner: bool, rows: [usize; 2]) -> bool {
+        let is_unique = |side: TraceSide| self.owner_runs(by_owner, side, 0..rows[side as usize]).is_some();
+        !(is_unique(TraceSide::A) && is_unique(TraceSide::B))
     }
 
     /// How many of `rows` rows have the same keys on both sides, from row `i` of A and row `j` of B on.
@@ -133,7 +218,7 @@ impl<'t> KeyCells<'t> {
         let (mut same, mut more) = (0, 16);
         while same < rows {
             let part = more.min(rows - same);
-            let common = |so_far, (numbers, _): &(KeyNumbers<'_>, _)| numbers.common_run(i + same, j + same, so_far);
+            let common = |so_far, (numbers, _): &KeyColumn<'_>| numbers.common_run(i + same, j + same, so_far);
             let found = self.parts.iter().fold(part, common);
             same += found;
             if found < part {
@@ -151,7 +236,7 @@ impl<'t> KeyCells<'t> {
     }
 }
 
-fn numbers<'t>(a: &'t Column, b: &'t Column) -> Result<(KeyNumbers<'t>, Option<Vec<String>>), String> {
+fn numbers<'t>(a: &'t Column, b: &'t Column) -> Result<KeyColumn<'t>, String> {
     if let (ColumnData::Name { names: names_a, codes: codes_a }, ColumnData::Name { names: names_b, codes: codes_b }) =
         (&a.data, &b.data)
     {
@@ -182,7 +267,7 @@ fn plain(data: &ColumnData) -> Option<(u8, Cow<'_, [i64]>)> {
         ColumnData::U32(v) => (0, v.iter().map(|x| i64::from(*x)).collect()),
         ColumnData::I64(v) => (0, Cow::Borrowed(v)),
         ColumnData::U64(v) => (0, v.iter().map(|x| *x as i64).collect()),
-        ColumnData::F32(v) => (1, v.iter().map(|x| if x.is_nan() { i64::MAX } else { ordered(*x) }).collect()),
+        ColumnData::F32(v) => (1, v.iter().map(|x| if x.is_nan() { i64::MAX } else { ordered(*x).into() }).collect()),
         ColumnData::F64(v) => (2, v.iter().map(|x| if x.is_nan() { i64::MAX } else { ordered_double(*x) }).collect()),
         ColumnData::Bool(v) => (0, v.iter().map(|x| i64::from(*x)).collect()),
         ColumnData::Name { .. } => return None,
@@ -213,26 +298,10 @@ pub(crate) struct PairRun {
     pub(crate) rows: usize,
 }
 
-/// The rows of one owner in B, in ascending order of their keys.
-#[derive(Default)]
-struct OwnerRows {
-    rows: Vec<u32>,
-    /// How many of them come before all rows of A that are still to be joined.
-    passed: usize,
-}
-
-impl OwnerRows {
-    /// Passes the rows that `is_before` accepts. Returns the next row; the rows that were passed go to `left`.
-    fn pass(&mut self, left: &mut Vec<u32>, is_before: impl Fn(usize) -> bool) -> Option<usize> {
-        while let Some(row) = self.rows.get(self.passed) {
-            if !is_before(*row as usize) {
-                return Some(*row as usize);
-            }
-            left.push(*row);
-            self.passed += 1;
-        }
-        None
-    }
+/// Consecutive rows of one owner.
+pub(crate) struct OwnerRun {
+    pub(crate) owner: i64,
+    pub(crate) rows: Range<usize>,
 }
 
 impl RowJoin {
@@ -245,49 +314,44 @@ impl RowJoin {
             return joined;
         }
         let rest = [same..rows_a, same..rows_b];
-        let owner = |side: TraceSide, row: usize| if by_owner { keys.part(0, side, row) } else { 0 };
-        let is_unique = |side: TraceSide| ascends(keys, side, rest[side as usize].clone(), owner);
         // Without a second row of the same key, any two rows of one key are a pair.
-        match is_unique(TraceSide::A) && is_unique(TraceSide::B) {
-            true => joined.owner_by_owner(keys, owner, rest),
-            false => joined.by_key(keys, owner, rest),
+        let runs =
+            [TraceSide::A, TraceSide::B].map(|side| keys.owner_runs(by_owner, side, rest[side as usize].clone()));
+        match runs {
+            [Some(runs_a), Some(runs_b)] => joined.by_owner(keys, runs_a, runs_b),
+            _ => joined.by_key(keys, |side, row| if by_owner { keys.part(0, side, row) } else { 0 }, rest),
         }
         joined
     }
 
-    /// Joins tables in which the keys of each owner ascend.
-    fn owner_by_owner(
-        &mut self,
-        keys: &KeyCells<'_>,
-        owner: impl Fn(TraceSide, usize) -> i64,
-        [rows_a, rows_b]: [Range<usize>; 2],
-    ) {
-        let mut of_b = OwnerMap::<OwnerRows>::default();
-        for row in rows_b.clone() {
-            of_b.or_insert_with(owner(TraceSide::B, row), OwnerRows::default).rows.push(row as u32);
+    /// Joins rows whose keys ascend for each owner.
+    fn by_owner(&mut self, keys: &KeyCells<'_>, runs_a: Vec<OwnerRun>, runs_b: Vec<OwnerRun>) {
+        let mut of_b = OwnerMap::<VecDeque<Range<usize>>>::default();
+        for OwnerRun { owner, rows } in runs_b {
+            of_b.or_insert_with(owner, VecDeque::new).push_back(rows);
         }
-        let cmp = |a: usize, b: usize| keys.cmp((TraceSide::B, b), (TraceSide::A, a));
-        let mut a = rows_a.start;
-        while a < rows_a.end {
-            let of_owner = of_b.get_mut(owner(TraceSide::A, a));
-            let next = of_owner.and_then(|of| of.pass(&mut self.only_b, |b| cmp(a, b) == Ordering::Less));
-            let Some(b) = next.filter(|b| cmp(a, *b) == Ordering::Equal) else {
-                self.only_a.push(a as u32);
-                a += 1;
-                continue;
-            };
-            let most = (rows_a.end - a).min(rows_b.end - b);
-            let same = if most > 1 && cmp(a + 1, b + 1) == Ordering::Equal { keys.common_run(a, b, most) } else { 1 };
-            self.push(a, b, same);
-            for row in b..b + same {
-                if let Some(of_owner) = of_b.get_mut(owner(TraceSide::B, row)) {
-                    of_owner.pass(&mut self.only_b, |other| other < row);
-                    of_owner.passed += 1;
+        for OwnerRun { owner, rows: mut a } in runs_a {
+            while !a.is_empty()
+                && let Some(left) = of_b.get_mut(owner)
+                && let Some(b) = left.front_mut()
+            {
+                match keys.cmp((TraceSide::B, b.start), (TraceSide::A, a.start)) {
+                    Ordering::Less => self.only_b.extend(b.next().map(|row| row as u32)),
+                    Ordering::Greater => self.only_a.extend(a.next().map(|row| row as u32)),
+                    Ordering::Equal => {
+                        let same = keys.common_run(a.start, b.start, a.len().min(b.len()));
+                        self.push(a.start, b.start, same);
+                        (a.start, b.start) = (a.start + same, b.start + same);
+                    }
+                }
+                if b.start == b.end {
+                    left.pop_front();
                 }
             }
-            a += same;
+            self.only_a.extend(a.map(|row| row as u32));
         }
-        self.only_b.extend(of_b.iter().flat_map(|(_, of_owner)| &of_owner.rows[of_owner.passed..]));
+        let left = of_b.iter().flat_map(|(_, runs)| runs.iter().cloned().flatten());
+        self.only_b.extend(left.map(|row| row as u32));
     }
 
     /// Joins rows in any order.
@@ -335,8 +399,8 @@ impl RowJoin {
         let mut left = &b[..];
         for of_a in a.chunk_by(|x, y| keys.cmp((TraceSide::A, *x), (TraceSide::A, *y)).is_eq()) {
             let cmp = |b: &usize| keys.cmp((TraceSide::B, *b), (TraceSide::A, of_a[0]));
-            let (passed, others) = left.split_at(left.partition_point(|b| cmp(b).is_lt()));
-            let (of_b, later) = others.split_at(others.partition_point(|b| cmp(b).is_eq()));
+            let (passed, others) = left.split_at(left.iter().take_while(|b| cmp(b).is_lt()).count());
+            let (of_b, later) = others.split_at(others.iter().take_while(|b| cmp(b).is_eq()).count());
             left = later;
             joined.only_b.extend(passed.iter().map(|row| *row as u32));
             joined.pair_of_key(of_a, of_b, &is_equal, &mut pairs);
@@ -409,27 +473,6 @@ fn insert_sorted(rows: &mut Vec<u32>, row: u32, cmp: impl Fn(u32, u32) -> Orderi
     let later = rows.iter().rev().take(NEAR + 1).take_while(|other| cmp(**other, row) == Ordering::Greater).count();
     let place = if later > NEAR { rows.len() } else { rows.len() - later };
     rows.insert(place, row);
-}
-
-/// Whether the keys of each owner ascend, so that no key occurs twice.
-fn ascends(keys: &KeyCells<'_>, side: TraceSide, rows: Range<usize>, owner: impl Fn(TraceSide, usize) -> i64) -> bool {
-    let mut last = OwnerMap::<usize>::default();
-    let mut known: Option<(i64, usize)> = None;
-    for row in rows {
-        let owner = owner(side, row);
-        let before = match known {
-            Some((of, before)) if of == owner => Some(before),
-            _ => {
-                known.into_iter().for_each(|(of, before)| last.set(of, before));
-                last.get(owner).copied()
-            }
-        };
-        if before.is_some_and(|before| keys.cmp((side, before), (side, row)) != Ordering::Less) {
-            return false;
-        }
-        known = Some((owner, row));
-    }
-    true
 }
 
 /// The owners below this number have a place in a list.

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use serde::Serialize;
 
@@ -51,9 +52,11 @@ impl<'a> Pairing<'a> {
         times: [&RowTimes<'_>; 2],
     ) -> Result<Pairing<'a>, String> {
         let keys = KeyCells::of(key, a, b)?;
-        let mut joined = Rows::of(&keys, key.series.contains(&0), a.rows(), b.rows());
+        let by_owner = key.series.contains(&0);
+        let mut joined = Rows::of(&keys, by_owner, a.rows(), b.rows());
         // Rows of a build's own table may have any key.
-        if TableSchema::of(&a.name).is_none_or(|schema| schema.repeats) {
+        let repeats = TableSchema::of(&a.name).is_none_or(|schema| schema.repeats);
+        if repeats && keys.may_repeat(by_owner, [a.rows(), b.rows()]) {
             let cells: Vec<CellPair<'_>> = a
                 .columns
                 .iter()
@@ -91,7 +94,8 @@ impl<'a> Pairing<'a> {
 
     /// The time of a pair: the earlier one of its rows. A shot that only one server judged has the time of that judgement,
     /// because the other time is that of the client's frame.
-    fn time(&self, i: usize, j: usize) -> i64 {
+    #[inline]
+    pub(crate) fn time(&self, i: usize, j: usize) -> i64 {
         let [a, b] = [self.times[0][i], self.times[1][j]];
         match self.judged.as_ref().map(|[of_a, of_b]| (of_a[i], of_b[j])) {
             Some((true, false)) => a,
@@ -147,20 +151,29 @@ impl<'a> Pairing<'a> {
         })
     }
 
-    /// Whether a pair happened after another.
-    pub(crate) fn is_later(&self, pair: usize, than: usize) -> bool {
-        self.cmp(&self.spot(pair), &self.spot(than)).is_gt()
-    }
-
     /// The owner of a row, from the key columns.
     pub(crate) fn owner(&self, spot: &RowSpot) -> Owner {
         spot.row().map_or((None, None), |(side, row)| self.owner_in(side, row))
     }
 
-    #[inline]
-    pub(crate) fn owner_in(&self, side: TraceSide, row: usize) -> Owner {
+    fn owner_in(&self, side: TraceSide, row: usize) -> Owner {
         let part = |place: usize| Some(self.keys.part(*self.key.series.get(place)?, side, row));
         (part(0), part(1))
+    }
+
+    /// Reads one of the two numbers of the owners of rows of A; 0 if the table lacks it.
+    pub(crate) fn read_owners(&self, place: usize, rows: Range<usize>, numbers: &mut Vec<i64>) {
+        numbers.clear();
+        match self.key.series.get(place) {
+            Some(part) => self.keys.read(*part, TraceSide::A, rows, numbers),
+            None => numbers.resize(rows.len(), 0),
+        }
+    }
+
+    /// The owner with these numbers.
+    pub(crate) fn owner_of_parts(&self, (first, second): (i64, i64)) -> Owner {
+        let count = self.key.series.len();
+        ((count > 0).then_some(first), (count > 1).then_some(second))
     }
 }
 

@@ -7,9 +7,8 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::cell::{CellComparison, CellPair, DifferenceClass, NumberComparison, floats, integers};
-use super::clock::UNKNOWN;
 use super::columns::{ColumnPair, Rule, TraceComparison};
-use super::join::{OwnerMap, PairRun, TraceSide};
+use super::join::{OwnerMap, PairRun};
 use super::pairing::{Owner, Pairing, RowMark, RowPlace, by_time};
 use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::schema::JoinRule;
@@ -26,12 +25,14 @@ pub(crate) struct ScanResult {
     pub(crate) pairs: Vec<PairResult>,
     /// The index of each pair's owner.
     owner_of: Vec<u32>,
+    /// The time of each pair.
+    times: Vec<i64>,
     /// Whether the pairs of each owner are in the order in which they happened.
     in_order: bool,
 }
 
-/// The differences in one column, for each owner of [`ScanResult::owners`].
-type OwnerRuns = Vec<Option<DifferenceRun<usize>>>;
+/// The differences in one column, for each owner of [`ScanResult::owners`]. Owners without differences have no rows.
+type OwnerRuns = Vec<DifferenceRun<usize>>;
 
 /// The differences in one column of one owner.
 #[derive(Clone, Debug)]
@@ -55,7 +56,10 @@ pub(crate) struct PairResult {
     pub(crate) other_time: bool,
 }
 
+/// How many rows are compared by their bits at once.
 const BLOCK_ROWS: usize = 1024;
+/// Fewer rows are compared one by one.
+const SKIPPED_ROWS: usize = 64;
 
 impl ScanResult {
     pub(crate) fn of(pairing: &Pairing<'_>, compared: &TraceComparison<'_>) -> ScanResult {
@@ -76,38 +80,44 @@ impl ScanResult {
     /// Finds the owner of each pair, and the pairs of rows with different times.
     fn of_owners(pairing: &Pairing<'_>) -> ScanResult {
         let count = pairing.joined.len();
-        let (mut owners, mut last, mut in_order) = (Vec::new(), Vec::new(), true);
-        let (mut pairs, mut owner_of) = (vec![PairResult::default(); count], vec![0u32; count]);
-        let mut places: OwnerMap<OwnerMap<u32>> = OwnerMap::default();
-        // For each owner: its last pair, with the time.
-        let mut before: Vec<(usize, i64)> = Vec::new();
+        let mut found = PairOwners::default();
+        let mut scan = ScanResult {
+            owners: Vec::new(),
+            last: Vec::new(),
+            columns: Vec::new(),
+            pairs: vec![PairResult::default(); count],
+            owner_of: Vec::with_capacity(count),
+            times: Vec::with_capacity(count),
+            in_order: true,
+        };
+        // The last pair of each owner.
+        let mut before: Vec<usize> = Vec::new();
         let timed = pairing.key.joined != JoinRule::Always;
+        let mut parts = [Vec::new(), Vec::new()];
         for &PairRun { first, a, b, rows } in &pairing.joined.runs {
-            let (times_a, times_b) = (&pairing.times[0][a..][..rows], &pairing.times[1][b..][..rows]);
-            let results = pairs[first..][..rows].iter_mut().zip(&mut owner_of[first..][..rows]);
-            for (row, ((at_a, at_b), (result, owner))) in times_a.iter().zip(times_b).zip(results).enumerate() {
-                let (pair, time) = (first + row, *at_a.min(at_b));
-                let whose = pairing.owner_in(TraceSide::A, a + row);
-                let of_first = places.or_insert_with(whose.0.unwrap_or_default(), OwnerMap::default);
-                *owner = *of_first.or_insert_with(whose.1.unwrap_or_default(), || {
-                    owners.push(whose);
-                    last.push(None);
-                    before.push((pair, time));
-                    (owners.len() - 1) as u32
-                });
-                let place = *owner as usize;
-                let known = std::mem::replace(&mut before[place], (pair, time));
-                in_order &= known.1 < time || !pairing.is_later(known.0, pair);
-                result.other_time = timed && at_a != at_b && *at_a != UNKNOWN && *at_b != UNKNOWN;
-                if !result.other_time {
-                    let last = &mut last[place];
-                    if in_order || last.is_none_or(|last| pairing.is_later(pair, last)) {
-                        *last = Some(pair);
-                    }
+            parts.iter_mut().zip(0..).for_each(|(part, place)| pairing.read_owners(place, a..a + rows, part));
+            for (row, whose) in parts[0].iter().copied().zip(parts[1].iter().copied()).enumerate() {
+                let (pair, i, j) = (first + row, a + row, b + row);
+                let place = found.place(whose);
+                scan.owner_of.push(place as u32);
+                scan.times.push(pairing.time(i, j));
+                if place == before.len() {
+                    scan.last.push(None);
+                    before.push(pair);
+                }
+                let known = std::mem::replace(&mut before[place], pair);
+                scan.in_order &= known == pair || is_later(&scan.times, pairing, pair, known);
+                if timed && !pairing.same_time(i, j) {
+                    scan.pairs[pair].other_time = true;
+                } else if scan.in_order
+                    || scan.last[place].is_none_or(|last| is_later(&scan.times, pairing, pair, last))
+                {
+                    scan.last[place] = Some(pair);
                 }
             }
         }
-        ScanResult { owners, last, columns: Vec::new(), pairs, owner_of, in_order }
+        scan.owners = found.owners.iter().map(|whose| pairing.owner_of_parts(*whose)).collect();
+        scan
     }
 
     /// Whether a pair was compared and is equal.
@@ -117,88 +127,160 @@ impl ScanResult {
 
     /// Compares the cells of a column. What most cells need gets loops of its own.
     fn column(&mut self, pairing: &Pairing<'_>, column: &ColumnPair<'_>) -> OwnerRuns {
-        let exactly = NumberComparison::default();
+        const EXACTLY: NumberComparison = NumberComparison { within: None, is_angle: false, has_size: false };
+        const AROUND: NumberComparison = NumberComparison { is_angle: true, ..EXACTLY };
         match (&column.rule, &column.cells) {
             (Rule::Plain(NumberComparison { within: None, is_angle: false, .. }), CellPair::F32(a, b)) => {
                 self.cells(pairing, column, |i, j, rows| {
-                    zip(a, b, i, j, rows).map(move |(a, b)| floats(*a, *b, exactly))
+                    let (a, b) = (&a[i..][..rows], &b[j..][..rows]);
+                    move |row| floats(a[row], b[row], EXACTLY)
                 })
             }
-            (Rule::Plain(measure), CellPair::F32(a, b)) => {
-                self.cells(pairing, column, |i, j, rows| zip(a, b, i, j, rows).map(|(a, b)| floats(*a, *b, *measure)))
+            (Rule::Plain(NumberComparison { within: None, .. }), CellPair::F32(a, b)) => {
+                self.cells(pairing, column, |i, j, rows| {
+                    let (a, b) = (&a[i..][..rows], &b[j..][..rows]);
+                    move |row| floats(a[row], b[row], AROUND)
+                })
             }
+            (Rule::Plain(measure), CellPair::F32(a, b)) => self.cells(pairing, column, |i, j, rows| {
+                let (a, b) = (&a[i..][..rows], &b[j..][..rows]);
+                move |row| floats(a[row], b[row], *measure)
+            }),
             (Rule::Plain(NumberComparison { within: None, .. }), CellPair::U32(a, b)) => {
-                let compare = |(a, b): (&u32, &u32)| integers((*a).into(), (*b).into(), None);
-                self.cells(pairing, column, |i, j, rows| zip(a, b, i, j, rows).map(compare))
+                self.cells(pairing, column, |i, j, rows| {
+                    let (a, b) = (&a[i..][..rows], &b[j..][..rows]);
+                    move |row| integers(a[row].into(), b[row].into(), None)
+                })
             }
             (Rule::Plain(NumberComparison { within: None, .. }), CellPair::I64(a, b)) => {
-                let compare = |(a, b): (&i64, &i64)| integers(*a, *b, None);
-                self.cells(pairing, column, |i, j, rows| zip(a, b, i, j, rows).map(compare))
+                self.cells(pairing, column, |i, j, rows| {
+                    let (a, b) = (&a[i..][..rows], &b[j..][..rows]);
+                    move |row| integers(a[row], b[row], None)
+                })
             }
-            _ => self.cells(pairing, column, |i, j, rows| (0..rows).map(move |row| column.compare(i + row, j + row))),
+            _ => self.cells(pairing, column, |i, j, _| move |row| column.compare(i + row, j + row)),
         }
     }
 
-    /// Adds up the differences of a column. `compare` compares some rows, from a row of A and a row of B on.
-    fn cells<I: Iterator<Item = CellComparison>>(
+    /// Adds up the differences of a column. `compare` prepares the comparison of some rows, from a row of A and a row of B on.
+    fn cells<C: Fn(usize) -> CellComparison>(
         &mut self,
         pairing: &Pairing<'_>,
         column: &ColumnPair<'_>,
-        compare: impl Fn(usize, usize, usize) -> I,
+        compare: impl Fn(usize, usize, usize) -> C,
     ) -> OwnerRuns {
-        let mut runs: OwnerRuns = vec![None; self.owners.len()];
-        for &PairRun { first, a, b, rows } in &pairing.joined.runs {
-            for start in (0..rows).step_by(BLOCK_ROWS) {
-                let count = BLOCK_ROWS.min(rows - start);
-                let (a, b, first) = (a + start, b + start, first + start);
-                if column.same_bits(a, b, count) {
-                    continue;
-                }
-                let pairs = self.pairs[first..][..count].iter_mut().zip(&self.owner_of[first..][..count]);
-                for (row, (compared, (flags, owner))) in compare(a, b, count).zip(pairs).enumerate() {
-                    let (class, error) = match compared {
-                        CellComparison::Same => continue,
-                        _ if flags.other_time || !column.is_same_kind(a + row, b + row) => continue,
-                        CellComparison::Within => {
-                            flags.within = true;
-                            continue;
-                        }
-                        CellComparison::Differs { class, error } => (class, error),
-                    };
-                    flags.differs = true;
-                    let pair = first + row;
-                    match &mut runs[*owner as usize] {
-                        Some(run) if self.in_order => run.add_later(class, error, pair),
-                        Some(run) => run.add(pairing, class, error, pair),
-                        none => *none = Some(DifferenceRun::new(class, error, pair)),
-                    }
+        let mut runs = vec![DifferenceRun::default(); self.owners.len()];
+        for run in &pairing.joined.runs {
+            for start in (0..run.rows).step_by(BLOCK_ROWS) {
+                let rows = BLOCK_ROWS.min(run.rows - start);
+                let (a, b) = (run.a + start, run.b + start);
+                if rows < SKIPPED_ROWS || !column.same_bits(a, b, rows) {
+                    let block = PairRun { first: run.first + start, a, b, rows };
+                    self.add_block(pairing, column, block, &compare, &mut runs);
                 }
             }
         }
         runs
     }
+
+    /// Compares the cells of some pairs. It is a function of its own, so that the loop has enough registers.
+    #[inline(never)]
+    fn add_block<C: Fn(usize) -> CellComparison>(
+        &mut self,
+        pairing: &Pairing<'_>,
+        column: &ColumnPair<'_>,
+        PairRun { first, a, b, rows }: PairRun,
+        compare: impl Fn(usize, usize, usize) -> C,
+        runs: &mut OwnerRuns,
+    ) {
+        let (pairs, owner_of) = (&mut self.pairs[first..][..rows], &self.owner_of[first..][..rows]);
+        let compare = compare(a, b, rows);
+        for row in 0..rows {
+            let (class, error) = match compare(row) {
+                CellComparison::Same => continue,
+                _ if pairs[row].other_time || !column.is_compared(a + row, b + row) => continue,
+                CellComparison::Within => {
+                    pairs[row].within = true;
+                    continue;
+                }
+                CellComparison::Differs { class, error } => (class, error),
+            };
+            pairs[row].differs = true;
+            let run = &mut runs[owner_of[row] as usize];
+            match self.in_order || run.rows == 0 {
+                true => run.add_later(class, error, first + row),
+                false => run.add(|x, y| is_later(&self.times, pairing, x, y), class, error, first + row),
+            }
+        }
+    }
 }
 
-/// Rows of both sides, from row `i` of A and row `j` of B on.
-fn zip<'a, T>(a: &'a [T], b: &'a [T], i: usize, j: usize, rows: usize) -> impl Iterator<Item = (&'a T, &'a T)> {
-    a[i..][..rows].iter().zip(&b[j..][..rows])
+/// Whether a pair happened after another, by the times of all pairs first.
+#[inline]
+fn is_later(times: &[i64], pairing: &Pairing<'_>, pair: usize, than: usize) -> bool {
+    let in_time = times[pair].cmp(&times[than]);
+    in_time.then_with(|| pairing.cmp(&pairing.spot(pair), &pairing.spot(than))).is_gt()
+}
+
+/// The owners of pairs, in the order of their first pairs.
+#[derive(Default)]
+struct PairOwners {
+    /// The numbers of each owner in the columns that name it; 0 for a column that the table lacks.
+    owners: Vec<(i64, i64)>,
+    places: OwnerMap<OwnerMap<u32>>,
+    /// For each owner: the owner of the pair that followed its last pair. Mostly, the same follows again.
+    next: Vec<usize>,
+    /// The owner of the last pair.
+    last: usize,
+}
+
+impl PairOwners {
+    /// The place of the next pair's owner in `owners`.
+    fn place(&mut self, whose: (i64, i64)) -> usize {
+        let expected = self.next.get(self.last).copied();
+        let place = match expected {
+            Some(place) if self.owners[place] == whose => place,
+            _ => self.found(whose),
+        };
+        self.last = place;
+        place
+    }
+
+    fn found(&mut self, whose: (i64, i64)) -> usize {
+        let of_first = self.places.or_insert_with(whose.0, OwnerMap::default);
+        let place = *of_first.or_insert_with(whose.1, || self.owners.len() as u32) as usize;
+        if place == self.owners.len() {
+            self.owners.push(whose);
+            self.next.push(place);
+        }
+        self.next[self.last] = place;
+        place
+    }
+}
+
+impl Default for DifferenceRun<usize> {
+    fn default() -> Self {
+        DifferenceRun { rows: 0, drifted: 0, class: DifferenceClass::Drift, first: 0, last: 0, largest: None }
+    }
 }
 
 impl DifferenceRun<usize> {
-    fn new(class: DifferenceClass, error: Option<f64>, pair: usize) -> DifferenceRun<usize> {
-        let largest = error.map(|error| (error, pair));
-        let drifted = u64::from(class == DifferenceClass::Drift);
-        DifferenceRun { rows: 1, drifted, class, first: pair, last: pair, largest }
-    }
-
-    fn add(&mut self, pairing: &Pairing<'_>, class: DifferenceClass, error: Option<f64>, pair: usize) {
+    /// Adds a pair. `is_later` says whether a pair happened after another.
+    #[inline(never)]
+    fn add(
+        &mut self,
+        is_later: impl Fn(usize, usize) -> bool,
+        class: DifferenceClass,
+        error: Option<f64>,
+        pair: usize,
+    ) {
         let (first, last, largest) = (self.first, self.last, self.largest);
         self.add_later(class, error, pair);
-        self.first = if pairing.is_later(first, pair) { pair } else { first };
-        self.last = if pairing.is_later(last, pair) { last } else { pair };
+        self.first = if is_later(first, pair) { pair } else { first };
+        self.last = if is_later(last, pair) { last } else { pair };
         if let (Some((most, at)), Some(error)) = (largest, error)
             && error.total_cmp(&most).is_eq()
-            && pairing.is_later(at, pair)
+            && is_later(at, pair)
         {
             self.largest = Some((error, pair));
         }
@@ -206,6 +288,9 @@ impl DifferenceRun<usize> {
 
     /// Adds a pair that happened after all others.
     fn add_later(&mut self, class: DifferenceClass, error: Option<f64>, pair: usize) {
+        if self.rows == 0 {
+            self.first = pair;
+        }
         self.rows += 1;
         self.drifted += u64::from(class == DifferenceClass::Drift);
         self.class = self.class.max(class);

@@ -9,7 +9,7 @@ use super::columns::{ColumnDifference, TraceComparison, unsound};
 use super::distributions::{DrawnDistance, Reconciliation, TraceTally};
 use super::divergence::{Divergence, agreeing};
 use super::hits::{ChangedShots, HitChanges, ShotComparison, TextTable};
-use super::join::{KeyCells, OwnerMap, RowKey, TraceSide};
+use super::join::{KeyCells, OwnerMap, OwnerRun, RowKey, TraceSide};
 use super::options::{DiffError, DiffOptions, DiffScope};
 use super::pairing::{Owner, Pairing, RowDump, RowMark, RowSpot, by_time};
 use super::scan::{ColumnRuns, DifferenceRun, DivergenceSpread, FieldDiff, PairResult, ScanResult, SeriesDiff};
@@ -318,7 +318,7 @@ impl<'o> TableFold<'o> {
                 self.columns.len() - 1
             });
             let known = &mut self.columns[place].1;
-            for (owner, run) in scan.owners.iter().zip(runs).filter_map(|(owner, run)| Some((owner, run.as_ref()?))) {
+            for (owner, run) in scan.owners.iter().zip(runs).filter(|(_, run)| run.rows > 0) {
                 match known.get_mut(owner) {
                     Some(known) => known.join(run, pairing, &mut mark),
                     None => {
@@ -344,19 +344,14 @@ impl<'o> TableFold<'o> {
         let Some(known) = &mut self.times else { return };
         for side in [TraceSide::A, TraceSide::B] {
             let times = &pairing.times[side as usize];
-            let part = pairing.key.series.first();
-            let whose = |row: usize| part.map_or(0, |part| pairing.keys.part(*part, side, row));
             let mut now: OwnerMap<[i64; 2]> = OwnerMap::default();
-            let mut start = 0;
-            while start < times.len() {
-                let of = whose(start);
-                let end = (start + 1..times.len()).find(|row| whose(*row) != of).unwrap_or(times.len());
-                let [first, last] = now.or_insert_with(of, || [times[start]; 2]);
-                for at in &times[start..end] {
+            let owner = pairing.key.series.first().copied();
+            pairing.keys.each_run(owner, side, 0..times.len(), |OwnerRun { owner, rows }| {
+                let [first, last] = now.or_insert_with(owner, || [times[rows.start]; 2]);
+                for at in &times[rows] {
                     (*first, *last) = ((*first).min(*at), (*last).max(*at));
                 }
-                start = end;
-            }
+            });
             for (whose, [first, last]) in now.iter() {
                 let before = known[side as usize].or_insert_with(whose, || *first);
                 if first < before {
@@ -503,7 +498,11 @@ fn status(diff: &TableDiff, joined: JoinRule, options: &DiffOptions) -> Status {
 
 /// The first difference: a value, a missing row, or a pair whose times differ.
 fn first_spot(pairing: &Pairing<'_>, scan: &ScanResult, options: &DiffOptions) -> Option<RowSpot> {
-    let values = scan.columns.iter().flat_map(|(_, runs)| runs.iter().flatten()).map(|run| pairing.spot(run.first));
+    let values = scan
+        .columns
+        .iter()
+        .flat_map(|(_, runs)| runs.iter().filter(|run| run.rows > 0))
+        .map(|run| pairing.spot(run.first));
     let timed = pairing.key.joined == JoinRule::AtSameTime;
     let other_time = (0..scan.pairs.len()).filter(|&p| timed && scan.pairs[p].other_time).map(|p| pairing.spot(p));
     values.chain(pairing.lone(options)).chain(other_time).min_by(|x, y| pairing.cmp(x, y))

@@ -1,7 +1,7 @@
 //! The index of a file: the rows of each table in each chunk. The last chunk holds it. For a file without one, readers
 //! build the same index from the chunks.
 
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
 
 use serde::{Deserialize, Serialize};
 use serde_bytes::{ByteBuf, Bytes};
@@ -431,8 +431,11 @@ pub(super) fn frame_at(from: &mut (impl Read + Seek), sizes: &SeekTable, chunk: 
         return Err(wrong());
     }
     from.seek(SeekFrom::Start(offset))?;
-    let mut bytes = Vec::with_capacity(packed);
-    from.take(packed as u64).read_to_end(&mut bytes)?;
+    let mut bytes = vec![0; packed];
+    match from.read_exact(&mut bytes) {
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Err(wrong()),
+        read => read?,
+    }
     let is_it =
         |frame: &FileFrame| frame.kind == FrameKind::Chunk { content_bytes: content } && frame.bytes.len() == packed;
     frame_of(bytes, offset).filter(is_it).ok_or_else(wrong)

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use bytemuck::{NoUninit, cast_slice};
 use serde::{Deserialize, Serialize};
 use serde_bytes::{ByteBuf, Bytes};
 
@@ -217,40 +218,49 @@ const COUNTED_TOGETHER: usize = 1 << 12;
 
 /// Returns values as they are in memory, little-endian, and the transform: one by one, or in runs if these are long.
 fn plain_bytes(data: &ColumnData, rows: Range<usize>) -> (&'static str, Vec<u8>) {
-    fn bytes_of<V: Copy, const N: usize>(values: &[V], to_bytes: impl Fn(V) -> [u8; N]) -> (&'static str, Vec<u8>) {
-        let is_new = |(a, b): (&V, &V)| u32::from(to_bytes(*a) != to_bytes(*b));
-        let most = values.len() / RUN_ROWS;
-        let (mut starts, mut counted) = (0, 0);
-        // A column with short runs has them mostly from the start. `is_new` is added up without a branch.
-        while starts <= most && counted + 1 < values.len() {
-            let part = &values[counted..values.len().min(counted + COUNTED_TOGETHER)];
-            starts += part.iter().zip(&part[1..]).map(is_new).sum::<u32>() as usize;
-            counted += part.len() - 1;
-        }
-        if starts < most {
-            let mut bytes = Vec::with_capacity((starts + 1) * (size_of::<u32>() + N));
-            for run in values.chunk_by(|a, b| to_bytes(*a) == to_bytes(*b)) {
-                bytes.extend_from_slice(&(run.len() as u32).to_le_bytes());
-                bytes.extend_from_slice(&to_bytes(run[0]));
-            }
-            return (RUNS, bytes);
-        }
-        let mut bytes = vec![0; N * values.len()];
-        for (place, value) in bytes.as_chunks_mut().0.iter_mut().zip(values) {
-            *place = to_bytes(*value);
-        }
-        ("raw", bytes)
-    }
     match data {
         ColumnData::U32(values) => bytes_of(&values[rows], u32::to_le_bytes),
         ColumnData::U64(values) => bytes_of(&values[rows], u64::to_le_bytes),
         ColumnData::I64(values) => bytes_of(&values[rows], i64::to_le_bytes),
-        ColumnData::F32(values) => bytes_of(&values[rows], f32::to_le_bytes),
-        ColumnData::F64(values) => bytes_of(&values[rows], f64::to_le_bytes),
-        ColumnData::Bool(values) => bytes_of(&values[rows], |flag| [u8::from(flag)]),
+        // By their bits, floats are equal to themselves.
+        ColumnData::F32(values) => bytes_of(cast_slice(&values[rows]), u32::to_le_bytes),
+        ColumnData::F64(values) => bytes_of(cast_slice(&values[rows]), u64::to_le_bytes),
+        ColumnData::Bool(values) => bytes_of(cast_slice(&values[rows]), u8::to_le_bytes),
         ColumnData::Name { codes, .. } if kind(data) == "u32" => bytes_of(&codes[rows], u32::to_le_bytes),
-        ColumnData::Name { codes, .. } => bytes_of(&codes[rows], |code| [code as u8]),
+        ColumnData::Name { codes, .. } => {
+            let codes: Vec<u8> = codes[rows].iter().map(|code| *code as u8).collect();
+            bytes_of(&codes, u8::to_le_bytes)
+        }
     }
+}
+
+fn bytes_of<V: NoUninit + PartialEq, const N: usize>(
+    values: &[V],
+    to_bytes: impl Fn(V) -> [u8; N],
+) -> (&'static str, Vec<u8>) {
+    let most = values.len() / RUN_ROWS;
+    let (mut starts, mut counted) = (0, 0);
+    // A column with short runs has them mostly from the start. Their starts are added up without a branch; a part is too
+    // short for the sum to wrap.
+    while starts <= most && counted + 1 < values.len() {
+        let part = &values[counted..values.len().min(counted + COUNTED_TOGETHER)];
+        let is_new = |sum: u32, (a, b): (&V, &V)| sum.wrapping_add(u32::from(a != b));
+        starts += part.iter().zip(&part[1..]).fold(0, is_new) as usize;
+        counted += part.len() - 1;
+    }
+    if starts < most {
+        let mut bytes = Vec::with_capacity((starts + 1) * (size_of::<u32>() + N));
+        for run in values.chunk_by(|a, b| a == b) {
+            bytes.extend_from_slice(&(run.len() as u32).to_le_bytes());
+            bytes.extend_from_slice(&to_bytes(run[0]));
+        }
+        return (RUNS, bytes);
+    }
+    let bytes = match cfg!(target_endian = "little") {
+        true => cast_slice(values).to_vec(),
+        false => values.iter().flat_map(|value| to_bytes(*value)).collect(),
+    };
+    ("raw", bytes)
 }
 
 /// Returns the name of a column's type in files. A `name` has codes of one byte; codes of more names are a `u32` with
