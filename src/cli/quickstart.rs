@@ -13,10 +13,10 @@ use super::replay::view_error;
 use super::trouble::engine_with_notes;
 use super::{CommandError, CommandOutcome, CommandResult, Output, OutputPath};
 use crate::diff::{ChangedShot, DiffOptions, DiffScope, Outcome, ShotChange, diff};
-use crate::engine::{EngineError, Games, Playable};
+use crate::engine::{EngineError, Games, Playable, SelfPlaying};
 use crate::info::{PacketCounts, SessionInfo};
 use crate::link::{Jitter, LinkModel, Loss};
-use crate::record::{Session, SessionHeader};
+use crate::record::Session;
 use crate::replay::{ReplayOptions, ReplayOutput, WhatIf};
 use crate::report::layout::WIDTH;
 use crate::report::{on_screen, verdict, what_if_line};
@@ -77,7 +77,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     let ready = bots.set_up(&scenario, None).map_err(CommandError::request)?;
     let usual = OutputPath::from(OsString::from(USUAL_NAME));
     let path = args.output.as_ref().unwrap_or(&usual);
-    let target = match args.output.is_none() && is_of_quickstart(path, ready.header(), scenario.length()) {
+    let target = match args.output.is_none() && is_of_quickstart(path, bots)? {
         true => output.files.target_made_again(path, FileType::Log)?,
         false => output.files.target(path, FileType::Log)?,
     };
@@ -135,10 +135,16 @@ fn timed_replay(
 /// The default path of the log.
 const USUAL_NAME: &str = "quickstart.hitlog";
 
-/// Whether the existing file is the log of an earlier quickstart, apart from its seed. Such a log may be replaced.
-fn is_of_quickstart(path: &Path, header: &SessionHeader, length: Micros) -> bool {
-    let there = store::open_log(path).map(|log| SessionHeader { seed: header.seed, ..log.header().clone() });
-    there.is_ok_and(|there| there == *header) && store::read_log(path).is_ok_and(|log| log.duration() <= length)
+/// Whether the existing file is the log that a quickstart with its seed records. Replacing such a log loses nothing.
+fn is_of_quickstart(path: &Path, bots: &dyn SelfPlaying) -> Result<bool, CommandError> {
+    let Ok(there) = store::read_log(path) else { return Ok(false) };
+    let ready = bots.set_up(&scenario(there.header.seed.0), None).map_err(CommandError::request)?;
+    if *ready.header() != there.header {
+        return Ok(false);
+    }
+    let mut recorded = Session::new(there.header.clone());
+    ready.run(&mut recorded, &|| true)?;
+    Ok(recorded == there)
 }
 
 /// Typical broadband: some delay, some jitter, and an occasional lost packet.

@@ -219,6 +219,10 @@ fn a_quickstart_replaces_only_the_log_of_another() {
     assert!(folder.refused("quickstart -o mine.hitlog").contains("this log exists already"));
     assert!(folder.refused("quickstart -o quickstart.hitlog").contains("this log exists already"));
     assert_eq!(fs::read(folder.path("quickstart.hitlog")).unwrap(), recorded);
-    folder.done("record synth --seconds 21 -o quickstart.hitlog --force");
-    assert!(folder.refused("quickstart").contains("this log exists already"));
+    for scenario in ["--seconds 21", "", "--delay-ms 50 --jitter-ms 30 --loss 1%", "--seconds 5 --seed 9"] {
+        folder.done(&format!("record synth {scenario} -o quickstart.hitlog --force"));
+        let recorded = fs::read(folder.path("quickstart.hitlog")).unwrap();
+        assert!(folder.refused("quickstart").contains("this log exists already"), "{scenario}");
+        assert_eq!(fs::read(folder.path("quickstart.hitlog")).unwrap(), recorded, "{scenario}");
+    }
 }
