@@ -349,7 +349,7 @@ pub(super) fn annotations(thresholds: &[ThresholdResult], problems: &[String]) -
 }
 
 /// Annotations of a corpus: each names log, tick and field.
-fn corpus_annotations(summary: &CorpusSummary) -> String {
+pub(super) fn corpus_annotations(summary: &CorpusSummary) -> String {
     let mut text = String::new();
     let mut add = |level: &str, log: &str, what: &str| text.push_str(&annotation(level, log, what));
     for log in &summary.worst {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::corpus::{CheckArgs, finish, outcome};
+use super::corpus::{CheckArgs, corpus_annotations, outcome};
 use super::{CommandError, CommandOutcome, CommandResult, Output, OutputPath};
 use crate::corpus::{CorpusSummary, ResultRow, ResultSet, write_row};
 use crate::page::corpus_html;
@@ -13,7 +13,7 @@ use crate::store::{self, FileType, Target};
 ///
 /// Results are folders that --results has written, or files of rows. Those of several machines or nights concatenate:
 /// the last verdict on each log counts. If there are results of several builds, the page is that of the build that ran
-/// last.
+/// last, for `verify` and `diff` each. The exit code is that of the worst verdict on the page.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -62,8 +62,10 @@ pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
         let outcomes: Vec<CommandOutcome> = summaries.iter().map(outcome).collect();
         return Ok(CommandOutcome::worst(&outcomes));
     }
-    let last = results.last();
-    let summary = results.summary(last).map_err(CommandError::request)?;
+    let runs = results.last_of_commands();
+    let summaries = runs.iter().map(|run| results.summary(*run));
+    let summaries = summaries.collect::<Result<Vec<CorpusSummary>, _>>().map_err(CommandError::request)?;
+    let (newest, of_other_commands) = (&summaries[0], &summaries[1..]);
     if let Some((target, kind)) = &rows {
         // The row of a log is the last of its rows.
         let mut logs: Vec<(String, Vec<String>)> = Vec::new();
@@ -72,22 +74,38 @@ pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
                 logs.push((log.log.clone(), rows.iter().map(write_row).collect()));
             }
         };
-        results.each_log(last, &mut add).map_err(CommandError::request)?;
+        runs.iter().try_for_each(|run| results.each_log(*run, &mut add)).map_err(CommandError::request)?;
         logs.sort_unstable();
         let lines: Vec<String> = logs.into_iter().flat_map(|(_, lines)| lines).collect();
         save_rows(target, kind, &lines)?;
     }
     if let Some(target) = &html {
-        store::save_bytes(target, corpus_html(&summary).as_bytes())?;
+        store::save_bytes(target, corpus_html(newest).as_bytes())?;
     }
-    let others = results.runs() - 1;
-    finish(summary, &args.checks, markdown.as_ref(), output, |page, summary| {
-        page.append(corpus_page(summary));
-        if others > 0 {
+    let (thresholds, _) = args.checks.apply(&[newest.into()]);
+    let newest = &CorpusSummary { thresholds: thresholds.clone(), ..newest.clone() };
+    let text = || {
+        let mut page = corpus_page(newest);
+        for summary in of_other_commands {
+            page.blank();
+            page.append(corpus_page(summary));
+        }
+        page
+    };
+    let annotations = || [newest].into_iter().chain(of_other_commands).map(corpus_annotations).collect();
+    args.checks.report(markdown.as_ref(), &text, &annotations)?;
+    output.show(newest, |page| {
+        page.append(text());
+        if results.runs() > runs.len() {
             page.blank();
             page.faint(0, "These results have other builds or options, too: use --by build to see all.");
         }
-    })
+    })?;
+    // The thresholds apply to the newest run. But with them, no difference of `diff` is a failure.
+    let outcome_of =
+        |other: &CorpusSummary| outcome(&CorpusSummary { thresholds: thresholds.clone(), ..other.clone() });
+    let outcomes: Vec<CommandOutcome> = of_other_commands.iter().map(outcome_of).chain([outcome(newest)]).collect();
+    Ok(CommandOutcome::worst(&outcomes))
 }
 
 /// The kind of a file of rows, by its name.

@@ -441,6 +441,23 @@ fn a_summary_ends_as_the_worst_verdict() {
     // A later build without differences does not hide the earlier one.
     folder.done("diff logs --results compared");
     assert_eq!([ends("summary compared"), ends("summary compared --by build")], [0, 1]);
+
+    // A later `diff` without differences does not hide a golden that differs.
+    folder.run("verify logs --results nightly");
+    folder.done("diff logs --results nightly");
+    let output = folder.run("summary nightly --rows rows.jsonl --markdown page.md");
+    assert_eq!(code(&output), 1);
+    for page in [text(&output.stdout), fs::read_to_string(folder.path("page.md")).expect("a page")] {
+        assert!(page.contains("2 logs: 2 ok") && page.contains("1 different") && page.contains("0.hitlog"), "{page}");
+    }
+    let rows = fs::read_to_string(folder.path("rows.jsonl")).expect("rows");
+    let of = |command: &str| rows.matches(&format!("\"command\":\"{command}\"")).count();
+    assert_eq!([of("verify"), of("diff")], [2, 2]);
+    // A difference between the sides of `diff` is no failure with a threshold, in whatever order the commands ran.
+    folder.run(&format!("diff logs {CHANGE} --results mixed"));
+    fs::write(folder.path("logs/0.golden"), golden).expect("written");
+    folder.done("verify logs --results mixed");
+    assert_eq!([ends("summary mixed"), ends(&format!("summary mixed {max}"))], [1, 0]);
 }
 
 #[test]

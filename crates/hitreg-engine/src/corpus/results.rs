@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::CorpusShare;
 use crate::engine::EngineError;
 use hitreg_analysis::corpus::{CorpusSummary, CorpusSummaryBuilder, LogRow, ResultRow, read_row, write_row};
-use hitreg_log::sorted::SortedMap;
+use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::store::{self, FileIdentity, LineFile, LineSpan, StoreError};
 use hitreg_log::trace::Digest;
 
@@ -173,10 +173,19 @@ const RESULTS: &str = "results";
 #[derive(Debug, Default)]
 pub struct ResultSet {
     files: Vec<PathBuf>,
-    /// The runs ([`run_key`]) in the order of their first row, each with the last verdict on each log.
-    runs: Vec<(String, LastVerdicts)>,
-    /// The time and the run of the newest row.
-    newest: Option<(u64, usize)>,
+    /// The runs in the order of their first row.
+    runs: Vec<KeptRun>,
+}
+
+/// The results of one command with one build and one set of options.
+#[derive(Debug)]
+struct KeptRun {
+    /// As [`run_key`] gives it.
+    key: String,
+    command: String,
+    /// The time and the place of the newest row: its file, and its start there.
+    newest: (u64, usize, u64),
+    verdicts: LastVerdicts,
 }
 
 /// The last verdict on each log, by absolute path.
@@ -248,7 +257,9 @@ impl ResultSet {
         for number in 0..set.files.len() {
             set.index(number)?;
         }
-        set.runs = set.runs.into_iter().map(|(run, verdicts)| (run, without_moved(verdicts))).collect();
+        for run in &mut set.runs {
+            run.verdicts = without_moved(std::mem::take(&mut run.verdicts));
+        }
         match (set.runs.is_empty(), paths.first()) {
             (true, Some(path)) => Err(no_results(path)),
             _ => Ok(set),
@@ -265,20 +276,20 @@ impl ResultSet {
         let mut reader = RowReader::default();
         store::read_lines(&path, &mut |line, span| {
             reader.read(line, |log| {
-                let run = run_key(log);
-                let place = self.runs.iter().position(|(known, _)| *known == run).unwrap_or_else(|| {
-                    self.runs.push((run, SortedMap::new()));
+                let (key, newest) = (run_key(log), (log.judged_at_ms, number, span.from));
+                let place = self.runs.iter().position(|known| known.key == key).unwrap_or_else(|| {
+                    let (command, verdicts) = (log.command.clone(), SortedMap::new());
+                    self.runs.push(KeptRun { key, command, newest, verdicts });
                     self.runs.len() - 1
                 });
-                let (verdicts, of_log) = (&mut self.runs[place].1, place_key("", &log.absolute_path));
-                if verdicts.get(&of_log).is_none_or(|last| last.at_ms <= log.judged_at_ms) {
+                let run = &mut self.runs[place];
+                run.newest = run.newest.max(newest);
+                let of_log = place_key("", &log.absolute_path);
+                if run.verdicts.get(&of_log).is_none_or(|last| last.at_ms <= log.judged_at_ms) {
                     let content = place_key(&log.log_digest, &log.log);
                     let absolute_path = log.absolute_path.clone();
                     let last = LastVerdict { at_ms: log.judged_at_ms, rows: (number, span), absolute_path, content };
-                    verdicts.insert(of_log, last);
-                }
-                if self.newest.is_none_or(|(at, _)| at <= log.judged_at_ms) {
-                    self.newest = Some((log.judged_at_ms, place));
+                    run.verdicts.insert(of_log, last);
                 }
             })
         })?;
@@ -290,9 +301,13 @@ impl ResultSet {
         self.runs.len()
     }
 
-    /// The index of the run that was made last.
-    pub fn last(&self) -> usize {
-        self.newest.map_or(0, |(_, run)| run)
+    /// The index of the last run of each command, which is at least one. The newest run comes first.
+    pub fn last_of_commands(&self) -> Vec<usize> {
+        let mut newest_first: Vec<(usize, &KeptRun)> = self.runs.iter().enumerate().collect();
+        newest_first.sort_by_key(|(_, run)| std::cmp::Reverse(run.newest));
+        let mut commands = SortedSet::new();
+        newest_first.retain(|(_, run)| commands.insert(&run.command));
+        newest_first.into_iter().map(|(place, _)| place).collect()
     }
 
     /// Passes the rows of each log of a run to `to`: the last verdict on it.
@@ -300,8 +315,8 @@ impl ResultSet {
     /// # Errors
     /// When a file cannot be read again.
     pub fn each_log(&self, run: usize, to: &mut dyn FnMut(&[ResultRow])) -> Result<(), EngineError> {
-        let Some((_, logs)) = self.runs.get(run) else { return Ok(()) };
-        let mut spans: Vec<(usize, LineSpan)> = logs.values().map(|last| last.rows).collect();
+        let Some(run) = self.runs.get(run) else { return Ok(()) };
+        let mut spans: Vec<(usize, LineSpan)> = run.verdicts.values().map(|last| last.rows).collect();
         spans.sort_unstable_by_key(|(file, span)| (*file, span.from));
         for (file, span) in spans {
             let text = store::read_line_span(&self.files[file], span)?;
@@ -353,10 +368,10 @@ mod tests {
     /// The index of the last run, and the keys of its verdicts.
     fn last(folder: &Path) -> (usize, Vec<String>) {
         let set = ResultSet::read(&[folder.to_owned()]).unwrap();
-        let mut keys = Vec::new();
-        set.each_log(set.last(), &mut |rows| keys.push(rows[0].key().to_owned())).unwrap();
+        let (last, mut keys) = (set.last_of_commands()[0], Vec::new());
+        set.each_log(last, &mut |rows| keys.push(rows[0].key().to_owned())).unwrap();
         keys.sort();
-        (set.last(), keys)
+        (last, keys)
     }
 
     #[test]
