@@ -21,7 +21,7 @@ use crate::report::round_trips;
 use crate::store::{self, StoreError, TraceFile};
 use crate::summary::SummaryBuilder;
 use crate::trace::schema::{TableSet, shots};
-use crate::trace::{Table, TraceSource};
+use crate::trace::{Table, TraceHeader, TraceSource};
 use crate::traffic::SnapshotNumbers;
 use crate::units::{ClockTime, Micros};
 
@@ -166,16 +166,18 @@ fn count_shots(
         return Err("a part of the log is missing, so a replay does not match the session".to_owned());
     }
     let (summary, first_difference) = retry_with_encoding(&AtomicBool::new(false), |encoded| {
-        let mut summing = SummaryBuilder::default();
+        let mut summing = None;
         let options = (&options, encoded);
-        let ran = surveyed.attempt(game, options, &mut |_| {}, &mut |_, rows| summing.add(&rows), &mut |_| {});
-        Ok(ran?.map(|ran| (summing.summary(), ran.first_difference)))
+        let mut add = |header: &TraceHeader, rows: Table| {
+            summing.get_or_insert_with(|| SummaryBuilder::of(header)).add(&rows);
+        };
+        let ran = surveyed.attempt(game, options, &mut |_| {}, &mut add, &mut |_| {});
+        Ok(ran?.map(|ran| (summing.unwrap_or_default().summary(), ran.first_difference)))
     })
     .map_err(|error: EngineError| error.what(path))?;
     match first_difference {
         Some(difference) => Err(format!("this build replays it differently from tick {} on", difference.tick)),
-        None if mode == Mode::Open && summary.shots.fired == 0 => Err(format!("{reported}; misses are not known")),
-        None => Ok((summary.shots.fired, summary.shots.hit)),
+        None => summary.shots.fired.zip(summary.shots.hit).ok_or_else(|| format!("{reported}; misses are not known")),
     }
 }
 

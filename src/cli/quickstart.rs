@@ -64,8 +64,8 @@ struct QuickstartReport<'a> {
 
 #[derive(Serialize)]
 struct WithoutCompensation {
-    fired: u64,
-    hit: u64,
+    fired: Option<u64>,
+    hit: Option<u64>,
     what_if: &'static str,
     /// Shots whose outcome changed, as in `hitreg diff`.
     changed: Vec<ChangedShot>,
@@ -241,17 +241,18 @@ impl QuickstartReport<'_> {
         };
         let acks = format!("{} of {} exact ({exact})", count(prediction.exact), counted(prediction.checked, "ack"));
         page.pair("prediction", &format!("{acks}, {}{apart}", counted(corrections, "correction")));
-        let fired = counted(shots.fired, "shot");
-        page.pair("shots", &format!("{fired}, {} hit ({})", count(shots.hit), share(shots.hit, shots.fired)));
+        let (fired, hit) = (shots.fired.unwrap_or_default(), shots.hit.unwrap_or_default());
+        page.pair("shots", &format!("{}, {} hit ({})", counted(fired, "shot"), count(hit), share(hit, fired)));
         page.pair("view error", &view_error(shots));
     }
 
     fn print_without(&self, page: &mut Page) {
         const MOST_ROWS: usize = 6;
         let (on, off) = (&self.summary.shots, &self.without_lag_compensation);
-        let with = format!("{} of {} hit ({})", on.hit, on.fired, share(on.hit, on.fired));
-        page.pair("with it", &with);
-        page.pair("without it", &format!("{} of {} hit ({})", off.hit, off.fired, share(off.hit, off.fired)));
+        for (what, hit, fired) in [("with it", on.hit, on.fired), ("without it", off.hit, off.fired)] {
+            let (hit, fired) = (hit.unwrap_or_default(), fired.unwrap_or_default());
+            page.pair(what, &format!("{hit} of {fired} hit ({})", share(hit, fired)));
+        }
         let all = &off.changed;
         if all.is_empty() {
             page.paragraph(2, "No shot changed.");

@@ -28,7 +28,6 @@ use crate::record::{LogContents, SessionHeader};
 use crate::replay::{Part, PlayerJumps, ReplayFindings, ReplayOptions, own_settings};
 use crate::report::distributions;
 use crate::score::ModeScore;
-use crate::stats::Spread;
 use crate::store::{self, FileType, Target};
 use crate::summary::{Coverage, NetworkSummary, PredictionSummary, ShotSummary};
 use crate::trace::schema::{TABLES, shots};
@@ -138,8 +137,9 @@ struct ReplayReport {
     hits_again: Vec<RejudgedHit>,
     #[serde(skip_serializing_if = "Option::is_none")]
     network: Option<NetworkSummary>,
-    shots: ReplayShots,
-    fairness: Fairness,
+    shots: ShotSummary,
+    /// `None` if no shot was judged, because the replay has no server.
+    fairness: Option<Fairness>,
     exercised: Coverage,
     session_us: Micros,
     real_time_factor: f64,
@@ -158,44 +158,6 @@ fn by_mode<S: Serializer>(scores: &[ModeScore], to: S) -> Result<S::Ok, S::Error
 struct SessionPart {
     from_us: Micros,
     to_us: Micros,
-}
-
-/// The shots of a replay.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum ReplayShots {
-    Judged(ShotSummary),
-    Predicted(PredictedShots),
-}
-
-/// The shots of a replay without a server that judged them. Only what the clients predicted is known.
-#[derive(Default, Serialize)]
-struct PredictedShots {
-    fired: Option<u64>,
-    reported: u64,
-    launched: Option<u64>,
-    impacts: Option<u64>,
-    not_run: Option<u64>,
-    hit: Option<u64>,
-    predicted: u64,
-    predicted_hit: u64,
-    agreed: Option<u64>,
-    rewound: Option<u64>,
-    view_error_units: Option<Spread>,
-}
-
-impl ReplayShots {
-    fn of(shots: ShotSummary, is_open: bool) -> ReplayShots {
-        match shots.are_judged(is_open) {
-            true => ReplayShots::Judged(shots),
-            false => ReplayShots::Predicted(PredictedShots {
-                reported: shots.reported,
-                predicted: shots.not_run,
-                predicted_hit: shots.not_run_hit,
-                ..PredictedShots::default()
-            }),
-        }
-    }
 }
 
 /// Whether the replay matches the recorded session.
@@ -366,8 +328,8 @@ fn play(
         jumps: jumps(&header, &ran.jumps),
         hits_again: gathered.hits.as_ref().map_or_else(Vec::new, |hits| RejudgedHit::of(hits, game.melee_weapons())),
         network: summary.network,
-        shots: ReplayShots::of(summary.shots, header.is_open()),
-        fairness: gathered.weighing.fairness(),
+        fairness: summary.shots.fired.is_some().then(|| gathered.weighing.fairness()),
+        shots: summary.shots,
         exercised: summary.exercised,
         session_us: length,
         real_time_factor: length.as_s_f64() / seconds.max(1e-9),
@@ -444,8 +406,6 @@ struct ReplayedLog {
     path: String,
     length: Micros,
     exercised: Coverage,
-    /// Whether a server or the game judged the shots.
-    judges_shots: bool,
     states: String,
     /// The report in JSON, if it was requested.
     report: Option<serde_json::Value>,
@@ -483,7 +443,6 @@ fn run_corpus(games: &Games, args: &Args, output: &mut Output) -> CommandResult 
             path: report.path.clone(),
             length: report.session_us,
             exercised: report.exercised,
-            judges_shots: matches!(report.shots, ReplayShots::Judged(_)),
             states: states(&report),
             report: (format == OutputFormat::Json).then(|| of_json(&report)).transpose()?,
         })
@@ -512,24 +471,22 @@ fn print_corpus(page: &mut Page, replayed: &EachLog<ReplayedLog>, problems: &[St
         problems => format!(", {}", counted(problems, "problem")),
     };
     page.heading(&format!("{} replayed{failed}", counted(logs.len() as u64, "log")));
-    let row = |name: &str, length: Micros, of: &Coverage, judges_shots: bool, states: &str| {
+    let row = |name: &str, length: Micros, of: &Coverage, states: &str| {
         let known = |number: Option<u64>| number.map_or("-".to_owned(), count);
-        let judged = |shots: Option<u64>| known(shots.filter(|_| judges_shots));
-        let counts = [count(of.usercmds), known(of.corrections), judged(of.shots), judged(of.hits)];
+        let counts = [count(of.usercmds), known(of.corrections), known(of.shots), known(of.hits)];
         [name.to_owned(), duration(length)].into_iter().chain(counts).chain([states.to_owned()])
     };
     let mut rows: Vec<Vec<String>> = logs
         .iter()
         .take(LISTED_LOGS)
-        .map(|log| row(&log.path, log.length, &log.exercised, log.judges_shots, &log.states).collect())
+        .map(|log| row(&log.path, log.length, &log.exercised, &log.states).collect())
         .collect();
     let mut all = (Micros(0), Coverage::default());
     for log in &logs {
         all.0 = Micros(all.0.0 + log.length.0);
         all.1.add(&log.exercised);
     }
-    let judges_shots = logs.iter().any(|log| log.judges_shots);
-    rows.push(row("all", all.0, &all.1, judges_shots, "").collect());
+    rows.push(row("all", all.0, &all.1, "").collect());
     page.table(&["", ">length", ">usercmds", ">corrections", ">shots", ">hits", "states"], rows);
     if let Some(more @ 1..) = logs.len().checked_sub(LISTED_LOGS) {
         page.faint(2, &format!("and {} not listed (--format json has all)", counted(more as u64, "log")));

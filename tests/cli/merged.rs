@@ -108,15 +108,44 @@ fn a_servers_own_log_shows_only_what_it_contains() {
     let usercmds = folder.json("info server.hitlog")["usercmds"].as_u64().expect("a number");
     let output = folder.json("replay server.hitlog");
     assert!(usercmds > 100 && output["exercised"]["usercmds"] == usercmds, "{output:#}");
-    let down = &output["network"]["down"];
-    assert!(down["sent"].as_u64() > Some(10) && down["lost"].is_null(), "{output:#}");
+    let (up, down) = (&output["network"]["up"], &output["network"]["down"]);
+    assert!(down["sent"].as_u64() > Some(10) && down["lost"].is_null() && down["in_flight"].is_null(), "{output:#}");
+    assert!(["sent", "lost", "in_flight"].iter().all(|count| up[count].is_null()), "{output:#}");
+    assert_eq!([&up["players_unknown"], &down["players_unknown"]], [2, 2]);
+    assert!(output["network"]["usercmds_per_packet"].is_null(), "{output:#}");
     let shots = &output["shots"];
-    assert!(shots["fired"].as_u64() > Some(0) && shots["predicted"] == 0, "{output:#}");
+    assert!(shots["fired"].as_u64() > Some(0) && shots["rewound"].is_u64(), "{output:#}");
+    for screen in ["predicted", "predicted_hit", "agreed", "not_run"] {
+        assert!(shots[screen].is_null(), "{screen}: {output:#}");
+    }
     let page = folder.done("replay server.hitlog");
     for text in ["the log has no packets of clients", "arrivals not known", "no prediction of a shot"] {
         assert!(page.contains(text), "{page}");
     }
     assert_eq!(folder.json("verify server.hitlog")["logs"][0]["verdict"], "same");
+
+    // No prediction was compared, so corrections are not known, wherever they are counted.
+    let swept = folder.json("sweep server.hitlog --set interpolation.lerp_ms=50");
+    assert!(["corrections", "up_bytes_per_s"].iter().all(|figure| swept[0][figure].is_null()), "{swept:#}");
+    assert!(swept[0]["shots"].is_u64() && swept[0]["down_bytes_per_s"].is_number(), "{swept:#}");
+    fs::create_dir(folder.path("logs")).expect("a folder");
+    fs::copy(folder.path("server.hitlog"), folder.path("logs/server.hitlog")).expect("copied");
+    for (command, known) in [
+        ("verify logs --verbose", "corrections not known"),
+        ("diff logs --b-set interpolation.lerp_ms=50", "corrections, share of usercmds - -"),
+    ] {
+        let words = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let [first, reused] = [(); 2].map(|()| words(folder.done(&format!("{command} --results kept"))));
+        assert!(first.contains(known) && !first.contains("0 corrections"), "{command}: {first}");
+        assert_eq!(first, reused, "{command}");
+    }
+    let rows = fs::read_to_string(folder.path("kept/results.jsonl")).expect("rows");
+    for side in ["a", "b"] {
+        let unknown = format!("\"corrections_{side}\":null");
+        assert!(rows.contains(&unknown) && !rows.contains(&format!("\"corrections_{side}\":0")), "{rows}");
+    }
+    let counted = format!("\"usercmds\":{usercmds},");
+    assert_eq!(rows.matches(&counted).count(), rows.matches("\"row\":\"log\"").count(), "{rows}");
 }
 
 /// A client's own log does not say which usercmds the server ran, and has the times of the client's clock.
@@ -139,6 +168,16 @@ fn a_clients_own_log_does_not_know_what_was_judged() {
         let page = folder.done(replay);
         assert!(page.contains("server        not known: the replay has no server"), "{page}");
         assert!(!page.contains("not run") && !page.contains("0 shots"), "{page}");
+    }
+    let replayed = folder.json("replay client.hitlog");
+    assert!(replayed["fairness"].is_null(), "{replayed:#}");
+    assert_eq!([&replayed["exercised"]["shots"], &replayed["exercised"]["hits"]], [&Value::Null; 2]);
+    folder.done("verify client.hitlog --accept");
+    let golden = fs::read_to_string(folder.path("client.golden")).expect("a golden");
+    let on_screen = format!("shots hit on screen      {:>9}\n", replayed["shots"]["predicted_hit"].to_string());
+    assert!(golden.contains(&on_screen) && golden.contains("; on screen: hit"), "{golden}");
+    for unknown in ["shots fired", "not run", "shots hit  "] {
+        assert!(!golden.contains(unknown), "{unknown}: {golden}");
     }
     let several = folder.done("replay a.hitlog client.hitlog --mode open");
     assert_eq!(several.lines().filter(|line| line.contains("  -     -")).count(), 3, "{several}");
@@ -202,10 +241,15 @@ fn packets_of_missing_client_logs_do_not_count() {
     for count in ["sent", "lost"] {
         assert_eq!(down[count], one["packets"][count], "{count} of {down}");
     }
-    assert_eq!(down["players_unknown"], 2);
-    assert_eq!(folder.json("replay all.hitlog")["network"]["down"]["players_unknown"], 0);
+    for way in ["up", "down"] {
+        let unknown =
+            |log: &str| folder.json(&format!("replay {log}.hitlog"))["network"][way]["players_unknown"].clone();
+        assert_eq!([unknown("one"), unknown("all")], [2, 0], "{way}");
+    }
     let page = folder.done("replay one.hitlog").split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(page.contains("; arrivals of 2 other players not known"), "{page}");
+    for way in ["packets", "arrivals"] {
+        assert!(page.contains(&format!("; {way} of 2 other players not known")), "{page}");
+    }
 }
 
 /// The client of p0 recorded. Of p1 there is only what the server received.

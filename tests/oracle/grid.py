@@ -260,7 +260,7 @@ def report_log(s: Session) -> None:
     # A page takes the packets from the log, so the replay may lack the table.
     same("rows of tables, report and export", shown, {name: rows for name, rows in s.tables().items() if name in shown})
     same("rows of shots, page and export", len(side["shots"]), s.tables().get("shots", 0))
-    hits = s.replay["exercised"]["hits"] + s.replay["shots"]["reported"]
+    hits = (s.replay["exercised"]["hits"] or 0) + s.replay["shots"]["reported"]
     same("hits, page and replay", sum(shot["server"]["reason"] == "hit" for shot in side["shots"]), hits)
     same("corrections, page and replay", len(side["corrections"]), s.replay["exercised"]["corrections"])
     told = s.json("info a.hitlog", (0,))

@@ -51,12 +51,13 @@ fn a_real_game_is_predicted_and_its_hits_are_explained() {
     // The two players collide often. The states, or the other's body, explain all corrections.
     assert_eq!((prediction.checked, prediction.misses_by_cause.get("unknown")), (1_128, None));
     assert!((prediction.exact + prediction.near) * 100 >= prediction.checked * 95, "{prediction:?}");
+    let hit = summary.shots.hit.expect("the game judges hits again");
     let shots = shots::Columns::of(&replayed.trace);
     let given: Vec<usize> = (0..shots.rows).filter(|row| shots.given_target.get(*row) != "none").collect();
     let explained = given.iter().filter(|row| shots.given_target.get(**row) == shots.target.get(**row)).count();
-    println!("{} shots, {} given, {explained} explained, {} hit here", shots.rows, given.len(), summary.shots.hit);
+    println!("{} shots, {} given, {explained} explained, {hit} hit here", shots.rows, given.len());
     assert_eq!((given.len(), explained), (21, 21));
-    assert!(summary.shots.hit <= 22, "{}", summary.shots.hit);
+    assert!(hit <= 22, "{hit}");
     let errors = shots.view_error_units.iter().filter(|error| !error.is_nan());
     let (exact, others): (Vec<f32>, Vec<f32>) = errors.partition(|error| **error < 0.01);
     println!("{} drawn exactly where they were judged, {others:?}", exact.len());

@@ -92,21 +92,21 @@ pub struct LogRow {
     pub usercmds_a: Option<u64>,
     /// Client frames on side B.
     pub usercmds: u64,
-    /// Shots on side A; null if it is a recording, which has no table of them.
+    /// Shots on side A; null if it has no table of them, or no server that judged them.
     pub shots_a: Option<u64>,
-    /// Shots on side B; null if its trace has no table of them.
+    /// Shots on side B; null if it has no table of them, or no server that judged them.
     pub shots_b: Option<u64>,
-    /// Hits on side A; null if it is a recording.
+    /// Hits on side A; null if `shots_a` is.
     pub hits_a: Option<u64>,
-    /// Hits on side B; null if its trace has no table of shots.
+    /// Hits on side B; null if `shots_b` is.
     pub hits_b: Option<u64>,
     /// Shots with another outcome: hit or miss, target, or wound.
     pub hits_changed: Option<u64>,
     /// Shots and impacts that a server judged on side A or B.
     pub shots_judged: Option<u64>,
-    /// Corrections on side A; null if its trace has no table of them.
+    /// Corrections on side A; null if it has no table of them, or compared no ack because a side of the session is missing.
     pub corrections_a: Option<u64>,
-    /// Corrections on side B; null if its trace has no table of them.
+    /// Corrections on side B; null in the same cases.
     pub corrections_b: Option<u64>,
     /// The 95th percentile of the view error on side A, in units.
     pub view_error_p95_a: Option<f32>,

@@ -33,9 +33,9 @@ impl ReplaySummary {
     /// in words.
     pub fn new(header: TraceHeader, golden: bool) -> ReplaySummary {
         ReplaySummary {
+            figures: SummaryBuilder::of(&header),
             header,
             tables: Vec::new(),
-            figures: SummaryBuilder::default(),
             shots: golden.then(String::new),
         }
     }
@@ -242,6 +242,7 @@ impl GoldenSections {
 /// How many equal lines are shown before and after a change.
 const CONTEXT_LINES: usize = 2;
 
+/// The counts that are known.
 fn counts(summary: &Summary) -> Vec<(String, u64)> {
     let (p, s, e) = (&summary.prediction, &summary.shots, &summary.exercised);
     let mut counts = vec![
@@ -252,10 +253,12 @@ fn counts(summary: &Summary) -> Vec<(String, u64)> {
         ("predictions near".to_owned(), p.near),
     ];
     counts.extend(p.misses_by_cause.iter().map(|(cause, count)| (format!("misses: {cause}"), *count)));
-    counts.push(("shots fired".to_owned(), s.fired));
+    let known = |what: &str, count: Option<u64>| count.map(|count| (what.to_owned(), count));
+    counts.extend(known("shots fired", s.fired));
     let kinds = s.kinds().filter(|(_, number)| *number > 0);
     counts.extend(kinds.map(|(kind, number)| (format!("shots: {kind}"), number)));
-    counts.extend([("shots hit on screen".to_owned(), s.predicted_hit), ("shots hit".to_owned(), s.hit)]);
+    counts.extend(known("shots hit on screen", s.predicted_hit));
+    counts.extend(known("shots hit", s.hit));
     counts
 }
 

@@ -10,7 +10,7 @@ use hitreg_log::trace::schema::{
     CellType as _, NOT_PREDICTED, NOT_RUN, OptionalBits, corrections, executed, frames, is_judged, own_input, packets,
     shots, snapshots, ticks,
 };
-use hitreg_log::trace::{ColumnData, Table, Trace};
+use hitreg_log::trace::{ColumnData, Table, Trace, TraceHeader};
 
 /// The headline figures of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -74,37 +74,56 @@ pub struct PredictionShare {
     pub near: u64,
 }
 
-/// The results of shots.
+/// The results of shots. Counts of what the server did are `None` if no shot was judged because the replay has no server.
+/// Counts of what screens showed are `None` if no client ran.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ShotSummary {
     /// Shots that the server judged, including projectiles, and including shots for which only the impact is known.
-    pub fired: u64,
+    pub fired: Option<u64>,
     /// Hits that the recorded server of an import reported, and whose shots are not known. They are not in `fired` and
     /// `hit`.
     pub reported: u64,
     /// The projectiles among `fired`.
-    pub launched: u64,
+    pub launched: Option<u64>,
     /// Impacts of projectiles. They count in `fired` only if their launch is missing. One projectile may have several.
-    pub impacts: u64,
-    /// Shots that a client predicted but the server never ran. They are not in `fired`. In open loop, the replay has no
-    /// server, and these shots may have run.
-    pub not_run: u64,
-    /// Shots among `not_run` that hit on the shooter's screen.
-    #[serde(skip)]
-    pub not_run_hit: u64,
+    pub impacts: Option<u64>,
+    /// Shots that a client predicted but the server never ran. They are not in `fired`. `None` in open loop, which does not
+    /// run the server.
+    pub not_run: Option<u64>,
     /// Shots and projectiles that hit a player. A projectile that hits several players counts once.
-    pub hit: u64,
-    /// Shots for which the replay has the result on the shooter's screen.
-    pub predicted: u64,
-    /// Shots that hit on the shooter's screen.
-    pub predicted_hit: u64,
+    pub hit: Option<u64>,
+    /// The shots among `fired` for which the replay has the result on the shooter's screen. If no shot was judged, all
+    /// shots on screens.
+    pub predicted: Option<u64>,
+    /// The shots among `predicted` that hit on the shooter's screen.
+    pub predicted_hit: Option<u64>,
     /// Shots for which the shooter's screen and the server agree on the player hit, or on a miss.
     /// The hitgroup and the damage may differ.
-    pub agreed: u64,
+    pub agreed: Option<u64>,
     /// Shots for which the server rewound other players.
-    pub rewound: u64,
+    pub rewound: Option<u64>,
     /// Distance between where the client drew the target and where the server judged it, for hitscan shots.
     pub view_error_units: Option<Spread>,
+}
+
+/// Counts shots that are no impacts by their row in a trace.
+#[derive(Clone, Debug, Default)]
+struct ScreenCounts {
+    /// Shots that the server judged.
+    judged: PredictedShots,
+    /// Shots that no server ran.
+    not_run: PredictedShots,
+    agreed: u64,
+    rewound: u64,
+}
+
+/// Shots with the results on the shooters' screens.
+#[derive(Clone, Debug, Default)]
+struct PredictedShots {
+    /// Shots with a result.
+    predicted: u64,
+    /// Those that hit.
+    hit: u64,
 }
 
 /// How much of the game a replay exercised. A check that exercised nothing proves nothing.
@@ -118,12 +137,9 @@ pub struct Coverage {
     pub active_usercmds: u64,
     /// Corrections; `None` if the replay has no table of them, or compared no ack because a side did not run.
     pub corrections: Option<u64>,
-    /// Whether there is a table of corrections, but no ack was compared because a side did not run.
-    #[serde(skip)]
-    pub compared_no_ack: bool,
-    /// Shots; `None` if the replay has no table of them.
+    /// Shots; `None` if the replay has no table of them, or judged none because it has no server.
     pub shots: Option<u64>,
-    /// Hits; `None` if the replay has no table of shots.
+    /// Hits; `None` if `shots` is.
     pub hits: Option<u64>,
 }
 
@@ -131,8 +147,11 @@ pub struct Coverage {
 #[derive(Clone, Debug, Default)]
 pub struct SummaryBuilder {
     summary: Summary,
+    /// Whether the trace has no server.
+    is_open: bool,
     /// The shots so far.
     pub shots: ShotCounter,
+    screens: ScreenCounts,
     /// Whether there is a table of shots.
     has_shots: bool,
     /// The rows of the table of corrections; `None` without a table.
@@ -151,8 +170,7 @@ pub struct SummaryBuilder {
 impl Coverage {
     /// Adds another part of the same session, or another session.
     pub fn add(&mut self, other: &Coverage) {
-        let Coverage { ticks, usercmds, active_usercmds, corrections, compared_no_ack, shots, hits } = self;
-        *compared_no_ack |= other.compared_no_ack;
+        let Coverage { ticks, usercmds, active_usercmds, corrections, shots, hits } = self;
         *ticks += other.ticks;
         *usercmds += other.usercmds;
         *active_usercmds += other.active_usercmds;
@@ -165,15 +183,20 @@ impl Coverage {
 }
 
 impl Summary {
-    /// The headline figures of a trace. Missing tables and columns count as zero.
+    /// The headline figures of a trace. Missing columns count as zero.
     pub fn of(trace: &Trace) -> Summary {
-        let mut summing = SummaryBuilder::default();
+        let mut summing = SummaryBuilder::of(&trace.header);
         trace.tables.iter().for_each(|table| summing.add(table));
         summing.summary()
     }
 }
 
 impl SummaryBuilder {
+    /// The figures of a trace before its first rows.
+    pub fn of(trace: &TraceHeader) -> SummaryBuilder {
+        SummaryBuilder { is_open: trace.is_open(), ..SummaryBuilder::default() }
+    }
+
     /// Adds rows of a table.
     pub fn add(&mut self, rows: &Table) {
         match rows.name.as_str() {
@@ -203,7 +226,7 @@ impl SummaryBuilder {
             shots::NAME => {
                 let shots = shots::Columns::read(rows);
                 shots.view_error_units.iter().for_each(|error| self.view_error_units.add(*error));
-                self.summary.shots.add(&shots, &mut self.shots);
+                self.screens.add(&shots, &mut self.shots);
                 self.has_shots = true;
             }
             packets::NAME => self.network.add_packets(&packets::Columns::read(rows)),
@@ -215,22 +238,39 @@ impl SummaryBuilder {
     /// The headline figures of all rows so far.
     pub fn summary(&self) -> Summary {
         let mut summary = self.summary.clone();
-        let Summary { prediction, shots, exercised, network } = &mut summary;
+        let Summary { prediction, exercised, .. } = &mut summary;
         prediction.error_units = self.error_units.spread();
         prediction.exact = prediction.ground.exact + prediction.air.exact;
         prediction.near = prediction.ground.near + prediction.air.near;
-        shots.view_error_units = self.view_error_units.spread();
-        (shots.fired, shots.hit, shots.reported) = (self.shots.fired(), self.shots.hit(), self.shots.reported());
-        (shots.launched, shots.impacts) = (self.shots.launched(), self.shots.impacts());
         let due = self.due.iter().filter(|(player, _)| !self.framed.contains(player));
         exercised.usercmds += due.map(|(_, due)| due).sum::<u64>();
-        let ran = [self.framed.len() as u64, exercised.ticks];
-        exercised.compared_no_ack = self.acks.is_some() && !knows_corrections(self.acks, ran);
-        exercised.corrections = exercised.corrections.filter(|_| !exercised.compared_no_ack);
-        exercised.shots = self.has_shots.then_some(shots.fired);
-        exercised.hits = self.has_shots.then_some(shots.hit);
-        *network = self.network.summary();
-        summary
+        let has_sides = !self.framed.is_empty() && !self.is_open;
+        exercised.corrections = exercised.corrections.filter(|_| knows_corrections(self.acks, has_sides));
+        let shots = self.shot_summary();
+        (exercised.shots, exercised.hits) = (shots.fired, shots.hit);
+        Summary { shots, network: self.network.summary(), ..summary }
+    }
+
+    fn shot_summary(&self) -> ShotSummary {
+        let ScreenCounts { judged, not_run, agreed, rewound } = &self.screens;
+        // In open loop, the game may judge recorded shots again.
+        let has_judged = self.has_shots && (!self.is_open || self.shots.fired() > 0);
+        let has_screens = !self.framed.is_empty() || judged.predicted + not_run.predicted > 0;
+        let on_server = |count: u64| has_judged.then_some(count);
+        let on_screens = if has_judged { judged } else { not_run };
+        ShotSummary {
+            fired: on_server(self.shots.fired()),
+            reported: self.shots.reported(),
+            launched: on_server(self.shots.launched()),
+            impacts: on_server(self.shots.impacts()),
+            not_run: on_server(not_run.predicted).filter(|_| has_screens && !self.is_open),
+            hit: on_server(self.shots.hit()),
+            predicted: has_screens.then_some(on_screens.predicted),
+            predicted_hit: has_screens.then_some(on_screens.hit),
+            agreed: on_server(*agreed).filter(|_| has_screens),
+            rewound: on_server(*rewound),
+            view_error_units: self.view_error_units.spread(),
+        }
     }
 }
 
@@ -264,10 +304,10 @@ impl PredictionSummary {
     }
 }
 
-/// Whether the number of corrections is known, by the rows of `corrections`, `frames` and `ticks`. Without any compared
-/// ack, it is 0 only if the clients and the server ran.
-pub(crate) fn knows_corrections(acks: Option<u64>, ran: [u64; 2]) -> bool {
-    acks.is_some_and(|acks| acks > 0 || !ran.contains(&0))
+/// Whether the number of corrections is known, by the number of compared acks. Without any, it is 0 only if the clients and
+/// the server ran.
+pub(crate) fn knows_corrections(acks: Option<u64>, has_sides: bool) -> bool {
+    acks.is_some_and(|acks| acks > 0 || has_sides)
 }
 
 /// Whether a correction has this cause because the body was moved by a spawn, a death or a teleport. Its distance is
@@ -288,24 +328,20 @@ fn add_shares(mut shares: [&mut PredictionShare; 2], results: &[&str], on_ground
 }
 
 impl ShotSummary {
-    /// Whether the shots of a replay were judged. A replay in open loop has no server, but its game may judge the recorded
-    /// shots again.
-    pub fn are_judged(&self, is_open: bool) -> bool {
-        !is_open || self.fired > 0
-    }
-
-    /// The counts of shots that differ from a judged hitscan shot, each with its name: projectiles that were launched,
+    /// The known counts of shots that differ from a judged hitscan shot, each with its name: projectiles that were launched,
     /// their impacts, shots that the server never ran, and hits whose shot is not known.
     pub fn kinds(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let kinds = [
             ("launched", self.launched),
             ("impacts", self.impacts),
             (NOT_RUN, self.not_run),
-            ("reported", self.reported),
+            ("reported", Some(self.reported)),
         ];
-        kinds.into_iter()
+        kinds.into_iter().filter_map(|(kind, count)| Some((kind, count?)))
     }
+}
 
+impl ScreenCounts {
     /// Adds rows; `counter` counts the shots that the server judged.
     fn add(&mut self, table: &shots::Columns<'_>, counter: &mut ShotCounter) {
         let predicted: Vec<(&str, &str)> = table.predicted_reason.iter().zip(table.predicted_target.iter()).collect();
@@ -316,15 +352,15 @@ impl ShotSummary {
                 continue;
             }
             if !is_judged(reason) {
-                self.not_run += 1;
-                self.not_run_hit += u64::from(table.predicted_reason.get(row) == "hit");
+                self.not_run.predicted += 1;
+                self.not_run.hit += u64::from(table.predicted_reason.get(row) == "hit");
                 continue;
             }
             self.rewound += u64::from(table.rewind_us.get(row).is_some_and(|rewind_us| *rewind_us != 0));
             if let Some((seen, seen_target)) = predicted.get(row) {
                 let agreement = agreement(seen, [seen_target, target]);
-                self.predicted += u64::from(agreement.is_some());
-                self.predicted_hit += u64::from(*seen == "hit");
+                self.judged.predicted += u64::from(agreement.is_some());
+                self.judged.hit += u64::from(*seen == "hit");
                 self.agreed += u64::from(agreement == Some(true));
             }
         }
@@ -347,8 +383,8 @@ fn active(rows: &Table, frames: &frames::Columns<'_>) -> u64 {
 pub struct NetworkSummary {
     /// Packets from the clients to the server.
     pub up: DirectionSummary,
-    /// The mean number of usercmds per packet, repeats included.
-    pub usercmds_per_packet: f64,
+    /// The mean number of usercmds per packet, repeats included; `None` without packets.
+    pub usercmds_per_packet: Option<f64>,
     /// Snapshots from the server to the clients.
     pub down: DirectionSummary,
     /// Snapshots that the server held back because of the client's rate limit.
@@ -365,15 +401,16 @@ pub struct NetworkSummary {
 /// The packets in one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct DirectionSummary {
-    /// The number of packets sent, without those of `players_unknown`. If no arrival is known, all packets count.
-    pub sent: u64,
-    /// Players whose arrivals are not known, because the log of their side is missing.
+    /// The number of packets sent, without those of `players_unknown`. If no arrival is known, all packets count. `None` if
+    /// no client's log is there, which has the packets to the server.
+    pub sent: Option<u64>,
+    /// Players whose packets or their arrivals are not known, because the log of the client is missing.
     pub players_unknown: u64,
     /// Packets that never arrived although a later packet of the same connection did. `None` if no arrival is known, as
     /// in the log of one side.
     pub lost: Option<u64>,
-    /// Packets sent after the last packet that arrived. They count as neither lost nor received.
-    pub in_flight: u64,
+    /// Packets sent after the last packet that arrived. They count as neither lost nor received. `None` if `lost` is.
+    pub in_flight: Option<u64>,
     /// The time in flight, in ms.
     pub took_ms: Option<Spread>,
     /// The bytes of the packets, if datagrams were encoded.
@@ -384,10 +421,10 @@ pub struct DirectionSummary {
 impl DirectionSummary {
     /// Sets the number of lost packets of a part of a session. Later packets, which the part does not have, decide it.
     pub fn decide(&mut self, lost: u64) {
-        if let Some(known) = self.lost {
-            let undelivered = known + self.in_flight;
+        if let (Some(known), Some(in_flight)) = (self.lost, self.in_flight) {
+            let undelivered = known + in_flight;
             let lost = lost.clamp(known, undelivered);
-            (self.lost, self.in_flight) = (Some(lost), undelivered - lost);
+            (self.lost, self.in_flight) = (Some(lost), Some(undelivered - lost));
         }
     }
 }
@@ -433,11 +470,15 @@ impl NetworkSums {
 
     /// The traffic so far; `None` without a table of packets.
     pub(super) fn summary(&self) -> Option<NetworkSummary> {
+        // A client that recorded what it received also recorded what it sent.
+        let has_log = |player: &u32| self.up.deliveries.contains_key(player);
+        let lacks_log = |(player, down): &(&u32, &Delivery)| !has_log(player) && down.received == 0;
+        let without_log = self.down.deliveries.iter().filter(lacks_log).count() as u64;
+        let sent = self.up.sent();
         self.has_packets.then(|| NetworkSummary {
-            up: self.up.direction(|_| true),
-            usercmds_per_packet: self.usercmds_sent as f64 / self.up.sent().max(1) as f64,
-            // A client that recorded what it received also recorded what it sent.
-            down: self.down.direction(|player| self.up.deliveries.contains_key(player)),
+            up: self.up.direction(without_log, |_| true),
+            usercmds_per_packet: (sent > 0).then(|| self.usercmds_sent as f64 / sent as f64),
+            down: self.down.direction(0, has_log),
             choked: self.choked,
             warnings: self.warnings,
             bytes_for: self.bits_for.iter().map(|(part, bits)| (*part, *bits as f64 / 8.0)).collect(),
@@ -461,20 +502,22 @@ impl DirectionSums {
         self.deliveries.values().map(|delivery| delivery.sent).sum()
     }
 
-    /// The figures of the direction. `has_receiver` says whether the trace has the records of a player's receiver, which
-    /// it has if a packet arrived.
-    fn direction(&self, has_receiver: impl Fn(&u32) -> bool) -> DirectionSummary {
-        let has_arrivals = self.deliveries.is_empty() || self.deliveries.values().any(|delivery| delivery.received > 0);
+    /// The figures of the direction. The packets that `without_sender` players sent are not known. `has_receiver` says
+    /// whether the trace has the records of a player's receiver, which it has if a packet arrived.
+    fn direction(&self, without_sender: u64, has_receiver: impl Fn(&u32) -> bool) -> DirectionSummary {
+        let is_known_as_empty = self.deliveries.is_empty() && without_sender == 0;
+        let has_arrivals = is_known_as_empty || self.deliveries.values().any(|delivery| delivery.received > 0);
         let is_known =
             |player: &u32, delivery: &Delivery| has_arrivals && (delivery.received > 0 || has_receiver(player));
         let all = || self.deliveries.iter();
         let known: Vec<&Delivery> = all().filter(|(player, of)| is_known(player, of)).map(|(_, of)| of).collect();
         let sum = |of: fn(&Delivery) -> u64| known.iter().map(|delivery| of(delivery)).sum::<u64>();
+        let sent = if has_arrivals { sum(|delivery| delivery.sent) } else { self.sent() };
         DirectionSummary {
-            sent: if has_arrivals { sum(|delivery| delivery.sent) } else { self.sent() },
-            players_unknown: (self.deliveries.len() - known.len()) as u64,
+            sent: (is_known_as_empty || !self.deliveries.is_empty()).then_some(sent),
+            players_unknown: without_sender + (self.deliveries.len() - known.len()) as u64,
             lost: has_arrivals.then(|| sum(Delivery::lost)),
-            in_flight: sum(Delivery::in_flight),
+            in_flight: has_arrivals.then(|| sum(Delivery::in_flight)),
             took_ms: self.took_ms.spread(),
             bytes: self.bytes,
         }

@@ -66,7 +66,7 @@ pub struct SweepFigures {
     pub correction_units: Option<Spread>,
     /// Average bytes/s from the server to one client; `None` in open loop.
     pub down_bytes_per_s: Option<f64>,
-    /// Average bytes/s from one client to the server.
+    /// Average bytes/s from one client to the server; `None` in open loop, and in the server's own log.
     pub up_bytes_per_s: Option<f64>,
 }
 

@@ -410,7 +410,8 @@ impl ReplaySpec {
 #[derive(Clone, Debug, Default)]
 struct RunFigures {
     has_usercmds: bool,
-    has_judged_shots: bool,
+    /// Whether clients ran, so that their packets are known.
+    has_clients: bool,
     has_corrections: bool,
     summary: Summary,
     is_predicted: bool,
@@ -426,10 +427,9 @@ struct RunFigures {
 /// Collects the figures of a run from the rows of its replay.
 #[derive(Debug, Default)]
 struct FigureCollector {
-    summary: SummaryBuilder,
+    /// `None` before the first rows.
+    summary: Option<SummaryBuilder>,
     run: RunFigures,
-    /// Whether the shots come from a replay in open loop; `None` without a table of shots.
-    shots_are_open: Option<bool>,
 }
 
 impl FigureCollector {
@@ -439,13 +439,13 @@ impl FigureCollector {
 
     /// Adds rows of a table of a trace. A table without rows has figures, too: they are 0.
     pub(crate) fn add(&mut self, header: &TraceHeader, rows: &Table) {
-        self.summary.add(rows);
+        self.summary.get_or_insert_with(|| SummaryBuilder::of(header)).add(rows);
         match rows.name.as_str() {
-            frames::NAME | executed::NAME => self.run.has_usercmds = true,
-            shots::NAME => {
-                self.shots_are_open = Some(header.is_open());
-                self.run.add_shots(&shots::Columns::read(rows));
+            frames::NAME | executed::NAME => {
+                self.run.has_usercmds = true;
+                self.run.has_clients |= rows.name == frames::NAME && rows.rows() > 0;
             }
+            shots::NAME => self.run.add_shots(&shots::Columns::read(rows)),
             corrections::NAME => self.run.add_corrections(&corrections::Columns::read(rows)),
             _ => {}
         }
@@ -453,9 +453,7 @@ impl FigureCollector {
 
     /// The figures of all rows.
     pub(crate) fn finish(self) -> RunFigures {
-        let summary = self.summary.summary();
-        let has_judged_shots = self.shots_are_open.is_some_and(|is_open| summary.shots.are_judged(is_open));
-        RunFigures { summary, has_judged_shots, ..self.run }
+        RunFigures { summary: self.summary.unwrap_or_default().summary(), ..self.run }
     }
 }
 
@@ -487,7 +485,8 @@ impl RunFigures {
 
     /// The numbers of shots that hit and of all shots.
     fn hits_of_shots(&self) -> (u64, u64) {
-        (self.summary.shots.hit, self.summary.shots.fired)
+        let shots = &self.summary.shots;
+        (shots.hit.unwrap_or_default(), shots.fired.unwrap_or_default())
     }
 
     /// The figures of several replays together, without the confidence interval.
@@ -503,26 +502,28 @@ impl RunFigures {
         let per_s = |bytes: fn(&TrafficBytes) -> u64| {
             (player_seconds > 0.0).then(|| traffic().map(bytes).sum::<u64>() as f64 / player_seconds)
         };
-        let of_shots = |of: fn(&RunFigures) -> u64| has(|run| run.has_judged_shots).then(|| sum(of));
-        let of_corrections = |of: fn(&RunFigures) -> u64| has(|run| run.has_corrections).then(|| sum(of));
+        // The sum over the runs that know it.
+        let of_known = |of: fn(&Summary) -> Option<u64>| {
+            runs.iter().filter_map(|run| of(&run.summary)).reduce(|sum, count| sum + count)
+        };
         SweepFigures {
             usercmds: has(|run| run.has_usercmds).then(|| sum(|run| run.summary.exercised.usercmds)),
-            shots: of_shots(|run| run.summary.shots.fired),
-            launched: of_shots(|run| run.summary.shots.launched),
-            impacts: of_shots(|run| run.summary.shots.impacts),
-            not_run: of_shots(|run| run.summary.shots.not_run),
-            hits: of_shots(|run| run.summary.shots.hit),
+            shots: of_known(|of| of.shots.fired),
+            launched: of_known(|of| of.shots.launched),
+            impacts: of_known(|of| of.shots.impacts),
+            not_run: of_known(|of| of.shots.not_run),
+            hits: of_known(|of| of.shots.hit),
             hit_share_ci95: None,
             missed_on_target: has(|run| run.is_predicted).then(|| sum(|run| run.missed_on_target)),
             view_error_units: spread(|run| &run.view_errors),
             hits_in_cover: (cover.known > 0).then_some(cover.in_cover),
             in_cover_ms: cover.in_cover_ms,
             in_cover_units: cover.in_cover_units,
-            checked: of_corrections(|run| run.summary.prediction.checked),
-            corrections: of_corrections(|run| run.summary.exercised.corrections.unwrap_or_default()),
+            checked: has(|run| run.has_corrections).then(|| sum(|run| run.summary.prediction.checked)),
+            corrections: of_known(|of| of.exercised.corrections),
             correction_units: spread(|run| &run.correction_units),
             down_bytes_per_s: per_s(|traffic| traffic.down_bytes),
-            up_bytes_per_s: per_s(|traffic| traffic.up_bytes),
+            up_bytes_per_s: per_s(|traffic| traffic.up_bytes).filter(|_| has(|run| run.has_clients)),
         }
     }
 }

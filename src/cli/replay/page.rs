@@ -3,11 +3,11 @@
 use hitreg_log::sorted::SortedMap;
 use serde::Serialize;
 
-use super::{HashReport, ReplayReport, ReplayShots, SessionPart};
+use super::{HashReport, ReplayReport, SessionPart};
 use crate::cli::figures::{count, counted, duration, measure, ms, replay_mode, share, speed};
 use crate::cli::page::{BAD, GOOD, Page, TextStyle, UNSURE};
 use crate::drawing::DrawingScore;
-use crate::fairness::CoverHits;
+use crate::fairness::{CoverHits, Fairness};
 use crate::replay::PlayerJumps;
 use crate::score::ModeScore;
 use crate::stats::{CountedValues, Spread, Tail};
@@ -22,11 +22,7 @@ pub(super) fn print(page: &mut Page, report: &ReplayReport, program: &str) {
     page.heading(&format!("{}: {}, {}", report.path, report.game, replay_mode(&report.mode)));
     let length = duration(report.session_us);
     page.pair("speed", &format!("{length} at {}", speed(report.real_time_factor)));
-    let replayed = match &report.shots {
-        ReplayShots::Judged(_) => exercised(&report.exercised),
-        ReplayShots::Predicted(_) => parts_run(&report.exercised).join(", "),
-    };
-    page.pair("replayed", &replayed);
+    page.pair("replayed", &exercised(&report.exercised));
     if !report.settings_changed.is_empty() {
         page.pair("settings", &report.settings_changed.join(" "));
         page.pair("what-if", &format!("{}. {}.", report.what_if, report.what_if_means));
@@ -48,29 +44,7 @@ pub(super) fn print(page: &mut Page, report: &ReplayReport, program: &str) {
     JumpReport::print(page, &report.jumps);
     print_drawn(page, &report.drawn);
     print_interpolation(page, &report.interpolation);
-    match &report.shots {
-        ReplayShots::Judged(shots) if shots.fired > 0 => {
-            print_shots(page, shots, &report.fairness.all);
-        }
-        ReplayShots::Predicted(shots) if shots.predicted + shots.reported > 0 => {
-            page.heading("Shots");
-            let server = match shots.reported {
-                0 => "not known: the replay has no server".to_owned(),
-                hits => format!("{} reported by the recorded server; misses are not known", counted(hits, "hit")),
-            };
-            page.pair("server", &server);
-            let screen = match shots.predicted {
-                0 => NO_SCREEN.to_owned(),
-                shot => format!(
-                    "{}, {} hit on the shooter's screen",
-                    counted(shot, "predicted shot"),
-                    count(shots.predicted_hit)
-                ),
-            };
-            page.pair("screen", &screen);
-        }
-        _ => {}
-    }
+    print_shots(page, &report.shots, report.fairness.as_ref());
     RejudgedHit::print(page, &report.hits_again, report.prediction.checked > 0);
     if let Some(network) = &report.network {
         print_network(page, network, report.is_open_ended);
@@ -165,39 +139,63 @@ fn percentiles(errors: Option<Tail>) -> [String; 3] {
     errors.map_or(["-"; 3].map(str::to_owned), |tail| [tail.p50, tail.p95, tail.p99].map(measure))
 }
 
-fn print_shots(page: &mut Page, shots: &ShotSummary, exposure: &CoverHits) {
+fn print_shots(page: &mut Page, shots: &ShotSummary, fairness: Option<&Fairness>) {
+    match (shots.fired, shots.hit) {
+        (Some(fired @ 1..), Some(hit)) => print_judged_shots(page, shots, [fired, hit], fairness.map(|of| &of.all)),
+        (None, _) if shots.predicted.unwrap_or_default() + shots.reported > 0 => print_predicted_shots(page, shots),
+        _ => {}
+    }
+}
+
+/// Prints the shots of a replay without a server that judged them.
+fn print_predicted_shots(page: &mut Page, shots: &ShotSummary) {
     page.heading("Shots");
-    let hit = format!("{} of {} hit ({})", count(shots.hit), count(shots.fired), share(shots.hit, shots.fired));
-    page.pair("server", &hit);
+    let server = match shots.reported {
+        0 => "not known: the replay has no server".to_owned(),
+        hits => format!("{} reported by the recorded server; misses are not known", counted(hits, "hit")),
+    };
+    page.pair("server", &server);
+    let screen = match (shots.predicted, shots.predicted_hit) {
+        (Some(predicted @ 1..), Some(hit)) => {
+            format!("{}, {} hit on the shooter's screen", counted(predicted, "predicted shot"), count(hit))
+        }
+        _ => NO_SCREEN.to_owned(),
+    };
+    page.pair("screen", &screen);
+}
+
+/// Prints the shots that a server judged: `fired` and the `hit` among them.
+fn print_judged_shots(page: &mut Page, shots: &ShotSummary, [fired, hit]: [u64; 2], exposure: Option<&CoverHits>) {
+    page.heading("Shots");
+    page.pair("server", &format!("{} of {} hit ({})", count(hit), count(fired), share(hit, fired)));
     if shots.reported > 0 {
         let hits = counted(shots.reported, "hit");
         page.pair("reported", &format!("{hits} by the recorded server, of shots that are not known: not counted"));
     }
-    if shots.launched + shots.impacts > 0 {
-        page.pair("projectiles", &format!("{} launched, {}", count(shots.launched), counted(shots.impacts, "impact")));
+    if let (Some(launched), Some(impacts)) = (shots.launched, shots.impacts)
+        && launched + impacts > 0
+    {
+        page.pair("projectiles", &format!("{} launched, {}", count(launched), counted(impacts, "impact")));
     }
-    if shots.not_run > 0 {
+    if let Some(not_run @ 1..) = shots.not_run {
         let why = "predicted, but never run by the server: not counted";
-        page.pair("not run", &format!("{} {why}", counted(shots.not_run, "shot")));
+        page.pair("not run", &format!("{} {why}", counted(not_run, "shot")));
     }
-    let on_screen = format!("{} hit on the shooter's screen", count(shots.predicted_hit));
-    let (predicted, rest) = match shots.fired.saturating_sub(shots.predicted) {
-        0 => ("shot", String::new()),
-        others => ("predicted shot", format!("; {} without a prediction", counted(others, "shot"))),
-    };
-    let agreed = format!(
-        "client and server agree on {} of {} ({}){rest}",
-        count(shots.agreed),
-        counted(shots.predicted, predicted),
-        share(shots.agreed, shots.predicted)
-    );
-    let screen = match shots.predicted {
-        0 => NO_SCREEN.to_owned(),
-        _ => format!("{on_screen}; {agreed}"),
+    let screen = match (shots.predicted, shots.predicted_hit, shots.agreed) {
+        (Some(predicted @ 1..), Some(hit), Some(agreed)) => {
+            let (noun, rest) = match fired.saturating_sub(predicted) {
+                0 => ("shot", String::new()),
+                others => ("predicted shot", format!("; {} without a prediction", counted(others, "shot"))),
+            };
+            let (hit, of, share) = (count(hit), counted(predicted, noun), share(agreed, predicted));
+            let agreed = format!("client and server agree on {} of {of} ({share}){rest}", count(agreed));
+            format!("{hit} hit on the shooter's screen; {agreed}")
+        }
+        _ => NO_SCREEN.to_owned(),
     };
     page.pair("screen", &screen);
     page.pair("view error", &view_error(shots));
-    if exposure.known > 0 {
+    if let Some(exposure) = exposure.filter(|exposure| exposure.known > 0) {
         let hidden_for = exposure.in_cover_ms.map(|ms| match exposure.in_cover {
             1 => format!("; the target had been out of sight for {} ms on its own screen", measure(ms.p50)),
             _ => format!(
@@ -225,8 +223,8 @@ pub(in crate::cli) fn view_error(shots: &ShotSummary) -> String {
             let [p50, p95, max] = [p50, p95, max].map(measure);
             format!("median {p50}, p95 {p95}, max {max} units between target drawn and target judged")
         }
-        (None, 0) => "no shot was rewound".to_owned(),
-        (None, rewound) => format!("not known for the {} with a rewind", counted(rewound, "shot")),
+        (None, None | Some(0)) => "no shot was rewound".to_owned(),
+        (None, Some(rewound)) => format!("not known for the {} with a rewind", counted(rewound, "shot")),
     }
 }
 
@@ -271,39 +269,42 @@ fn compared_in_words(
 /// Prints the traffic of a session or a part. Later packets may decide which packets of a part are lost: `is_open_ended`.
 fn print_network(page: &mut Page, network: &NetworkSummary, is_open_ended: bool) {
     page.heading("Network");
-    let one_way = |what: &str, way: &DirectionSummary| {
+    let one_way = |what: &str, (sent, not_known): (u64, &str), way: &DirectionSummary| {
         let took = way.took_ms.map_or(String::new(), |ms| format!(", median {} ms", measure(ms.p50)));
         let bytes = way.bytes.map_or(String::new(), |bytes| format!(", {} bytes", count(bytes)));
-        let lost = match way.lost {
+        let lost = match (way.lost, way.in_flight) {
             // The session goes on after a part. Later packets show which of the last ones are lost.
-            Some(lost) if is_open_ended && way.in_flight > 0 => {
-                let most = share(lost + way.in_flight, way.sent);
-                format!("{} to {most} lost, {} not decided in this part", share(lost, way.sent), count(way.in_flight))
+            (Some(lost), Some(in_flight @ 1..)) if is_open_ended => {
+                let most = share(lost + in_flight, sent);
+                format!("{} to {most} lost, {} not decided in this part", share(lost, sent), count(in_flight))
             }
             // Some packets of every session are in flight at its end. More than 5 % show a link that had stopped.
-            Some(lost) if way.in_flight * 20 > way.sent => {
-                format!("{} lost, {} in flight at the end", share(lost, way.sent), count(way.in_flight))
+            (Some(lost), Some(in_flight)) if in_flight * 20 > sent => {
+                format!("{} lost, {} in flight at the end", share(lost, sent), count(in_flight))
             }
-            Some(lost) => format!("{} lost", share(lost, way.sent)),
-            None => "arrivals not known".to_owned(),
+            (Some(lost), _) => format!("{} lost", share(lost, sent)),
+            (None, _) => "arrivals not known".to_owned(),
         };
         let unknown = match (way.lost, way.players_unknown) {
             (None, _) | (_, 0) => String::new(),
-            (_, players) => format!("; arrivals of {} not known", counted(players, "other player")),
+            (_, players) => format!("; {not_known} of {} not known", counted(players, "other player")),
         };
         format!("{what}, {lost}{took}{bytes}{unknown}")
     };
-    let up = match network.up.sent {
-        0 => "the log has no packets of clients".to_owned(),
-        sent => {
-            let packets = format!("{} of {:.2} usercmds", counted(sent, "packet"), network.usercmds_per_packet);
-            one_way(&packets, &network.up)
+    let up = match (network.up.sent, network.usercmds_per_packet) {
+        (Some(sent), Some(usercmds)) => {
+            let packets = format!("{} of {usercmds:.2} usercmds", counted(sent, "packet"));
+            one_way(&packets, (sent, "packets"), &network.up)
         }
+        _ => "the log has no packets of clients".to_owned(),
     };
     page.pair("up", &up);
     let counts = [(network.choked, "choked update"), (network.warnings, "warning")];
     let counts = counts.into_iter().filter(|(number, _)| *number > 0).map(|(number, what)| counted(number, what));
-    let snapshots = one_way(&counted(network.down.sent, "snapshot"), &network.down);
+    let snapshots = match network.down.sent {
+        Some(sent) => one_way(&counted(sent, "snapshot"), (sent, "arrivals"), &network.down),
+        None => "snapshots not known".to_owned(),
+    };
     page.pair("down", &std::iter::once(snapshots).chain(counts).collect::<Vec<_>>().join("; "));
     let all: f64 = network.bytes_for.values().sum();
     let mut parts: Vec<_> = network.bytes_for.iter().filter(|(_, bytes)| **bytes > 0.0).collect();

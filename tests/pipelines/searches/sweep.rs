@@ -114,7 +114,7 @@ fn a_sweep_of_one_point_is_the_plain_replay() {
     let f = &row.figures;
     assert!(f.shots > Some(100) && f.hits > Some(0) && f.corrections > Some(0), "{f:?}");
     let (shots, exercised) = (&summary.shots, &summary.exercised);
-    assert_eq!([f.shots, f.hits, f.usercmds], [shots.fired, shots.hit, exercised.usercmds].map(Some));
+    assert_eq!([f.shots, f.hits, f.usercmds], [shots.fired, shots.hit, Some(exercised.usercmds)]);
     assert_eq!([f.checked, f.corrections], [Some(summary.prediction.checked), exercised.corrections]);
     assert_eq!(f.view_error_units, summary.shots.view_error_units);
     let mut settings = Settings::from_pairs(&session.header.settings).expect("recorded settings");

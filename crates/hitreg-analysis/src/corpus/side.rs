@@ -10,7 +10,7 @@ use crate::summary::{Summary, SummaryBuilder};
 use crate::why::{is_corrected, known_cause};
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::stats::CountedValues;
-use hitreg_log::trace::schema::{corrections, frames, is_judged, shots, ticks};
+use hitreg_log::trace::schema::{corrections, executed, frames, is_judged, shots, ticks};
 use hitreg_log::trace::{TraceSource, each_part};
 
 /// The figures of one replay.
@@ -44,9 +44,12 @@ impl SideFigures {
         let has_corrections = trace.tables().iter().any(|(table, _)| table.name == corrections::NAME);
         let causes = has_corrections.then(SortedMap::new);
         let (mut figures, mut summing) =
-            (SideFigures { latencies, causes, ..SideFigures::default() }, SummaryBuilder::default());
-        for name in [ticks::NAME, frames::NAME, corrections::NAME, shots::NAME] {
-            each_part(trace, name, (&[], None), &mut |rows| {
+            (SideFigures { latencies, causes, ..SideFigures::default() }, SummaryBuilder::of(trace.header()));
+        let executed: (_, &[&str]) = (executed::NAME, &["player"]);
+        for (name, only) in
+            [(ticks::NAME, &[] as &[&str]), executed, (frames::NAME, &[]), (corrections::NAME, &[]), (shots::NAME, &[])]
+        {
+            each_part(trace, name, (only, None), &mut |rows| {
                 summing.add(rows);
                 match name {
                     corrections::NAME => figures.add_corrections(&corrections::Columns::read(rows)),
@@ -80,10 +83,6 @@ impl SideFigures {
             sums.damage += u64::try_from(damage).unwrap_or_default();
         }
     }
-
-    fn corrections(&self) -> Option<u64> {
-        self.causes.as_ref().map(|causes| causes.values().sum())
-    }
 }
 
 /// The latency band of each player, from all acks of a trace.
@@ -110,6 +109,7 @@ pub fn compared_rows(
     let mut weapons: SortedMap<(String, Option<LatencyBand>), WeaponRow> = SortedMap::new();
     // A recording has no table of shots, so its side A has no figures of them.
     let has_shots = a.summary.exercised.shots.is_some() || !found.overlap_only;
+    let knows_shots = has_shots && [&a, &b].iter().any(|side| side.summary.exercised.shots.is_some());
     for (side, of_side) in [&a, &b].into_iter().enumerate().filter(|_| has_shots) {
         for ((weapon, latency_ms), sums) in &of_side.weapons {
             let row = weapons.entry((weapon.clone(), *latency_ms)).or_default();
@@ -163,11 +163,11 @@ pub fn compared_rows(
         next,
         first_weapon,
         usercmds_a: Some(a.summary.exercised.usercmds),
-        shots_a: has_shots.then_some(a.summary.shots.fired),
-        hits_a: has_shots.then_some(a.summary.shots.hit),
-        hits_changed: has_shots.then(|| found.hits.outcomes_changed()),
-        shots_judged: has_shots.then_some(found.hits.judged),
-        corrections_a: a.corrections(),
+        shots_a: a.summary.exercised.shots,
+        hits_a: a.summary.exercised.hits,
+        hits_changed: knows_shots.then(|| found.hits.outcomes_changed()),
+        shots_judged: knows_shots.then_some(found.hits.judged),
+        corrections_a: a.summary.exercised.corrections,
         view_error_p95_a: a.view_errors.percentile(95.0),
         view_errors_a: counted_text(&a.view_errors),
         players,
@@ -194,7 +194,7 @@ impl LogRow {
             usercmds: b.summary.exercised.usercmds,
             shots_b: b.summary.exercised.shots,
             hits_b: b.summary.exercised.hits,
-            corrections_b: b.corrections(),
+            corrections_b: b.summary.exercised.corrections,
             ..self
         }
         .with_view_errors(&b.view_errors)

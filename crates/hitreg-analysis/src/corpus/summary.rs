@@ -78,23 +78,19 @@ pub struct VerdictCounts {
     pub broken: u64,
 }
 
-/// The figures of one side.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// The figures of one side. A count leaves out logs for which it is not known, and is null if no log is left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SideCounts {
     /// Client frames.
     pub usercmds: u64,
     /// Shots.
-    pub shots: u64,
+    pub shots: Option<u64>,
     /// Hits.
-    pub hits: u64,
-    /// Corrections; null if a log with usercmds has no table of them.
+    pub hits: Option<u64>,
+    /// Corrections.
     pub corrections: Option<u64>,
-}
-
-impl Default for SideCounts {
-    fn default() -> SideCounts {
-        SideCounts { usercmds: 0, shots: 0, hits: 0, corrections: Some(0) }
-    }
+    /// The client frames of the logs whose corrections are known.
+    pub usercmds_corrected: u64,
 }
 
 /// The view errors of all shots, in units. Values are rounded to three digits.
@@ -141,7 +137,7 @@ pub struct WorstLog {
     pub log: String,
     /// Shots with another outcome.
     pub hits_changed: u64,
-    /// The change in the number of corrections; null if a side has no table of them.
+    /// The change in the number of corrections; null if a side does not know them.
     pub corrections_changed: Option<i64>,
     /// The tick of the first difference.
     pub tick: Option<i64>,
@@ -239,17 +235,11 @@ impl CorpusSummaryBuilder {
     /// Adds the figures of a log that was judged.
     fn add_figures(&mut self, log: &LogRow) {
         let summary = &mut self.summary;
-        let b = SideCounts {
-            usercmds: log.usercmds,
-            shots: log.shots_b.unwrap_or_default(),
-            hits: log.hits_b.unwrap_or_default(),
-            corrections: log.corrections_b,
-        };
-        summary.b.add(&b);
-        if let (Some(shots), Some(hits)) = (log.shots_a, log.hits_a) {
-            let corrections = log.corrections_a;
-            let a = SideCounts { usercmds: log.usercmds_a.unwrap_or_default(), shots, hits, corrections };
-            summary.a.get_or_insert_default().add(&a);
+        summary.b.add(log.usercmds, [log.shots_b, log.hits_b, log.corrections_b]);
+        // A recording as side A has neither.
+        if log.shots_a.is_some() || log.corrections_a.is_some() {
+            let counts = [log.shots_a, log.hits_a, log.corrections_a];
+            summary.a.get_or_insert_default().add(log.usercmds_a.unwrap_or_default(), counts);
         }
         for (sum, of_log) in
             [(&mut summary.hits_changed, log.hits_changed), (&mut summary.shots_judged, log.shots_judged)]
@@ -342,14 +332,27 @@ impl VerdictCounts {
 }
 
 impl SideCounts {
-    fn add(&mut self, other: &SideCounts) {
-        self.usercmds += other.usercmds;
-        self.shots += other.shots;
-        self.hits += other.hits;
-        // A log that was not replayed has no usercmds and lacks nothing.
-        if other.corrections.is_some() || other.usercmds > 0 {
-            self.corrections = self.corrections.zip(other.corrections).map(|(sum, more)| sum + more);
+    /// Adds the counts of a log: usercmds; shots, hits and corrections.
+    fn add(&mut self, usercmds: u64, counts: [Option<u64>; 3]) {
+        self.usercmds += usercmds;
+        if counts[2].is_some() {
+            self.usercmds_corrected += usercmds;
         }
+        for (sum, count) in [&mut self.shots, &mut self.hits, &mut self.corrections].into_iter().zip(counts) {
+            if let Some(count) = count {
+                *sum.get_or_insert(0) += count;
+            }
+        }
+    }
+
+    /// The hits of all shots, as a part and a whole.
+    pub(crate) fn hit_share(&self) -> Option<(u64, u64)> {
+        self.hits.zip(self.shots)
+    }
+
+    /// The corrections of the usercmds of logs that know them, as a part and a whole.
+    pub(crate) fn correction_share(&self) -> Option<(u64, u64)> {
+        self.corrections.map(|corrections| (corrections, self.usercmds_corrected))
     }
 }
 
@@ -543,7 +546,7 @@ mod tests {
         let shots = |groups: &[ShotGroup]| groups.iter().map(|group| group.shots_a).sum::<u64>();
         let groups = [&summary.weapons, &summary.latencies, &summary.players, &summary.maps];
         assert_eq!(groups.map(|groups| shots(groups)), [50 * 5; 4]);
-        assert_eq!(summary.a.map(|a| (a.shots, a.hits, a.corrections)), Some((50 * 5, 50, Some(50 * 3))));
+        assert_eq!(summary.a.map(|a| (a.shots, a.hits, a.corrections)), Some((Some(50 * 5), Some(50), Some(50 * 3))));
         assert_eq!(summary.view_errors.b.map(|spread| spread.max), Some(2.5));
         assert_eq!(summary.hits_changed, Some((0..100).filter(|number| number % 4 < 2).sum()));
     }

@@ -110,7 +110,9 @@ impl Threshold {
     fn value(self, of: &MeasuredFigures) -> Option<f64> {
         let share = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
         match self.figure {
-            ThresholdFigure::Corrections => share(of.corrections?, of.usercmds),
+            ThresholdFigure::Corrections => {
+                of.corrections.and_then(|(corrections, usercmds)| share(corrections, usercmds))
+            }
             ThresholdFigure::ViewErrorP95 => of.view_error_p95,
             ThresholdFigure::HitsChanged if self.is_share => share(of.hits_changed?, of.shots_judged),
             // No changed shot among no shots proves nothing.
@@ -150,8 +152,8 @@ impl Threshold {
 /// The figures that thresholds limit. A figure that was not measured is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MeasuredFigures {
-    corrections: Option<u64>,
-    usercmds: u64,
+    /// The corrections, and the usercmds of the replays that know them.
+    corrections: Option<(u64, u64)>,
     view_error_p95: Option<f64>,
     /// Whether `view_error_p95` is rounded to three digits, as view errors in results are.
     is_rounded: bool,
@@ -162,8 +164,7 @@ pub struct MeasuredFigures {
 impl From<&CorpusSummary> for MeasuredFigures {
     fn from(summary: &CorpusSummary) -> MeasuredFigures {
         MeasuredFigures {
-            corrections: summary.b.corrections,
-            usercmds: summary.b.usercmds,
+            corrections: summary.b.correction_share(),
             view_error_p95: summary.view_errors.b.map(|spread| f64::from(spread.p95)),
             is_rounded: true,
             hits_changed: summary.hits_changed,
@@ -175,8 +176,7 @@ impl From<&CorpusSummary> for MeasuredFigures {
 impl From<&SweepFigures> for MeasuredFigures {
     fn from(figures: &SweepFigures) -> MeasuredFigures {
         MeasuredFigures {
-            corrections: figures.corrections,
-            usercmds: figures.usercmds.unwrap_or_default(),
+            corrections: figures.corrections.zip(figures.usercmds),
             is_rounded: false,
             view_error_p95: figures.view_error_units.map(|spread| f64::from(spread.p95)),
             hits_changed: None,
@@ -212,7 +212,11 @@ mod tests {
         assert_eq!(checked(&[(10, Some(0)), (0, None)]), (Some(0.0), "same"), "the second log was not replayed");
         assert_eq!(checked(&[(10, Some(5))]), (Some(0.5), "differs"));
         assert_eq!(checked(&[(10, None)]), (None, "untestable"));
-        assert_eq!(checked(&[(10, Some(0)), (10, None)]), (None, "untestable"));
+        assert_eq!(
+            checked(&[(10, Some(5)), (90, None)]),
+            (Some(0.5), "differs"),
+            "the second log leaves the share alone"
+        );
     }
 
     #[test]
@@ -244,7 +248,7 @@ mod tests {
     #[test]
     fn each_figure_is_within_above_or_unknown() {
         let measured = CorpusSummary {
-            b: SideCounts { shots: 100, usercmds: 1_000, corrections: Some(30), ..SideCounts::default() },
+            b: SideCounts { usercmds_corrected: 1_000, corrections: Some(30), ..SideCounts::default() },
             hits_changed: Some(2),
             shots_judged: Some(100),
             view_errors: ViewErrors { a: None, b: Some(Spread { p50: 1.0, p95: 5.0, max: 9.0 }) },

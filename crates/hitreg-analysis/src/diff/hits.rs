@@ -42,13 +42,12 @@ pub struct HitChanges {
     pub shots_only_in_a: u64,
     /// Shots that A lacks, whatever their result.
     pub shots_only_in_b: u64,
-    /// Number of shots that the replay judged in A or in B.
-    #[serde(skip)]
+    /// Number of shots that the replay judged in A or in B. If it is 0, the other counts say nothing about hits.
     pub judged: u64,
     /// Number of hits in A and in B that only the recorded server reported, so that no replay judged them.
     #[serde(skip)]
     pub reported: u64,
-    /// All changed shots, in the order of their time.
+    /// All shots whose results differ, in the order of their time: the changed shots, and those of `other_reason`.
     pub changed: ChangedShots,
 }
 

@@ -15,7 +15,7 @@ use crate::summary::{ShotCounter, knows_corrections};
 use hitreg_log::record::GapRecord;
 use hitreg_log::recorder::last_usercmd_as_received;
 use hitreg_log::sorted::{SortedMap, SortedSet};
-use hitreg_log::trace::schema::{bodies, corrections, frames, is_bodies, shots, ticks, views};
+use hitreg_log::trace::schema::{bodies, corrections, frames, is_bodies, shots, views};
 use hitreg_log::trace::{ColumnData, Table, TraceSource, body_tables, each_part};
 use hitreg_log::traffic::SnapshotNumbers;
 
@@ -197,7 +197,8 @@ impl PageSide {
 
 fn trace_knows_corrections(trace: &dyn TraceSource) -> bool {
     let rows = |name: &str| trace.tables().iter().find(|(table, _)| table.name == name).map(|(_, rows)| *rows);
-    knows_corrections(rows(corrections::NAME), [frames::NAME, ticks::NAME].map(|name| rows(name).unwrap_or_default()))
+    let has_sides = rows(frames::NAME) > Some(0) && !trace.header().is_open();
+    knows_corrections(rows(corrections::NAME), has_sides)
 }
 
 /// The shots and hits of each shooter.

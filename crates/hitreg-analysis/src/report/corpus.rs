@@ -52,15 +52,15 @@ pub fn builds_page(builds: &[CorpusSummary]) -> Page {
     page.line(&format!("{} over their logs", counted(builds.len() as u64, what)));
     let columns = [">logs", ">same", ">differ", ">hit\n%", ">changed\nhits", ">corr.\n%", ">view error\np95, units"];
     let row = |of: &CorpusSummary| {
-        let percent = |part: u64, all: u64| share(part, all).trim_end_matches(" %").to_owned();
+        let percent = |(part, all): (u64, u64)| share(part, all).trim_end_matches(" %").to_owned();
         [
             name(of),
             count(of.logs.total),
             count(of.logs.same),
             count(of.logs.differs),
-            percent(of.b.hits, of.b.shots),
+            of.b.hit_share().map_or("-".to_owned(), percent),
             of.hits_changed.map_or("-".to_owned(), count),
-            of.b.corrections.map_or("-".to_owned(), |corrections| percent(corrections, of.b.usercmds)),
+            of.b.correction_share().map_or("-".to_owned(), percent),
             of.view_errors.b.map_or("-".to_owned(), |spread| three_digits(spread.p95).to_string()),
         ]
     };
@@ -117,10 +117,13 @@ fn figures(page: &mut Page, summary: &CorpusSummary) {
         };
         both(a.map(|_| text(summary.view_errors.a)), text(summary.view_errors.b))
     };
-    let corrected = |of: &SideCounts| of.corrections.map_or("-".to_owned(), |part| share(part, of.usercmds));
+    let percent = |part: Option<(u64, u64)>| part.map_or("-".to_owned(), |(part, all)| share(part, all));
+    let shots = |of: &SideCounts| of.shots.map_or("-".to_owned(), count);
+    let hits = |of: &SideCounts| percent(of.hit_share());
+    let corrected = |of: &SideCounts| percent(of.correction_share());
     let rows = [
-        ("shots", both(a.map(|a| count(a.shots)), count(b.shots))),
-        ("hits, share of shots", both(a.map(|a| share(a.hits, a.shots)), share(b.hits, b.shots))),
+        ("shots", both(a.map(shots), shots(b))),
+        ("hits, share of shots", both(a.map(hits), hits(b))),
         ("corrections, share of usercmds", both(a.map(corrected), corrected(b))),
         ("view error, median, units", errors(|spread| spread.p50)),
         ("view error, p95, units", errors(|spread| spread.p95)),

@@ -358,8 +358,7 @@ impl CorpusJudge for VerifiedCorpus<'_> {
             usercmds: report.exercised.usercmds,
             shots_b: report.exercised.shots,
             hits_b: report.exercised.hits,
-            // A log of one side takes nothing from the share of corrections of a corpus.
-            corrections_b: report.exercised.corrections.or(report.exercised.compared_no_ack.then_some(0)),
+            corrections_b: report.exercised.corrections,
             trace_digest: report.digest.clone(),
             active_usercmds: report.exercised.active_usercmds,
             hashes_recorded: report.hashes_recorded,
@@ -405,7 +404,6 @@ impl LogReport {
                 corrections: row.corrections_b,
                 shots: row.shots_b,
                 hits: row.hits_b,
-                ..Coverage::default()
             },
             digest: row.trace_digest.clone(),
             hashes_recorded: row.hashes_recorded,
