@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::builds::{BuildArgs, parse_jobs, parse_seconds};
 use super::diff::{outcome, print_contract, print_last_words};
 use super::figures::counted;
-use super::page::{BAD, GOOD, Page, UNSURE};
+use super::page::{BAD, FAINT, GOOD, Page, TextSpan, UNSURE};
 use super::progress::Progress;
 use super::replay_args::{CompareArgs, SideArgs};
 use super::trouble::{engine_with_notes, note_gaps};
@@ -23,6 +23,7 @@ use crate::engine::bisect::{
 use crate::engine::{Engine, EngineError, Games};
 use crate::replay::foreign_trace_memory;
 use crate::report::{bisect_page, diff_answer};
+use crate::store::shown::shell_path;
 use crate::store::{self, FileType};
 use crate::units::{CommandSeq, EntityId, PlayerId};
 
@@ -87,8 +88,8 @@ fn run_ticks(games: &Games, args: &TicksArgs, output: &mut Output) -> CommandRes
 /// Find the first build in a list that plays a log differently from the first one
 ///
 /// List the builds from oldest to newest. Like git bisect, hitreg assumes that the first build is good and the last is
-/// bad. It runs an end only if the answer depends on it, or with --verify-ends. For 64 builds, it runs six besides the
-/// first. It skips a build that crashes, hangs or writes no valid trace. If the answer lies among skipped builds, it
+/// bad. It runs an end only if the answer depends on it, or with --verify-ends. For 64 builds, it runs at most seven
+/// besides the first. It skips a build that crashes, hangs or writes no valid trace. If the answer lies among skipped builds, it
 /// lists all candidates.
 ///
 /// With more than one core, builds that the search may need next run in parallel.
@@ -229,7 +230,7 @@ impl SearchArgs {
         let progress = Progress::of_things("bisecting", 0);
         let found = run(&judge, &|done, of| progress.done(done, of))?;
         drop(progress);
-        output.show(&found, |page| print_found(&found, page, kind, &self.meaning(kind)))?;
+        output.show(&found, |page| print_found(&found, page, (kind, log), self))?;
         Ok(search_outcome(&found))
     }
 
@@ -273,8 +274,8 @@ impl CandidateKind {
     }
 }
 
-/// Prints the result. `bad_means` says what makes a candidate bad.
-fn print_found(found: &BisectResult, page: &mut Page, kind: CandidateKind, bad_means: &str) {
+/// Prints the result of a search in a log.
+fn print_found(found: &BisectResult, page: &mut Page, (kind, log): (CandidateKind, &Path), sought: &SearchArgs) {
     let what = kind.name();
     let named = |name: &str| name_of(found, name);
     let first_bad = found.first_bad.as_deref().map_or("-".to_owned(), named);
@@ -299,12 +300,18 @@ fn print_found(found: &BisectResult, page: &mut Page, kind: CandidateKind, bad_m
     if let Some(reason) = &found.untestable {
         page.paragraph(2, reason);
         print_last_words(page, &found.last_words);
-        if kind == CandidateKind::Build {
-            print_contract(page, "BUILD replay LOG -o test.hittrace");
+        match (&sought.condition, kind) {
+            (Some(command), CandidateKind::Build) => {
+                let command = command.replace("{build}", "BUILD").replace("{}", &shell_path(log));
+                page.parts(vec![TextSpan::styled(FAINT, "  next: "), command.into()]);
+                page.faint(4, "It must exit with 0 (good) or 1 (bad).");
+            }
+            (None, CandidateKind::Build) => print_contract(page, "BUILD replay LOG -o test.hittrace"),
+            (_, CandidateKind::Commit) => {}
         }
     }
     page.pair_if("last good", found.last_good.as_deref().map(named).as_deref());
-    page.pair("bad means", bad_means);
+    page.pair("bad means", &sought.meaning(kind));
     let resumed = found.resumed.map_or(String::new(), |before| format!(", {before} of them in an earlier run"));
     let skipped = found.skipped.len() as u64;
     if found.probes > 0 {

@@ -508,6 +508,21 @@ fn a_failing_build_is_answered_with_the_command_that_tests_it() {
     }
     let page = text(&folder.run("bisect builds a.hitlog ./broken ./broken").stdout);
     assert!(page.contains("next: BUILD replay LOG -o test.hittrace"), "{page}");
+    let page = text(&folder.run("bisect builds a.hitlog ./broken ./broken --while '{build} verify {}; exit 5'").stdout);
+    assert!(page.contains("next: BUILD verify a.hitlog; exit 5") && !page.contains("replay LOG"), "{page}");
+
+    // The command has the options with which the build failed.
+    let options = "--preset quake3 --set lag_compensation.max_unlag_ms=150 --what-if rejudge";
+    let sides = options.replace("--preset", "--b-preset").replace("--set", "--b-set");
+    for line in [format!("diff a.hitlog --b ./broken {sides}"), format!("diff . --b ./broken {sides}")] {
+        let page = text(&folder.run(&line).stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            page.contains("./broken replay ") && page.contains(&format!("a.hitlog {options} -o test.hittrace")),
+            "{line}: {page}"
+        );
+    }
+    let page = text(&folder.run("diff a.hitlog --server-build ./broken").stdout);
+    assert!(page.contains("next: ./broken replay a.hitlog --record test.hitlog"), "{page}");
 }
 
 /// Empty standard input is named.

@@ -167,7 +167,7 @@ impl ComparisonSpec {
         EngineError::check_machine(&self.first, rerecorded)?.map_err(|untestable| {
             let reason = format!("as the server, {}", untestable.reason);
             let untestable = UntestableBuild { reason, ..untestable };
-            MissingSide::new(TraceSide::A, build_name(server.build.as_deref()), untestable)
+            MissingSide::new(TraceSide::A, (&server, "--record test.hitlog"), untestable)
         })?;
         let sent = ComparisonSource::of(engine, between.path())?;
         let a = ReplaySpec {
@@ -210,7 +210,9 @@ impl ComparisonSpec {
                 continue;
             }
             if let Some(untestable) = disagreement(first[side as usize], again.source(), options)? {
-                return Err(MissingSide::new(side, build_name(self.build(side)), untestable).of(self).into());
+                let spec =
+                    ReplaySpec { build: self.build(side).map(Path::to_owned), ..self.replays.side(side).clone() };
+                return Err(MissingSide::new(side, (&spec, TRACE_OUTPUT), untestable).of(self).into());
             }
         }
         Ok(())
@@ -261,6 +263,13 @@ impl ComparisonSpec {
 }
 
 impl ReplaySpecs {
+    fn side(&self, side: TraceSide) -> &ReplaySpec {
+        match side {
+            TraceSide::A => &self.a,
+            TraceSide::B => &self.b,
+        }
+    }
+
     /// Limits the replays of this program to these tables, on both sides.
     pub fn ask_for(&mut self, tables: TableSet) {
         (self.a.tables, self.b.tables) = (tables, tables);
@@ -394,16 +403,28 @@ pub struct MissingSide {
     #[serde(rename = "untestable")]
     reason: String,
     last_words: Vec<String>,
+    /// The options of the build's replay, with its output.
+    #[serde(skip)]
+    options: Vec<String>,
     #[serde(skip)]
     command: Option<String>,
 }
 
+/// The output of the command that shows how a build replays a log.
+pub(crate) const TRACE_OUTPUT: &str = "-o test.hittrace";
+
 impl MissingSide {
-    pub(crate) fn new(side: TraceSide, build: String, untestable: UntestableBuild) -> MissingSide {
+    /// The side with this replay, whose `output` failed, such as [`TRACE_OUTPUT`].
+    pub(crate) fn new(
+        side: TraceSide,
+        (spec, output): (&ReplaySpec, &str),
+        untestable: UntestableBuild,
+    ) -> MissingSide {
         let UntestableBuild { reason, last_words, one_sided, .. } = untestable;
         // The log is the reason, so no build is named.
-        let build = Some(build).filter(|_| one_sided.is_none());
-        MissingSide { side: Some(side), build, last_words, ..MissingSide::because(reason) }
+        let build = Some(build_name(spec.build.as_deref())).filter(|_| one_sided.is_none());
+        let options = spec.options().iter().map(|word| shell_word(word)).chain([output.to_owned()]).collect();
+        MissingSide { side: Some(side), build, last_words, options, ..MissingSide::because(reason) }
     }
 
     /// The same side, if it had a trace in an earlier replay.
@@ -417,7 +438,15 @@ impl MissingSide {
     }
 
     fn because(reason: String) -> MissingSide {
-        MissingSide { verdict: "untestable", side: None, build: None, reason, last_words: Vec::new(), command: None }
+        MissingSide {
+            verdict: "untestable",
+            side: None,
+            build: None,
+            reason,
+            last_words: Vec::new(),
+            options: Vec::new(),
+            command: None,
+        }
     }
 
     /// The recorded side of a log with a missing part. No replay equals the recording after it.
@@ -457,7 +486,8 @@ impl MissingSide {
     /// The same side, as a replay of this log.
     pub(crate) fn of_log(self, log: &Path) -> MissingSide {
         let build = self.build.as_deref().filter(|build| *build != THIS_BUILD);
-        let command = build.map(|build| format!("{} replay {} -o test.hittrace", shell_word(build), shell_path(log)));
+        let options = self.options.join(" ");
+        let command = build.map(|build| format!("{} replay {} {options}", shell_word(build), shell_path(log)));
         MissingSide { command, ..self }
     }
 

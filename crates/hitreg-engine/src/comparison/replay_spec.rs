@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use super::build_name;
+use super::{TRACE_OUTPUT, build_name};
 use crate::build::{Build, BuildRequest, UntestableBuild};
 use crate::engine::{
     BuildOutcome, Engine, EngineError, MissingSide, ReplaySpecs, ShownReplay, SurveyedLog, check, write_replayed,
@@ -127,7 +127,7 @@ impl ReplaySpec {
             }
         };
         let made = EngineError::check_machine(source.path, made)?;
-        Ok(made.map_err(|untestable| MissingSide::new(side, build_name(self.build.as_deref()), untestable))?)
+        Ok(made.map_err(|untestable| MissingSide::new(side, (self, TRACE_OUTPUT), untestable))?)
     }
 
     pub(crate) fn rerecord(&self, engine: &Engine<'_>, log: &SurveyedLog, to: &Target) -> BuildOutcome<()> {
