@@ -35,7 +35,9 @@ use crate::why::{ShotName, Why, WhyQuery, near};
 /// TRACE`. A build that crashes, hangs or writes no valid trace is untestable (exit code 125), and its last output is
 /// shown.
 #[derive(clap::Args)]
-#[command(after_long_help = "\
+#[command(
+    mut_arg("first", |first| first.help("A trace, a log to replay, or a corpus: a directory, a quoted pattern, or @FILE with a path on each line")),
+    after_long_help = "\
 Examples:
   hitreg diff old.hittrace new.hittrace
   hitreg diff match.hitlog --b ./new-build
@@ -49,7 +51,8 @@ Examples:
 
 With git bisect and the trace of a good commit:
   git bisect run sh -c 'make || exit 125
-      hitreg diff good.hittrace match.hitlog --b ./game --summary'")]
+      hitreg diff good.hittrace match.hitlog --b ./game --summary'"
+)]
 pub(super) struct Args {
     #[command(flatten)]
     sides: SideArgs,
@@ -59,7 +62,7 @@ pub(super) struct Args {
     /// Print everything: each differing column, usercmds, and prediction and interpolation of both sides
     #[arg(short, long, conflicts_with = "summary")]
     verbose: bool,
-    /// Explain the N-th changed shot on both sides, as `why` does; the first is 1
+    /// Explain the N-th shot of the list that `--on hits` shows, on both sides, as `why` does; the first is 1
     #[arg(long, value_name = "N", conflicts_with_all = ["summary", "verbose"], value_parser = clap::value_parser!(u32).range(1..))]
     why: Option<u32>,
     /// Write a JUnit report, with a test case for each table
@@ -174,8 +177,8 @@ impl ShotExplanations {
     fn of(number: u32, found: &TraceDiff, traces: [&dyn TraceSource; 2]) -> Result<ShotExplanations, CommandError> {
         let changed = &found.hits.changed;
         let shot = changed.get((number - 1) as usize).map_err(CommandError::Request)?.ok_or_else(|| {
-            let shots = counted(changed.len() as u64, "changed shot");
-            CommandError::request(format!("--why {number}: there are only {shots}; list them with --on hits"))
+            let shots = counted(changed.len() as u64, "shot");
+            CommandError::request(format!("--why {number}: the list has only {shots}; --on hits shows it"))
         })?;
         let shot = ShotName { shooter: shot.shooter, command: shot.command, index: Some(shot.index) };
         let why = |trace| {

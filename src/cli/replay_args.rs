@@ -115,12 +115,11 @@ impl WhatIfArgs {
 /// What is compared with what.
 #[derive(clap::Args)]
 pub(super) struct SideArgs {
-    /// A trace, or a log to replay. `hitreg diff` also takes a corpus: a directory, a quoted pattern, or @FILE with a path
-    /// on each line
-    #[arg(value_name = "LOG|A")]
+    /// A trace, or a log to replay
+    #[arg(index = 1, value_name = "LOG|A")]
     first: PathBuf,
     /// The trace or log of side B [default: the same log]
-    #[arg(value_name = "B")]
+    #[arg(index = 2, value_name = "B")]
     second: Option<PathBuf>,
     #[command(flatten)]
     ways: SideReplayArgs,

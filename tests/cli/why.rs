@@ -534,7 +534,7 @@ fn a_changed_shot_is_explained_on_both_sides() {
     let page = text(&folder.run(&format!("{line} --why 2")).stdout);
     assert!(page.contains("result        ") && page.matches("On the server").count() == 2, "{page}");
     assert!(page.lines().all(|line| line.chars().count() <= 80), "{page}");
-    assert!(folder.refused(&format!("{line} --why 999")).contains("there are only"));
+    assert!(folder.refused(&format!("{line} --why 999")).contains("the list has only"));
 }
 
 #[test]

@@ -179,6 +179,15 @@ fn charts_count_updates_and_break_over_an_absence() {
     }
 }
 
+/// A page counts and lists as many changed shots as `diff` and a corpus do: without those that hit on neither side.
+#[test]
+fn a_shot_that_hits_on_neither_side_is_no_changed_shot_of_a_page() {
+    let changes = ["only_a", "other_reason", "only_b", "other_target", "other_reason", "other_wound"];
+    let changed: Vec<Value> = changes.iter().map(|change| json!({ "change": change })).collect();
+    let words = words_of(&json!({ "differences": [{ "hits": { "changed": changed } }] }));
+    assert!(["", "only_a only_b other_target other_wound\n"].contains(&&*words), "{words}");
+}
+
 /// What the page's scripts say of the selected items; empty without node.
 fn words_of(selected: &Value) -> String {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/why_words.mjs");

@@ -1,5 +1,5 @@
-// Prints what the page's `why.js` says of a shot and a correction, and the labels and breaks of charts. The data is JSON
-// on standard input. It needs no browser: elements only collect their text.
+// Prints what the page's `why.js` says of a shot and a correction, the labels and breaks of charts, and the changed shots of
+// differences. The data is JSON on standard input. It needs no browser: elements only collect their text.
 
 import { register } from "node:module";
 
@@ -38,7 +38,7 @@ globalThis.getComputedStyle = () => ({ getPropertyValue: () => "" });
 
 let json = "";
 for await (const part of process.stdin) json += part;
-const { contents, selected = [], lanes = [], lines = [] } = JSON.parse(json);
+const { contents, selected = [], lanes = [], lines = [], differences = [] } = JSON.parse(json);
 const { showWhy } = await import("page/why.js");
 for (const item of selected) {
   showWhy(contents, item);
@@ -46,4 +46,6 @@ for (const item of selected) {
 }
 const { laneText, isAfterAbsence } = await import("page/charts.js");
 for (const { label, marks, sides } of lanes) console.log(laneText({ label }, marks, { size: sides }));
+const { changedShots } = await import("page/lookup.js");
+for (const difference of differences) console.log(changedShots({ difference }).map(({ change }) => change).join(" "));
 for (const at of lines) console.log(at.map((_, row) => row).filter((row) => isAfterAbsence(at, row)).join(" "));

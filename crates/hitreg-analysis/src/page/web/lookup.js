@@ -11,6 +11,9 @@ export function lastAt(values, limit) {
   return low - 1;
 }
 
+/** The changed shots, as everywhere: without those that hit on neither side. */
+export const changedShots = ({ difference }) => (difference?.hits.changed ?? []).filter(({ change }) => change !== "other_reason");
+
 /** The name of a shot or an impact. Its index is left out if it is usual. */
 export function shotName({ shooter, command, index, is_impact: isImpact }) {
   return `p${shooter}#${command}${index > 0 && index < 255 ? `.${index}` : ""}${isImpact ? " impact" : ""}`;

@@ -5,7 +5,7 @@ import { read } from "page/data.js";
 import { $, colours, el, fitted, quantity, seconds, svg } from "page/dom.js";
 import { makeField } from "page/field.js";
 import { LAYERS } from "page/layers.js";
-import { lastAt, missingRecords, playerName, prepare } from "page/lookup.js";
+import { changedShots, lastAt, missingRecords, playerName, prepare } from "page/lookup.js";
 import { seriesOf } from "page/series.js";
 import { makeTables } from "page/tables.js";
 import { showUnknown, showWhy } from "page/why.js";
@@ -120,7 +120,7 @@ function start(contents) {
       const isHit = shot.server.reason === "hit";
       mark(shot.at_us, isHit ? theme.hit : theme.miss, height / 2 - (isHit ? 12 : 8), isHit ? 10 : 6, 1);
     }
-    for (const change of contents.difference?.hits.changed ?? []) mark(change.at_us, theme.changed, height / 2 - 14, 12, 2);
+    for (const change of changedShots(contents)) mark(change.at_us, theme.changed, height / 2 - 14, 12, 2);
     if (state.divergence !== null) mark(state.divergence, theme.changed, 2, height - 4, 2);
   }
 

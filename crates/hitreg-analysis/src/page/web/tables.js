@@ -1,7 +1,7 @@
 // The tables beside the field: sorted and filtered. Only visible rows are in the document.
 
 import { $, count, el, measure, quantity, widthOf } from "page/dom.js";
-import { missingOf, playerName, shotAsked, shotName, victimsOf } from "page/lookup.js";
+import { changedShots, missingOf, playerName, shotAsked, shotName, victimsOf } from "page/lookup.js";
 
 /** A result in the words of `why`: `hit p3, head, 80 damage`. */
 export function came({ reason, target, hitgroup, damage, also_hit: others }) {
@@ -33,8 +33,8 @@ export function tablesOf(contents) {
   if (contents.difference) {
     tables.push({
       name: "Changed",
-      total: count(contents.difference.hits.changed.length),
-      empty: ["No shot differs between the sides."],
+      total: count(changedShots(contents).length),
+      empty: ["No shot changed."],
       rows: changedRows(contents),
       select: (row) => ({ kind: "changed", item: row }),
       columns: [
@@ -51,6 +51,11 @@ export function tablesOf(contents) {
       rows: byTime(both((side) => side.shots)),
       total: total((side) => side.counts.shots ?? side.counts.hits),
       empty: why(sides, (side) => side.counts.hits, "No shot was fired.", "Shots and hits are not known", "hits: "),
+      // A projectile counts as one shot, and each of its impacts has a row.
+      note: (rows) => {
+        const impacts = rows.filter((row) => row.is_impact).length;
+        return impacts > 0 ? `, with ${quantity(impacts, "impact")}` : "";
+      },
       select: (item) => ({ kind: "shot", side: item.side, item }),
       columns: [
         ...side,
@@ -122,8 +127,9 @@ function why(sides, of, none, unknown, note) {
   });
 }
 
-function changedRows({ sides, difference }) {
-  return difference.hits.changed.map((change) => {
+function changedRows(contents) {
+  const { sides } = contents;
+  return changedShots(contents).map((change) => {
     const name = shotName(change);
     const shots = sides.map((side) => side.shotNamed.get(name) ?? null);
     return { name, change, shots, at_us: change.at_us };
@@ -198,7 +204,7 @@ export function makeTables(contents, state, choose) {
       const by = (a, b) => (typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true }));
       shown.rows = [...shown.rows].sort((a, b) => by(sorted.of(a), sorted.of(b)) * (falling ? -1 : 1));
     }
-    $("count").textContent = `${count(shown.rows.length)} of ${quantity(visible.length, "row")}`;
+    $("count").textContent = `${count(shown.rows.length)} of ${quantity(visible.length, "row")}${table.note?.(shown.rows) ?? ""}`;
     if (table.rows.length === 0) return box.append(...table.empty.map((words) => el("p", { className: "empty" }, words)));
     if (table.groups) box.append(groups(table, visible));
     const widths = widthsOf(table);
