@@ -76,7 +76,9 @@ pub enum LiveError {
     },
     /// The server does not answer.
     #[error(
-        "{server} does not answer: start a server there with `hitreg serve -o server.hitlog`, or check the address"
+        "{server} does not answer: start a server there with `hitreg serve -o server.hitlog --port {}`, or check the \
+         address",
+        server.port()
     )]
     Silent {
         /// The server.

@@ -449,7 +449,9 @@ mod tests {
     #[test]
     fn impossible_requests_are_refused() {
         let refused = |key, value| encode_asked(&pairs(&[(key, value)])).expect_err(key).to_string();
-        assert!(refused("server.tick_hz", "20").contains("is the same for all players"));
+        let for_all = refused("server.tick_hz", "20");
+        assert!(for_all.contains("`server.tick_hz` is the same for all players; only prediction.*, "), "{for_all}");
+        assert!(for_all.ends_with("client.*, server.update_hz, server.rate_bytes_per_s can differ between players"));
         assert!(refused("server.update_hz", "0").contains("it takes a number of Hz from 1 to 1000"));
         assert!(refused("server.updates", "20").contains("no setting is called"));
     }

@@ -39,7 +39,7 @@ pub enum SettingError {
         text: String,
     },
     /// The key cannot be set for a single player.
-    #[error("`{key}` is the same for all players; only {own} can differ between players", own = OWN.join("*, "))]
+    #[error("`{key}` is the same for all players; only {} can differ between players", own_keys())]
     NotOfPlayers {
         /// The key.
         key: String,
@@ -300,6 +300,12 @@ impl Settings {
 /// The prefixes of keys that can be set for single players: prediction, drawing, the client, and its updates.
 const OWN: &[&str] =
     &["prediction.", "interpolation.", "extrapolation.", "client.", "server.update_hz", "server.rate_bytes_per_s"];
+
+/// The keys that can be set for single players, as text: `client.*, server.update_hz`.
+fn own_keys() -> String {
+    let name = |own: &&str| format!("{own}{}", if own.ends_with('.') { "*" } else { "" });
+    OWN.iter().map(name).collect::<Vec<_>>().join(", ")
+}
 
 /// Returns whether a key can be set for a single player.
 fn is_of_players(key: &str) -> bool {
