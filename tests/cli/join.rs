@@ -109,6 +109,17 @@ pub(crate) fn assert_done(child: Child) {
     assert_eq!(code, Some(0), "{output}");
 }
 
+/// The advice of `join` starts a server where it looked for one.
+#[test]
+fn join_without_a_server_names_the_port() {
+    let Some(folder) = SessionFolder::new() else { return };
+    let line = format!("join 127.0.0.1:{} -o a.hitlog", folder.port);
+    let output = folder.command(&line).output().expect("hitreg runs");
+    let message = String::from_utf8_lossy(&output.stderr);
+    let advice = format!("`hitreg serve -o server.hitlog --port {}`", folder.port);
+    assert!(output.status.code() == Some(128) && message.contains(&advice), "{message}");
+}
+
 /// A server gives up when players are missing, and writes no log.
 #[test]
 fn a_server_waits_for_players_as_long_as_it_is_told() {

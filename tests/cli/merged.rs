@@ -128,6 +128,14 @@ fn a_servers_own_log_shows_only_what_it_contains() {
     let swept = folder.json("sweep server.hitlog --set interpolation.lerp_ms=50");
     assert!(["corrections", "up_bytes_per_s"].iter().all(|figure| swept[0][figure].is_null()), "{swept:#}");
     assert!(swept[0]["shots"].is_u64() && swept[0]["down_bytes_per_s"].is_number(), "{swept:#}");
+    // Nor does the log change the share of corrections of other logs.
+    folder.done("merge server.hitlog client0.hitlog client1.hitlog -o all.hitlog");
+    let corrections = folder.json("replay all.hitlog")["exercised"]["corrections"].as_u64().expect("a number");
+    let share = format!("corrections={:.3}%", 100.0 * (corrections as f64 - 0.5) / usercmds as f64);
+    for logs in ["all.hitlog", "all.hitlog server.hitlog"] {
+        let swept = folder.run(&format!("sweep {logs} --set lag_compensation.max_unlag_ms=200 --max {share}"));
+        assert_eq!(code(&swept), 1, "{logs}: {}", text(&swept.stdout));
+    }
     fs::create_dir(folder.path("logs")).expect("a folder");
     fs::copy(folder.path("server.hitlog"), folder.path("logs/server.hitlog")).expect("copied");
     for (command, known) in [

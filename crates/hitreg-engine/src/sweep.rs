@@ -521,6 +521,8 @@ impl RunFigures {
             in_cover_units: cover.in_cover_units,
             checked: has(|run| run.has_corrections).then(|| sum(|run| run.summary.prediction.checked)),
             corrections: of_known(|of| of.exercised.corrections),
+            usercmds_corrected: of_known(|of| of.exercised.corrections.map(|_| of.exercised.usercmds))
+                .unwrap_or_default(),
             correction_units: spread(|run| &run.correction_units),
             down_bytes_per_s: per_s(|traffic| traffic.down_bytes),
             up_bytes_per_s: per_s(|traffic| traffic.up_bytes).filter(|_| has(|run| run.has_clients)),

@@ -176,7 +176,7 @@ impl From<&CorpusSummary> for MeasuredFigures {
 impl From<&SweepFigures> for MeasuredFigures {
     fn from(figures: &SweepFigures) -> MeasuredFigures {
         MeasuredFigures {
-            corrections: figures.corrections.zip(figures.usercmds),
+            corrections: figures.corrections.map(|corrections| (corrections, figures.usercmds_corrected)),
             is_rounded: false,
             view_error_p95: figures.view_error_units.map(|spread| f64::from(spread.p95)),
             hits_changed: None,
