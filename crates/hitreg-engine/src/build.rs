@@ -369,10 +369,12 @@ fn no_folder(error: impl std::fmt::Display) -> UntestableBuild {
     UntestableBuild { is_of_machine: true, ..untestable }
 }
 
-/// Whether a process was not started because of this machine: it has too many processes, or too little memory.
+/// Whether a process was not started because of this machine: it has too many processes or open files, or too little
+/// memory.
 fn is_of_machine(error: &std::io::Error) -> bool {
     use std::io::ErrorKind;
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::OutOfMemory | ErrorKind::StorageFull)
+    let is_full = matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::OutOfMemory | ErrorKind::StorageFull);
+    is_full || process::has_too_many_files(error)
 }
 
 /// The cache key of a trace: the build's identity and file name, the log's bytes, and the options. `None` if the build
@@ -575,6 +577,13 @@ mod tests {
         assert!(alone != one && one != two && two != alone, "{alone:?} {one:?} {two:?}");
         std::fs::write(&game, "#!/bin/sh").unwrap();
         assert_eq!(identity(&game).unwrap(), None);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn too_many_open_files_are_no_fault_of_a_build() {
+        let [denied, too_many] = [rustix::io::Errno::ACCESS, rustix::io::Errno::MFILE].map(Error::from);
+        assert_eq!([&denied, &too_many].map(is_of_machine), [false, true]);
     }
 
     #[expect(clippy::disallowed_methods, reason = "the age of a file is about real time")]

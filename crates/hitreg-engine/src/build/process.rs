@@ -15,9 +15,14 @@ use process_wrap::std::JobObject;
 #[cfg(unix)]
 use process_wrap::std::ProcessGroup;
 use process_wrap::std::{ChildWrapper, CommandWrap};
+#[cfg(unix)]
+use rustix::io::Errno;
 
 /// How long to wait for the pipes of a process that has ended.
 const AFTERWARDS: Duration = Duration::from_millis(500);
+/// How long a process group may take to end after SIGTERM, for example to remove temporary files.
+#[cfg(unix)]
+const GRACE: Duration = Duration::from_secs(1);
 /// How long to wait for an executable that another process still holds open for writing.
 const BUSY: Duration = Duration::from_secs(2);
 
@@ -54,11 +59,14 @@ pub(crate) fn run(mut command: Command, limit: Duration, stop: &StopSignal) -> s
         if let Some(status) = child.child.try_wait()? {
             break ended(status);
         }
-        if stop.is_stopped() {
-            break ProcessEnd::Stopped;
-        }
-        if started.elapsed() >= limit {
-            break ProcessEnd::TimeLimit(limit);
+        let cut = match stop.is_stopped() {
+            true => Some(ProcessEnd::Stopped),
+            false => (started.elapsed() >= limit).then_some(ProcessEnd::TimeLimit(limit)),
+        };
+        if let Some(cut) = cut {
+            #[cfg(unix)]
+            child.terminate()?;
+            break cut;
         }
         std::thread::sleep(pause(started.elapsed()));
     };
@@ -104,6 +112,25 @@ struct WatchedProcess {
     mark: ProcessMark,
 }
 
+#[cfg(unix)]
+impl WatchedProcess {
+    /// Sends SIGTERM to the process group, and waits until it is empty or [`GRACE`] is over.
+    fn terminate(&mut self) -> std::io::Result<()> {
+        use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+        let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) else { return Ok(()) };
+        let since = Instant::now();
+        // Both fail if no process of the group is left.
+        let mut is_there = kill_process_group(group, Signal::TERM).is_ok();
+        while is_there && since.elapsed() < GRACE {
+            // A process that has ended stays in its group until its parent knows.
+            self.child.try_wait()?;
+            std::thread::sleep(Duration::from_millis(1));
+            is_there = test_kill_process_group(group).is_ok();
+        }
+        Ok(())
+    }
+}
+
 impl Drop for WatchedProcess {
     fn drop(&mut self) {
         // Fails if no process of the group is left, which is the goal.
@@ -147,6 +174,18 @@ pub(crate) fn signal_name(signal: i32) -> String {
         Some((_, name)) => format!("signal {signal}, {name}"),
         None => format!("signal {signal}"),
     }
+}
+
+/// Whether this process or the system has too many open files. `ErrorKind` has no stable name for it.
+#[cfg(unix)]
+pub(super) fn has_too_many_files(error: &std::io::Error) -> bool {
+    let number = error.raw_os_error().map(Errno::from_raw_os_error);
+    number.is_some_and(|number| [Errno::MFILE, Errno::NFILE].contains(&number))
+}
+
+#[cfg(not(unix))]
+pub(super) fn has_too_many_files(_: &std::io::Error) -> bool {
+    false
 }
 
 #[cfg(unix)]
@@ -357,6 +396,21 @@ mod tests {
         assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
         std::thread::sleep(Duration::from_millis(2500));
         assert!(!alive.exists());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_build_can_remove_its_files_before_it_is_ended() {
+        let limit = Duration::from_millis(200);
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("cc.s");
+        // The shell ends at once. Its child needs a moment, as a compiler's driver does.
+        let child = format!("trap \"sleep 0.2; rm {}; exit\" TERM; while :; do sleep 0.01; done", file.display());
+        let ran = sh(&format!("touch {}; sh -c '{child}' & wait", file.display()), limit);
+        assert_eq!((ran.ended, file.exists()), (ProcessEnd::TimeLimit(limit), false));
+        let started = Instant::now();
+        assert_eq!(sh("trap '' TERM; while :; do sleep 0.01; done", limit).ended, ProcessEnd::TimeLimit(limit));
+        assert!(started.elapsed() >= limit + GRACE, "{:?}", started.elapsed());
     }
 
     /// Starts a process like a daemon: in its own session, without a parent.
