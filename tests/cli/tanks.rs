@@ -353,6 +353,10 @@ fn verify_advises_and_counts_what_a_build_has() {
             code(&output) == 1 && page.contains("the log has state hash") && !page.contains("--rerecord"),
             "{page}"
         );
+        assert!(
+            flat(&page).contains("No golden is written: the log has other states, and this build cannot"),
+            "{page}"
+        );
     }
     let output = folder.run(&format!("verify a.hitlog --build {good} --max corrections=0%"));
     let page = flat(&text(&output.stdout));

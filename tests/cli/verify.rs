@@ -5,6 +5,7 @@ use std::process::{Command, Output};
 
 use hitreg::record::{Execution, ExecutionRecord, Session};
 use hitreg::store::{self, FileType, Targets};
+use hitreg::trace::{ColumnData, Trace};
 use hitreg::units::{CommandSeq, Tick};
 use serde_json::Value;
 
@@ -394,7 +395,7 @@ fn a_build_that_writes_less_than_the_log_is_described() {
     let (code, page) = verified("--build ./short");
     assert!(code == 1 && page.contains("the replay has none, because it ended before"), "{page}");
     let (code, page) = verified("--build ./untimed");
-    assert!(code == 125 && page.contains("the replay wrote no ticks and there is no golden"), "{page}");
+    assert!(code == 125 && page.contains("the replay wrote no state hashes and there is no golden"), "{page}");
     folder.done("verify a.hitlog --build ./untimed --accept");
     let (code, page) = verified("--build ./untimed");
     assert!(code == 0 && page.contains("golden matches"), "{page}");
@@ -402,12 +403,35 @@ fn a_build_that_writes_less_than_the_log_is_described() {
     script(&folder.path("serverless"), &format!("exec {hitreg} \"$@\" --mode open"));
     fs::remove_file(folder.path("a.golden")).unwrap();
     let (code, page) = verified("--build ./serverless");
-    assert!(code == 125 && page.contains("the replay wrote no ticks and there is no golden"), "{page}");
+    assert!(code == 125 && page.contains("the replay wrote no state hashes and there is no golden"), "{page}");
     folder.done("replay a.hitlog -o other.hittrace");
     let mut other = store::read_trace(&folder.path("other.hittrace")).unwrap();
+    // Without hashes, bodies are compared, and a golden can decide.
+    let mut hashless = other.clone();
+    let ticks = hashless.tables.iter_mut().find(|table| table.name == "ticks").unwrap();
+    ticks.columns.retain(|column| column.name != "hash");
+    let save = |name: &str, trace: &Trace| {
+        let target = Targets::new([], true).file(&folder.path(name), FileType::Trace).unwrap();
+        store::save_trace(&target, trace).unwrap();
+    };
+    save("hashless.hittrace", &hashless);
+    script(&folder.path("hashless"), "cp hashless.hittrace \"$4\"");
+    let (code, page) = verified("--build ./hashless");
+    assert!(code == 125 && page.contains("the replay wrote no state hashes and there is no golden"), "{page}");
+    folder.done("verify a.hitlog --build ./hashless --accept");
+    assert_eq!(verified("--build ./hashless").0, 0);
+    let bodies = hashless.tables.iter_mut().find(|table| table.name == "bodies").unwrap();
+    let ColumnData::F32(x) = &mut bodies.columns.iter_mut().find(|column| column.name == "origin.x").unwrap().data
+    else {
+        panic!("a coordinate")
+    };
+    x.iter_mut().for_each(|x| *x += 1.0);
+    fs::remove_file(folder.path("a.golden")).unwrap();
+    save("hashless.hittrace", &hashless);
+    let (code, page) = verified("--build ./hashless");
+    assert!(code == 1 && page.contains("hashless differs from the log in `bodies`"), "{page}");
     other.header.game = "other".to_owned();
-    let target = Targets::new([], true).file(&folder.path("other.hittrace"), FileType::Trace).unwrap();
-    store::save_trace(&target, &other).unwrap();
+    save("other.hittrace", &other);
     script(&folder.path("foreign"), "cp other.hittrace \"$4\"");
     let (code, page) = verified("--build ./foreign");
     assert!(code == 125 && page.contains("a trace of the game `other`, and the log is of `arena`"), "{page}");

@@ -26,7 +26,7 @@ use hitreg_log::record::{EventTime, Session, SessionHeader, SessionStretch};
 use hitreg_log::recorded::recorded_without;
 use hitreg_log::sorted::SortedSet;
 use hitreg_log::store::Target;
-use hitreg_log::trace::schema::{executed, frames, is_bodies, ticks};
+use hitreg_log::trace::schema::{NO_HASH, executed, frames, is_bodies, ticks};
 use hitreg_log::trace::{RECORD, Table, Trace, TraceHeader};
 use hitreg_log::units::{Micros, Tick};
 use hitreg_netcode::replay::{ReplayError, ReplayFindings, ReplayOptions, compare_hashes};
@@ -118,6 +118,7 @@ impl VerifyOptions<'_> {
         if let Ok((_, unlike)) = &replays {
             facts.contradiction = facts.contradiction.or_else(|| unlike.missing_usercmd.clone());
             facts.bodies_compared = unlike.records.bodies;
+            facts.replay_has_no_hash = unlike.has_no_hash;
         }
         let can_rerecord =
             played.as_ref().is_ok_and(|played| played.iter().all(|replay| replay.summary.header.can(RECORD)));
@@ -173,7 +174,8 @@ fn rerecord(
 fn built_replays(engine: &Engine<'_>, build: &Build, log: &SurveyedLog) -> Result<Replays, EngineError> {
     let runner = engine.uncached().runner;
     let session = log.session()?;
-    let (mut replays, mut records) = (Vec::with_capacity(THREADS.len()), RecordComparison::default());
+    let mut replays = Vec::with_capacity(THREADS.len());
+    let (mut records, mut has_no_hash) = (RecordComparison::default(), false);
     for _ in THREADS {
         let made = runner.trace(build, &log.request()?);
         check(&runner.stop)?;
@@ -190,6 +192,7 @@ fn built_replays(engine: &Engine<'_>, build: &Build, log: &SurveyedLog) -> Resul
         let ran = compare_hashes(&session, &trace);
         if replays.is_empty() {
             records = RecordComparison::of_build(&session, &trace)?;
+            has_no_hash = ticks::Columns::of(&trace).hash.iter().all(|hash| *hash == NO_HASH);
         }
         if let Some(side) = OneSidedLog::of_replayed(&session, &ran) {
             return Ok(Err(side.to_string()));
@@ -198,7 +201,7 @@ fn built_replays(engine: &Engine<'_>, build: &Build, log: &SurveyedLog) -> Resul
     }
     let difference = replays.first().and_then(|replay| replay.ran.first_difference);
     let missing_usercmd = missing_usercmd(&session, difference.map(|difference| difference.tick));
-    Ok(Ok((replays, LogDifference { records, missing_usercmd, ..LogDifference::default() })))
+    Ok(Ok((replays, LogDifference { records, missing_usercmd, has_no_hash, ..LogDifference::default() })))
 }
 
 /// Records of a log that differ from its replays.
@@ -210,6 +213,8 @@ struct LogDifference {
     keyframe: Option<Tick>,
     /// A usercmd that another build cannot run, because the log does not hold it.
     missing_usercmd: Option<String>,
+    /// Whether another build wrote no state hash.
+    has_no_hash: bool,
 }
 
 impl LogDifference {

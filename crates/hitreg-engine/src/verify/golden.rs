@@ -141,7 +141,8 @@ impl Goldens {
             (_, Some(VerdictReason::RecordedState | VerdictReason::Keyframe)) => {
                 self.accept_rerecorded(target, verified, anew)
             }
-            _ => Ok(verified),
+            (_, Some(_)) => Ok(unchanged(verified, "")),
+            (_, None) => Ok(verified),
         }
     }
 
@@ -154,7 +155,7 @@ impl Goldens {
         let before = verified.detail.clone().unwrap_or_default();
         let Some(anew) = anew else {
             if !verified.can_rerecord {
-                return Ok(verified);
+                return Ok(unchanged(verified, ": the log has other states, and this build cannot record it again"));
             }
             let detail = format!(
                 "{before}. If the game changed on purpose, add --rerecord: it records the log again from its input and \
@@ -201,6 +202,13 @@ impl Goldens {
             }
         }
     }
+}
+
+/// The result for a log whose golden is neither replaced nor proposed. `why` begins with a colon, unless the verdict says
+/// it.
+fn unchanged(verified: LogReport, why: &str) -> LogReport {
+    let detail = verified.detail.as_deref().unwrap_or_default();
+    LogReport { detail: Some(format!("{detail}. No golden is written{why}")), ..verified }
 }
 
 /// The proposed goldens in folders or beside logs. A golden, a proposed golden or a proposed log names its log.

@@ -162,6 +162,8 @@ pub struct LogFacts {
     pub(crate) has_server: bool,
     /// The number of recorded bodies that were compared with a replay.
     pub(super) bodies_compared: u64,
+    /// Whether another build wrote no state hash.
+    pub(super) replay_has_no_hash: bool,
 }
 
 /// The first missing part of a log.
@@ -191,6 +193,7 @@ impl LogFacts {
             hole: survey.first_hole().map(|gap| MissingPart { from: gap.from, to: gap.to, ticks_before }),
             has_server: header.holds() == LogContents::Whole,
             bodies_compared: 0,
+            replay_has_no_hash: false,
         }
     }
 
@@ -450,13 +453,14 @@ fn not_judged(
         return untestable(VerdictReason::Gap, detail);
     }
     let compared = ran.hashes_compared;
-    // Another build may write no ticks, or run no server. Then only a golden can decide.
-    let has_no_ticks = with_hash > 0 && exercised.ticks == 0;
-    if has_no_ticks && against.golden.is_none() {
-        let detail = "the replay wrote no ticks and there is no golden, so the replay cannot be compared with the log";
+    // Another build may write no hashes, or run no server. Then only a golden can decide.
+    let has_no_hash = with_hash > 0 && (exercised.ticks == 0 || facts.replay_has_no_hash);
+    if has_no_hash && against.golden.is_none() {
+        let detail =
+            "the replay wrote no state hashes and there is no golden, so the replay cannot be compared with the log";
         return untestable(VerdictReason::NeedsGolden, detail.to_owned());
     }
-    if compared < with_hash && !has_no_ticks {
+    if compared < with_hash && !has_no_hash {
         let detail = format!(
             "only {compared} of its {with_hash} ticks could be compared: the replay has no hash for the other tick numbers"
         );
