@@ -213,8 +213,8 @@ pub(super) struct SoakArgs {
     /// Maximum number of players
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     players: Option<u16>,
-    /// Maximum length of each session
-    #[arg(long, value_name = "MS")]
+    /// Maximum length of each session, from 100
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u32).range(i64::from(soak::SHORTEST_MS)..))]
     length_ms: Option<u32>,
     /// Faults to leave out, separated by commas
     #[arg(long, value_name = "FAULT,FAULT", value_delimiter = ',', value_parser = a_fault())]
@@ -306,8 +306,8 @@ fn search(
     let (mut all, mut seeds) = (SoakCoverage::default(), 0);
     let goes_on = || !stop.load(Ordering::Relaxed) && args.seconds.is_none_or(|seconds| watch.elapsed_s() < seconds);
     while seeds < wanted && goes_on() {
-        let first = args.seed.saturating_add(seeds);
-        let batch = first..first.saturating_add(at_once.min(wanted - seeds));
+        let next = seeds..seeds + at_once.min(wanted - seeds);
+        let batch: Vec<u64> = next.filter_map(|count| args.seed.checked_add(count)).collect();
         if batch.is_empty() {
             break;
         }

@@ -224,6 +224,13 @@ fn an_ignored_hangup_stays_ignored() {
 }
 
 #[test]
+fn soak_ends_after_the_last_seed() {
+    let last = u64::MAX.to_string();
+    let (found, code) = json(hitreg().args(["soak", "--seeds", "5", "--length-ms", "100", "--seed", &last]));
+    assert_eq!((found["seeds"].as_u64(), code), (Some(1), 0), "{found}");
+}
+
+#[test]
 #[cfg(target_os = "linux")]
 fn an_interrupted_soak_reports_its_progress() {
     let mut soak = hitreg();

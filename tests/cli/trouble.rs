@@ -274,6 +274,7 @@ fn options_without_effect_are_refused() {
         ("shrink a.hitlog --b BUILD --cache c -o new.hitlog", "unexpected argument '--cache'"),
         ("shrink a.hitlog --b BUILD --no-cache -o new.hitlog", "unexpected argument '--no-cache'"),
         ("verify a.hitlog --time-limit 9", "required"),
+        ("soak --length-ms 99", "99 is not in 100.."),
         ("diff a.hitlog --b-preset quake3 --on hits --tolerance yaw=1", "--on hits does not compare that column"),
         ("diff a.hitlog --b-preset quake3 --on hits --tolerance rewind_us=1", "--on hits does not compare"),
         ("diff a.hitlog --b-preset quake3 --on views --tolerance error_units=1", "--on views does not compare"),

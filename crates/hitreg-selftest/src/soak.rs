@@ -126,7 +126,7 @@ pub fn run(stage: &SoakMaps, plan: &SoakPlan) -> Result<SoakCoverage, BrokenProp
 }
 
 /// The shortest session, in ms.
-const SHORTEST_MS: u32 = 100;
+pub const SHORTEST_MS: u32 = 100;
 
 /// Returns restrictions under which a seed's plan breaks the same property, and the failure. It removes faults that are
 /// not needed, reduces players to the minimum, and halves the length as often as possible.
