@@ -5,7 +5,7 @@ use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::builds::{BuildArgs, parse_jobs, parse_seconds};
+use super::builds::{BuildArgs, TimeLimitArgs, parse_jobs, parse_seconds};
 use super::diff::{outcome, print_contract, print_last_words};
 use super::figures::counted;
 use super::page::{BAD, FAINT, GOOD, Page, TextSpan, UNSURE};
@@ -14,11 +14,11 @@ use super::replay_args::{CompareArgs, SideArgs};
 use super::trouble::{engine_with_notes, note_gaps};
 use super::{CommandError, CommandOutcome, CommandResult, Output, OutputPath};
 use crate::build::condition::Condition;
-use crate::build::{BuildRequest, OneSidedLog};
+use crate::build::{BuildRequest, BuildRunner, Cache, OneSidedLog};
 use crate::diff::DiffScope;
 use crate::engine::bisect::{
-    BisectResult, BuildJudge, BuildSearch, GitSearch, SearchVerdict, SkippedCandidate, StepProgress, bisect_ticks,
-    body_argument, step,
+    BisectResult, BuildJudge, BuildSearch, GitSearch, OlderBranch, SearchVerdict, SkippedCandidate, StepProgress,
+    bisect_ticks, body_argument, step,
 };
 use crate::engine::{Engine, EngineError, Games};
 use crate::replay::foreign_trace_memory;
@@ -92,7 +92,7 @@ fn run_ticks(games: &Games, args: &TicksArgs, output: &mut Output) -> CommandRes
 /// besides the first. It skips a build that crashes, hangs or writes no valid trace. If the answer lies among skipped builds, it
 /// lists all candidates.
 ///
-/// With more than one core, builds that the search may need next run in parallel.
+/// With more than one core, builds that the search may need next run in parallel, except with --while.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -109,7 +109,7 @@ pub(super) struct BuildsArgs {
     /// Check first that the first build is good and the last is bad
     #[arg(long)]
     verify_ends: bool,
-    /// Number of builds to run in parallel [default: number of cores]
+    /// Number of builds to run in parallel [default: number of cores, or 1 with --while]
     #[arg(long, value_name = "N", value_parser = parse_jobs)]
     jobs: Option<NonZero<usize>>,
     #[command(flatten)]
@@ -119,11 +119,12 @@ pub(super) struct BuildsArgs {
 }
 
 fn run_builds(games: &Games, args: &BuildsArgs, output: &mut Output) -> CommandResult {
-    let jobs = args.jobs.map_or_else(rayon::current_num_threads, NonZero::get);
+    let usual_jobs = || if args.sought.condition.is_some() { 1 } else { rayon::current_num_threads() };
+    let jobs = args.jobs.map_or_else(usual_jobs, NonZero::get);
     let search = BuildSearch { builds: &args.builds, verify_ends: args.verify_ends, jobs };
-    args.sought.search(games, (CandidateKind::Build, &args.log), &args.running, output, |judge, steps| {
-        search.run(judge, steps)
-    })
+    let runner = || args.running.build_runner(games);
+    let run = |judge: &BuildJudge<'_>, steps: &StepProgress<'_>| search.run(judge, steps);
+    args.sought.search(games, (CandidateKind::Build, &args.log), runner, output, run)
 }
 
 /// The default time limit of a build command.
@@ -133,7 +134,10 @@ const BUILD_TIME_LIMIT: Duration = Duration::from_secs(3600);
 ///
 /// Commits are built in separate worktrees in the cache folder. Your checkout, index and HEAD do not change, so you can
 /// keep working. hitreg assumes that GOOD is good and BAD is bad, and builds about 7 of 100 commits. It skips a commit
-/// that does not build, or whose build cannot play the log.
+/// that does not build, or whose build cannot play the log. It never takes a trace from the cache.
+///
+/// A branch that began before GOOD lacks GOOD's own changes. hitreg searches such a branch only if it began at a commit
+/// that is good too, and says so if it did not.
 ///
 /// To resume an interrupted search, run the same command again.
 #[derive(clap::Args)]
@@ -173,10 +177,13 @@ pub(super) struct GitArgs {
     /// Start over, without the results of an earlier run of this search
     #[arg(long)]
     restart: bool,
+    /// Folder for worktrees and answers of the search [default: hitreg in the user's cache folder]
+    #[arg(long, value_name = "FOLDER")]
+    cache: Option<PathBuf>,
     #[command(flatten)]
     sought: SearchArgs,
     #[command(flatten)]
-    running: BuildArgs,
+    limit: TimeLimitArgs,
 }
 
 fn run_git(games: &Games, args: &GitArgs, output: &mut Output) -> CommandResult {
@@ -187,20 +194,20 @@ fn run_git(games: &Games, args: &GitArgs, output: &mut Output) -> CommandResult 
         artifact: Path::new(&args.artifact),
         build_time_limit: args.build_time_limit.unwrap_or(BUILD_TIME_LIMIT),
         jobs: args.jobs.get(),
-        folder: &args.running.folder(),
+        folder: &args.cache.clone().unwrap_or_else(Cache::usual_folder),
         restart: args.restart,
-        sought: &format!("{}, {}", args.sought.words(), args.running.words()),
+        sought: &format!("{}, {} s for a log", args.sought.words(), args.limit.get().as_secs_f64()),
     };
-    args.sought.search(games, (CandidateKind::Commit, &args.log), &args.running, output, |judge, steps| {
-        search.run(judge, steps)
-    })
+    let runner = || args.limit.runner(games);
+    let run = |judge: &BuildJudge<'_>, steps: &StepProgress<'_>| search.run(judge, steps);
+    args.sought.search(games, (CandidateKind::Commit, &args.log), runner, output, run)
 }
 
 /// What is being looked for.
 #[derive(clap::Args)]
 struct SearchArgs {
-    /// Shell command that decides instead of comparing traces. {} is replaced by the log, {build} by the build. Exit
-    /// code 0 means good, 1 bad, 2 to 125 untestable; others stop the search
+    /// Shell command that decides instead of comparing traces. {} is replaced by the log, {build} by the build, both
+    /// quoted. Exit code 0 means good, 1 bad, 2 to 125 untestable; others stop the search
     #[arg(long = "while", value_name = "CMD", conflicts_with_all = ["on", "tolerance", "overlap"])]
     condition: Option<String>,
     #[command(flatten)]
@@ -213,7 +220,7 @@ impl SearchArgs {
         &self,
         games: &Games,
         (kind, log): (CandidateKind, &Path),
-        running: &BuildArgs,
+        runner: impl FnOnce() -> Result<BuildRunner, CommandError>,
         output: &mut Output,
         run: impl FnOnce(&BuildJudge<'_>, &StepProgress<'_>) -> Result<BisectResult, EngineError>,
     ) -> CommandResult {
@@ -225,8 +232,7 @@ impl SearchArgs {
         };
         let request = BuildRequest { log, log_digest, options: &[], side };
         let condition = self.condition.as_deref().map(Condition::new);
-        let runner = running.build_runner(games)?;
-        let judge = BuildJudge::new(condition, self.looking.options(), runner, request, trace_bytes)?;
+        let judge = BuildJudge::new(condition, self.looking.options(), runner()?, request, trace_bytes)?;
         let progress = Progress::of_things("bisecting", 0);
         let found = run(&judge, &|done, of| progress.done(done, of))?;
         drop(progress);
@@ -311,6 +317,11 @@ fn print_found(found: &BisectResult, page: &mut Page, (kind, log): (CandidateKin
         }
     }
     page.pair_if("last good", found.last_good.as_deref().map(named).as_deref());
+    for OlderBranch { base, tip } in &found.unsearched {
+        let [base, tip] = [base, tip].map(|commit| short(found, commit));
+        let what = format!("It also contains {base}..{tip}, a branch from before GOOD. {base} is not good itself, so");
+        page.paragraph(2, &format!("{what} these commits were not searched. To search them, name this range"));
+    }
     page.pair("bad means", &sought.meaning(kind));
     let resumed = found.resumed.map_or(String::new(), |before| format!(", {before} of them in an earlier run"));
     let skipped = found.skipped.len() as u64;

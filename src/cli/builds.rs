@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::figures::counted;
 use super::page::{BAD, FAINT, GOOD, Page, TextSpan};
-use super::trouble::engine_with_notes;
+use super::trouble::{engine_with_notes, note_reuse};
 use super::{CommandError, CommandOutcome, CommandResult, Output, process};
 use crate::build::{Build, BuildRunner, Cache, TIME_LIMIT};
 use crate::engine::{ContractPoint, Engine, EngineError, Games, PointResult, check_contract};
@@ -31,7 +31,8 @@ pub(super) struct BuildArgs {
     /// Cache folder for traces of builds [default: hitreg in the user's cache folder]
     #[arg(long, value_name = "FOLDER")]
     cache: Option<PathBuf>,
-    /// Run every build again, and use no kept verdict. Scripts always run, because the programs that they start can change
+    /// Run every build again, and use no kept verdict. The cache compares the bytes of a build and of the libraries beside
+    /// it: use this for a build that reads other files. Scripts always run
     #[arg(long, conflicts_with = "cache")]
     pub(super) no_cache: bool,
 }
@@ -76,22 +77,11 @@ impl BuildArgs {
     pub(super) fn build_runner(&self, games: &Games) -> Result<BuildRunner, CommandError> {
         let cache = match &self.cache {
             _ if self.no_cache => None,
-            Some(folder) => Some(Cache::open(folder).map_err(CommandError::request)?),
+            Some(folder) => Some(Cache::open(folder, note_reuse).map_err(CommandError::request)?),
             // A user without a folder for caches runs every build again.
-            None => Cache::open(&Cache::usual_folder()).ok(),
+            None => Cache::open(&Cache::usual_folder(), note_reuse).ok(),
         };
         Ok(BuildRunner { cache, ..self.limit.runner(games)? })
-    }
-
-    /// A text of these options that distinguishes one search from another.
-    pub(super) fn words(&self) -> String {
-        let cached = if self.no_cache { "without a cache" } else { "with a cache" };
-        format!("{} s for a log, {cached}", self.limit.get().as_secs_f64())
-    }
-
-    /// The folder for caches and saved searches.
-    pub(super) fn folder(&self) -> PathBuf {
-        self.cache.clone().unwrap_or_else(Cache::usual_folder)
     }
 }
 

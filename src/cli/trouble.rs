@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 
 use super::CommandOutcome;
 use crate::corpus::CorpusShare;
@@ -248,9 +249,19 @@ pub(super) fn note_hole(path: &Path, gap: Option<&GapRecord>) {
 }
 
 fn note(path: &Path, what: &str) {
+    print_note(&format!("{}: {what}", path.display()));
+}
+
+fn print_note(what: &str) {
     use std::io::Write;
     // A closed stderr does not stop the command.
-    let _ = writeln!(anstream::stderr(), "{}", printable(&format!("note: {}: {what}", path.display())));
+    let _ = writeln!(anstream::stderr(), "{}", printable(&format!("note: {what}")));
+}
+
+/// Notes once that traces come from the cache, because a build may read files that the cache does not know.
+pub(super) fn note_reuse() {
+    static NOTED: Once = Once::new();
+    NOTED.call_once(|| print_note("traces come from the cache: if a build reads other files, add --no-cache"));
 }
 
 /// Notes the missing parts of replayed logs.

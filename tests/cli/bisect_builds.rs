@@ -54,6 +54,8 @@ fn the_37th_of_64_builds_is_found_in_six_probes() {
     let condition = "PUCKS=1 {build} verify {} > /dev/null";
     let (found, code) = json(bisect_builds(folder, &log, &builds).args(["--while", condition]));
     assert_eq!((names(&found["first_bad"]), code), (vec!["build-37".into()], 1));
+    // Without --jobs, a command runs alone, because it may write a fixed file.
+    assert_eq!(found["speculative"], 0);
 }
 
 #[test]

@@ -14,11 +14,14 @@ use tempfile::TempDir;
 /// A folder with a recorded session, `a.hitlog`, and its trace, `a.hittrace`.
 pub(crate) struct Folder {
     pub(crate) dir: TempDir,
+    /// The cache of the commands. In the user's cache, a trace of an earlier test run would cause a note.
+    pub(crate) cache: TempDir,
 }
 
 impl Folder {
     pub(crate) fn empty() -> Folder {
-        Folder { dir: TempDir::new().expect("a temporary folder") }
+        let [dir, cache] = [(); 2].map(|()| TempDir::new().expect("a temporary folder"));
+        Folder { dir, cache }
     }
 
     pub(crate) fn with_session() -> Folder {
@@ -37,6 +40,7 @@ impl Folder {
         crate::signals::hangups_end_programs();
         let mut command = Command::new(env!("CARGO_BIN_EXE_hitreg"));
         command.args(words(line)).current_dir(&self.dir).stdin(Stdio::null());
+        command.env("XDG_CACHE_HOME", self.cache.path());
         command
     }
 

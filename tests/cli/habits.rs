@@ -120,7 +120,7 @@ fn defaults_mean_what_the_options_mean() {
     assert!(refused.contains("a value is required for '--partition"), "{refused}");
     // An artifact is relative to a worktree, not to the file.
     config(&folder, "[bisect.git]\nbuild-cmd = \"make\"\nartifact = \"out/game\"\n");
-    let refused = folder.refused("bisect git a.hitlog a..b --no-cache");
+    let refused = folder.refused("bisect git a.hitlog a..b");
     assert!(refused.contains("not in a git repository"), "{refused}");
 }
 

@@ -2,6 +2,7 @@
 
 mod action;
 mod bisect_builds;
+mod bisect_history;
 mod browser;
 mod builds;
 mod compared;

@@ -170,7 +170,11 @@ fn printed_by(command: &str, folder: &Folder, library: Option<&Path>) -> String 
     let path = std::env::join_paths([bin.to_owned(), bin.join("examples")].into_iter().chain(path)).expect("a PATH");
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!("{command} 2>&1")]).current_dir(&folder.dir).stdin(Stdio::null());
-    shell.env("PATH", path).env("HITREG_SOURCE", root()).env_remove("GITHUB_STEP_SUMMARY");
+    shell
+        .env("XDG_CACHE_HOME", folder.cache.path())
+        .env("PATH", path)
+        .env("HITREG_SOURCE", root())
+        .env_remove("GITHUB_STEP_SUMMARY");
     if let Some(library) = library {
         shell.env("HITREG_LIBRARY", library);
     }

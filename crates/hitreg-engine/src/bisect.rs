@@ -18,7 +18,7 @@ use crate::engine::{BuildOutcome, EngineError};
 use hitreg_analysis::diff::{DiffOptions, TraceDiff, TraceVerdict, diff};
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::Trace;
-use search::{CandidateSearch, EndChecks, SearchSpace};
+use search::{CandidateSearch, SearchSpace};
 
 /// A progress callback: steps done, and about how many there will be.
 pub type StepProgress<'a> = dyn Fn(u64, u64) + 'a;
@@ -57,6 +57,10 @@ pub struct BisectResult {
     pub subjects: SortedMap<String, String>,
     /// All candidates that may be the first bad one.
     pub candidates: Vec<String>,
+    /// Branches that were not searched, although the first bad candidate contains them: where they began, the replay
+    /// already differs from the good end.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unsearched: Vec<OlderBranch<String>>,
     /// The number of candidates that were tried and used.
     pub probes: usize,
     /// The number of speculative probes that were started but not used.
@@ -77,6 +81,21 @@ pub struct BisectResult {
     pub last_words: Vec<String>,
     /// The difference between the last good and the first bad candidate.
     pub diff: Option<TraceDiff>,
+}
+
+/// A branch that began before the good end of a search.
+#[derive(Clone, Debug, Serialize)]
+pub struct OlderBranch<T> {
+    /// The last commit that both the branch and the good end contain.
+    pub base: T,
+    /// The branch's last commit.
+    pub tip: T,
+}
+
+impl<T> OlderBranch<T> {
+    fn map<U>(&self, to: impl Fn(&T) -> U) -> OlderBranch<U> {
+        OlderBranch { base: to(&self.base), tip: to(&self.tip) }
+    }
 }
 
 /// A candidate that could not be judged.
@@ -172,10 +191,15 @@ impl<'a> BuildJudge<'a> {
         })
     }
 
-    /// Replays the log again, never from the cache. Returns why the build cannot be judged, if the trace is not the first one.
+    /// The trace of a replay that runs now: never one from the cache.
+    fn fresh_trace(&self, build: &Build) -> BuildOutcome<Trace> {
+        let runner = BuildRunner { cache: None, ..self.runner.clone() };
+        EngineError::check_machine(self.request.log, runner.trace(build, &self.request))
+    }
+
+    /// Replays the log again. Returns why the build cannot be judged, if the trace is not the first one.
     fn repeat(&self, build: &Build, first: &Trace) -> Result<Option<UntestableBuild>, EngineError> {
-        let fresh = BuildRunner { cache: None, ..self.runner.clone() };
-        match EngineError::check_machine(self.request.log, fresh.trace(build, &self.request))? {
+        match self.fresh_trace(build)? {
             Ok(again) => disagreement(first, &again, &self.options),
             Err(untestable) => Ok(Some(UntestableBuild { reason: only_once(&untestable.reason), ..untestable })),
         }
@@ -207,7 +231,7 @@ impl BuildSearch<'_> {
             judge,
             jobs: self.jobs,
             ends: [0, self.builds.len() - 1],
-            end_checks: if self.verify_ends { EndChecks::First } else { EndChecks::IfNeeded },
+            verify_ends: self.verify_ends,
             answers: Vec::new(),
             save: &|_| Ok(()),
             steps,

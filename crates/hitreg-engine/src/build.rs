@@ -240,8 +240,11 @@ impl BuildRunner {
         request.check_log()?;
         let slot = self.cache.as_ref().and_then(|cache| Some((cache, key(build, request)?)));
         // A cached trace that cannot be read is made again.
-        if let Some(trace) = slot.as_ref().and_then(|(cache, key)| take(cache.file(*key).path()).ok()) {
+        if let Some((cache, key)) = &slot
+            && let Ok(trace) = take(cache.file(*key).path())
+        {
             request.check_trace(trace.header())?;
+            (cache.reused)();
             return Ok((trace, None));
         }
         let folder = store::temporary_folder().map_err(no_folder)?;
@@ -493,6 +496,8 @@ const CACHE_MOST_BYTES: u64 = 1 << 30;
 #[derive(Clone, Debug)]
 pub struct Cache {
     folder: OwnFolder,
+    /// Called when a trace comes from the cache.
+    reused: fn(),
 }
 
 /// The error for a cache folder that cannot be used.
@@ -505,13 +510,14 @@ pub struct CacheError {
 
 impl Cache {
     /// Opens the cache in a folder, and creates the folder if needed. Removes the oldest traces if the cache is larger
-    /// than 1 GiB.
+    /// than 1 GiB. `reused` is called when a trace comes from the cache.
     ///
     /// # Errors
     /// When the folder cannot be created.
-    pub fn open(folder: &Path) -> Result<Cache, CacheError> {
+    pub fn open(folder: &Path, reused: fn()) -> Result<Cache, CacheError> {
         let traces = OwnFolder::open(&folder.join("traces"));
-        let cache = Cache { folder: traces.map_err(|source| CacheError { folder: folder.to_owned(), source })? };
+        let folder = traces.map_err(|source| CacheError { folder: folder.to_owned(), source })?;
+        let cache = Cache { folder, reused };
         cache.forget_oldest(CACHE_MOST_BYTES);
         Ok(cache)
     }
@@ -590,7 +596,7 @@ mod tests {
     #[test]
     fn the_oldest_entries_are_removed_first() {
         let folder = tempfile::tempdir().unwrap();
-        let cache = Cache::open(folder.path()).unwrap();
+        let cache = Cache::open(folder.path(), || {}).unwrap();
         for (n, age_s) in [(1u128, 30), (2, 20), (3, 10)] {
             let file = cache.file(Digest(n));
             let path = file.path();

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::search::{CandidateSearch, EndChecks, SearchSpace};
-use super::{BisectResult, BuildJudge, StepProgress};
+use super::search::{CandidateSearch, SearchSpace};
+use super::{BisectResult, BuildJudge, OlderBranch, StepProgress};
 use crate::build::condition::BuildAnswer;
 use crate::build::git::{Repository, make};
 use crate::build::{Build, UntestableBuild};
@@ -70,7 +70,7 @@ impl GitSearch<'_> {
             judge,
             jobs: self.jobs,
             ends: [good, bad],
-            end_checks: EndChecks::BadIfNeeded,
+            verify_ends: false,
             answers,
             save: &|answers| state.save(answers),
             steps,
@@ -81,13 +81,15 @@ impl GitSearch<'_> {
         check(&judge.runner.stop).map_err(|_| EngineError::Stopped { resumes: true })?;
         let mut found = found?;
         let ends = found.first_bad.iter().chain(&found.last_good);
-        let named = ends.chain(&found.candidates).chain(found.skipped.iter().map(|skipped| &skipped.name));
+        let branches = found.unsearched.iter().flat_map(|branch| [&branch.base, &branch.tip]);
+        let skipped = found.skipped.iter().map(|skipped| &skipped.name);
+        let named = ends.chain(&found.candidates).chain(branches).chain(skipped);
         let subject = |commit: &String| Ok((commit.clone(), repository.subject(commit)?));
         found.subjects = named.map(subject).collect::<Result<_, EngineError>>()?;
         found.subject = found.first_bad.as_ref().and_then(|bad| found.subjects.get(bad)).cloned();
         found.resumed = (resumed > 0).then_some(resumed);
+        repository.remove_worktrees(state.folder.folder().path())?;
         state.folder.remove()?;
-        repository.forget_missing_worktrees()?;
         Ok(found)
     }
 
@@ -123,12 +125,35 @@ impl SearchSpace for WorktreePool<'_> {
         Ok(self.repository.candidates(bad, goods)?)
     }
 
-    /// The parent of the first bad commit, or the newest good commit if the parent could not be judged.
+    /// The first good parent of the first bad commit, or the newest good commit if no parent could be judged.
     fn last_good(&self, bad: &String, goods: &[String]) -> Result<String, EngineError> {
-        match self.repository.parent(bad)?.filter(|parent| goods.contains(parent)) {
+        match self.repository.parents(bad)?.into_iter().find(|parent| goods.contains(parent)) {
             Some(parent) => Ok(parent),
             None => Ok(self.repository.newest(goods)?.unwrap_or_else(|| goods[0].clone())),
         }
+    }
+
+    fn untried_parents(&self, bad: &String, goods: &[String]) -> Result<Vec<String>, EngineError> {
+        let mut parents = self.repository.parents(bad)?;
+        parents.retain(|parent| !goods.contains(parent));
+        let mut untried = Vec::new();
+        for parent in parents {
+            // A parent on an older branch, or one that the good end contains, says nothing about `bad`.
+            let bases = self.repository.merge_bases(&goods[0], &parent)?;
+            if !bases.is_empty() && bases.iter().all(|base| goods.contains(base)) {
+                untried.push(parent);
+            }
+        }
+        Ok(untried)
+    }
+
+    fn older_branches(&self, bad: &String, goods: &[String]) -> Result<Vec<OlderBranch<String>>, EngineError> {
+        let mut branches = Vec::new();
+        for tip in self.repository.older_branches(bad, goods)? {
+            let bases = self.repository.merge_bases(&goods[0], &tip)?;
+            branches.extend(bases.into_iter().map(|base| OlderBranch { base, tip: tip.clone() }));
+        }
+        Ok(branches)
     }
 
     fn name(&self, commit: &String) -> String {
@@ -169,9 +194,10 @@ impl SearchSpace for WorktreePool<'_> {
 }
 
 impl WorktreePool<'_> {
-    /// Makes the trace of a commit, and saves it.
+    /// Makes the trace of a commit, and saves it. A commit may change only files that the build reads, so a trace from
+    /// the cache could be another commit's.
     fn new_trace(&self, commit: &str, judge: &BuildJudge<'_>, build: &Build) -> BuildOutcome<Trace> {
-        let made = judge.trace(build)?;
+        let made = judge.fresh_trace(build)?;
         if let Ok(trace) = &made {
             store::save_trace(&self.trace_file(commit), trace)?;
         }

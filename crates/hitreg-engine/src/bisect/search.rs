@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Scope;
 
-use super::{BisectResult, BuildJudge, SearchVerdict, SkippedCandidate, StepProgress, TestedCandidate};
+use super::{BisectResult, BuildJudge, OlderBranch, SearchVerdict, SkippedCandidate, StepProgress, TestedCandidate};
 use crate::build::condition::BuildAnswer;
 use crate::build::{Build, StopSignal, UntestableBuild};
 use crate::engine::{BuildOutcome, EngineError, check};
@@ -26,6 +26,17 @@ pub(super) trait SearchSpace: Sync {
 
     /// The good candidate to report beside the first bad one. `goods` are in the order of the trials.
     fn last_good(&self, bad: &Self::Item, goods: &[Self::Item]) -> Result<Self::Item, EngineError>;
+
+    /// The parents of `bad` that were not tried, and that a good candidate contains.
+    fn untried_parents(&self, _: &Self::Item, _: &[Self::Item]) -> Result<Vec<Self::Item>, EngineError> {
+        Ok(Vec::new())
+    }
+
+    /// The branches that `bad` contains and [`between`](Self::between) does not reach. The first of `goods` is the good
+    /// end.
+    fn older_branches(&self, _: &Self::Item, _: &[Self::Item]) -> Result<Vec<OlderBranch<Self::Item>>, EngineError> {
+        Ok(Vec::new())
+    }
 
     fn name(&self, item: &Self::Item) -> String;
 
@@ -66,17 +77,6 @@ type Probe = Result<Trace, BuildAnswer>;
 /// Saves the answers of a search.
 type SaveAnswers<'a, T> = dyn Fn(&[(T, BuildAnswer)]) -> Result<(), EngineError> + 'a;
 
-/// When a search tries the ends of its range, which it assumes to be good and bad.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum EndChecks {
-    /// Both before any other candidate.
-    First,
-    /// Each only if the answer depends on it.
-    IfNeeded,
-    /// The bad end, if the answer depends on it. The good end is never tried.
-    BadIfNeeded,
-}
-
 /// A search, ready to run.
 pub(super) struct CandidateSearch<'a, S: SearchSpace> {
     pub(super) space: &'a S,
@@ -85,7 +85,8 @@ pub(super) struct CandidateSearch<'a, S: SearchSpace> {
     pub(super) jobs: usize,
     /// The good end and the bad end.
     pub(super) ends: [S::Item; 2],
-    pub(super) end_checks: EndChecks,
+    /// Try both ends before any other candidate. Without this, an end is tried only if the answer depends on it.
+    pub(super) verify_ends: bool,
     /// The answers so far, in the order of the trials.
     pub(super) answers: Vec<(S::Item, BuildAnswer)>,
     /// Receives all answers after each new one.
@@ -118,44 +119,91 @@ struct Bisection<'a, 'scope, 'env, S: SearchSpace> {
 impl<S: SearchSpace> Bisection<'_, '_, '_, S> {
     fn run(mut self) -> Result<BisectResult, EngineError> {
         let [good, bad] = self.search.ends.clone();
+        let mut first_bad = self.saved_bad()?;
         let compares = self.search.judge.compares();
         if compares {
-            let next = self.upcoming(&bad)?;
+            let next = self.upcoming(&first_bad)?;
             if let Some(BuildAnswer::Untestable(untestable)) = self.probe(&good, &next)? {
                 return Ok(self.untestable_end(&good, "the reference for all others", untestable));
             }
         }
-        if self.search.end_checks == EndChecks::First {
+        if self.search.verify_ends {
             for (end, expected) in [(&good, BuildAnswer::Good), (&bad, BuildAnswer::Bad)] {
-                if let Some(found) = self.check_end(end, &bad, &expected)? {
+                if let Some(found) = self.check_end(end, &first_bad, &expected)? {
                     return Ok(found);
                 }
             }
         }
-        let (mut first_bad, mut tried) = (bad.clone(), 0);
         loop {
-            let next = self.upcoming(&first_bad)?;
-            let Some(item) = next.first() else { break };
-            if self.answer(item, &next)? == BuildAnswer::Bad {
+            self.narrow(&mut first_bad)?;
+            // An end that was only assumed must be tried before it becomes part of the answer.
+            let is_good_assumed = !compares && self.goods().len() == 1;
+            let is_bad_assumed = first_bad == bad;
+            for (end, expected, is_assumed) in
+                [(&good, BuildAnswer::Good, is_good_assumed), (&bad, BuildAnswer::Bad, is_bad_assumed)]
+            {
+                if is_assumed && let Some(found) = self.check_end(end, &first_bad, &expected)? {
+                    return Ok(found);
+                }
+            }
+            if !self.widen(&mut first_bad)? {
+                return self.found(&first_bad);
+            }
+        }
+    }
+
+    /// The first bad candidate by the answers of an earlier run.
+    fn saved_bad(&self) -> Result<S::Item, EngineError> {
+        let (goods, mut first_bad) = (self.goods(), self.search.ends[1].clone());
+        for (item, answer) in &self.search.answers {
+            if *answer == BuildAnswer::Bad && self.search.space.between(&first_bad, &goods)?.contains(item) {
                 first_bad = item.clone();
             }
-            let last_good = self.goods().pop();
-            self.traces.retain(|held, _| [&good, &first_bad].contains(&held) || Some(held) == last_good.as_ref());
-            tried += 1;
-            (self.search.steps)(tried, self.search.most);
         }
-        // An end that was only assumed must be tried before it becomes part of the answer.
-        let checks = self.search.end_checks;
-        let is_good_assumed = checks == EndChecks::IfNeeded && !compares && self.goods().len() == 1;
-        let is_bad_assumed = checks != EndChecks::First && first_bad == bad;
-        for (end, expected, is_assumed) in
-            [(&good, BuildAnswer::Good, is_good_assumed), (&bad, BuildAnswer::Bad, is_bad_assumed)]
-        {
-            if is_assumed && let Some(found) = self.check_end(end, &first_bad, &expected)? {
-                return Ok(found);
+        Ok(first_bad)
+    }
+
+    /// Tries candidates between the good ones and `first_bad` until none is left.
+    fn narrow(&mut self, first_bad: &mut S::Item) -> Result<(), EngineError> {
+        loop {
+            let next = self.upcoming(first_bad)?;
+            let Some(item) = next.first() else { return Ok(()) };
+            if self.answer(item, &next)? == BuildAnswer::Bad {
+                *first_bad = item.clone();
+            }
+            self.step(first_bad);
+        }
+    }
+
+    /// Tries what the answer assumes about other branches, and returns whether there are new candidates. Each parent of
+    /// the first bad candidate must be good. A branch that began before the good end can be searched if it began with a
+    /// good candidate; the good end may have changes that the branch lacks.
+    fn widen(&mut self, first_bad: &mut S::Item) -> Result<bool, EngineError> {
+        let (space, goods) = (self.search.space, self.goods());
+        for parent in space.untried_parents(first_bad, &goods)? {
+            let answer = self.answer(&parent, &[])?;
+            self.step(first_bad);
+            if answer == BuildAnswer::Bad {
+                *first_bad = parent;
+                return Ok(true);
             }
         }
-        self.found(&first_bad)
+        for OlderBranch { base, .. } in space.older_branches(first_bad, &goods)? {
+            let is_new = self.search.answers.iter().all(|(known, _)| *known != base);
+            let answer = self.answer(&base, &[])?;
+            self.step(first_bad);
+            if is_new && answer == BuildAnswer::Good {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Reports the progress, and drops the traces that the search no longer needs.
+    fn step(&mut self, first_bad: &S::Item) {
+        let (good, last_good) = (&self.search.ends[0], self.goods().pop());
+        self.traces.retain(|held, _| [good, first_bad].contains(&held) || Some(held) == last_good.as_ref());
+        (self.search.steps)(self.search.answers.len() as u64, self.search.most);
     }
 
     /// Tries an end of the range, and returns the result of the search if the answer is not the expected one.
@@ -224,8 +272,18 @@ impl<S: SearchSpace> Bisection<'_, '_, '_, S> {
         let (space, goods) = (self.search.space, self.goods());
         let skipped = space.between(first_bad, &goods)?;
         let verdict = if skipped.is_empty() { SearchVerdict::Found } else { SearchVerdict::Range };
+        let older = space.older_branches(first_bad, &goods)?;
+        if let Some(OlderBranch { base, .. }) = older.iter().find(|branch| branch.tip == *first_bad) {
+            let [base, bad] = [base, first_bad].map(|item| self.name(item));
+            let what = format!(
+                "BAD does not come after GOOD, and {base}, the last commit that both contain, is not good: search {base}..{bad}"
+            );
+            return Ok(BisectResult { untestable: Some(what), ..self.so_far(SearchVerdict::Untestable) });
+        }
+        let unsearched = older.iter().map(|branch| branch.map(|item| self.name(item))).collect();
         let last_good = space.last_good(first_bad, &goods)?;
         let mut found = BisectResult {
+            unsearched,
             first_bad: Some(self.name(first_bad)),
             last_good: Some(self.name(&last_good)),
             candidates: skipped.iter().chain([first_bad]).map(|item| self.name(item)).collect(),

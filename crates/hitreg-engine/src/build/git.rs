@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::process::{self, ProcessEnd, StopSignal};
 use super::{UntestableBuild, why_untestable};
+use hitreg_log::sorted::SortedSet;
 
 /// Variables that git sets for the commands that it runs. Commands in another worktree must not inherit them.
 const INHERITED: [&str; 8] = [
@@ -22,6 +23,12 @@ const INHERITED: [&str; 8] = [
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_NAMESPACE",
 ];
+
+/// The options with which git replaces or removes a worktree that is locked or has changes.
+const FORCE: [&str; 2] = ["--force", "--force"];
+
+/// What a shallow clone is, and what to do.
+const IS_SHALLOW: &str = "which is a shallow clone. To get its whole history, run: git fetch --unshallow";
 
 /// The error of a git operation.
 #[derive(Debug, thiserror::Error)]
@@ -84,46 +91,104 @@ impl Repository {
             return Err(no_range());
         }
         let bad = if bad.is_empty() { "HEAD" } else { bad };
+        let boundary = self.shallow_boundary()?;
         let commit = |name: &str| {
-            let found = self.git(["rev-parse", "--verify", "--end-of-options", &format!("{name}^{{commit}}")]);
+            // Appended to a search such as `:/text`, `^{commit}` would become part of the text.
+            let found = self.git(["rev-parse", "--verify", "--end-of-options", name]);
+            let found = found.and_then(|found| self.git(["rev-parse", "--verify", &format!("{found}^{{commit}}")]));
             found.map_err(|error| match error {
-                GitError::Failed { .. } => GitError::Request(format!(
+                GitError::Failed { .. } if boundary.is_empty() => GitError::Request(format!(
                     "`{name}` is not a commit of this repository. To list its commits, run: git log --oneline"
                 )),
+                GitError::Failed { .. } => {
+                    GitError::Request(format!("`{name}` is not a commit of this repository, {IS_SHALLOW}"))
+                }
                 error => error,
             })
         };
         let (good, bad) = (commit(good)?, commit(bad)?);
-        match self.candidates(&bad, std::slice::from_ref(&good))?.is_empty() && !self.parents(&bad)?.contains(&good) {
-            true => Err(GitError::Request(format!("{good}..{bad} has no commits: BAD must come after GOOD"))),
+        let listed = self.git(["rev-list", &bad, "--not", &good])?;
+        if listed.is_empty() {
+            return Err(GitError::Request(format!("{good}..{bad} has no commits: BAD must come after GOOD")));
+        }
+        if listed.lines().any(|commit| boundary.contains(commit)) {
+            return Err(GitError::Request(format!(
+                "`{text}` reaches the end of this repository's history, {IS_SHALLOW}"
+            )));
+        }
+        match self.merge_bases(&good, &bad)?.is_empty() {
+            true => {
+                Err(GitError::Request(format!("{good} and {bad} have no common history: BAD must come after GOOD")))
+            }
             false => Ok((good, bad)),
         }
     }
 
-    fn parents(&self, commit: &str) -> Result<Vec<String>, GitError> {
+    /// The commits of a shallow clone whose parents it lacks; empty in a complete repository.
+    fn shallow_boundary(&self) -> Result<SortedSet<String>, GitError> {
+        match std::fs::read_to_string(self.folder.join("shallow")) {
+            Ok(listed) => Ok(listed.lines().map(str::to_owned).collect()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(SortedSet::new()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The parents of a commit; empty for a root commit.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn parents(&self, commit: &str) -> Result<Vec<String>, GitError> {
         let listed = self.git(["rev-list", "--no-walk", "--parents", commit])?;
         Ok(listed.split(' ').skip(1).map(str::to_owned).collect())
     }
 
-    /// The commits between any of `goods` and `bad`, without these ends. The commits that divide the range best come
-    /// first.
+    /// The newest common ancestors of two commits: of a commit and its descendant, the commit itself.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn merge_bases(&self, one: &str, other: &str) -> Result<Vec<String>, GitError> {
+        match self.git(["merge-base", "--all", one, other]) {
+            Ok(listed) => Ok(listed.lines().map(str::to_owned).collect()),
+            // Without a common ancestor, git fails without a message.
+            Err(GitError::Failed { said, .. }) if said.is_empty() => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The commits between any of `goods` and `bad`, without these ends: the descendants of a good commit that no good
+    /// commit contains. The commits that divide the range best come first.
     ///
     /// # Errors
     /// When git fails.
     pub fn candidates(&self, bad: &str, goods: &[String]) -> Result<Vec<String>, GitError> {
-        let mut args = vec!["rev-list", "--bisect-all", bad, "--not"];
+        let mut args = vec!["rev-list", "--bisect-all", "--ancestry-path", bad, "--not"];
         args.extend(goods.iter().map(String::as_str));
         let listed = self.git(args)?;
         let names = listed.lines().filter_map(|line| line.split_whitespace().next());
         Ok(names.filter(|name| *name != bad).map(str::to_owned).collect())
     }
 
-    /// The first parent of a commit; `None` for a root commit.
+    /// The branches that `bad` contains and that began before every good commit: their newest commits. No good commit
+    /// contains them. If `bad` itself descends from no good commit, it is the only one.
     ///
     /// # Errors
     /// When git fails.
-    pub fn parent(&self, commit: &str) -> Result<Option<String>, GitError> {
-        Ok(self.parents(commit)?.into_iter().next())
+    pub fn older_branches(&self, bad: &str, goods: &[String]) -> Result<Vec<String>, GitError> {
+        let list = |option: &str| {
+            let goods = goods.iter().map(String::as_str);
+            self.git(["rev-list", option, bad, "--not"].into_iter().chain(goods))
+        };
+        let (all, descendants) = (list("--parents")?, list("--ancestry-path")?);
+        let descendants: SortedSet<&str> = descendants.lines().collect();
+        let with_parents = all.lines().map(|line| line.split(' ')).filter_map(|mut line| Some((line.next()?, line)));
+        let others: Vec<_> = with_parents.filter(|(commit, _)| !descendants.contains(commit)).collect();
+        let inner: SortedSet<&str> = others.iter().flat_map(|(_, parents)| parents.clone()).collect();
+        Ok(others
+            .iter()
+            .map(|(commit, _)| *commit)
+            .filter(|commit| !inner.contains(commit))
+            .map(str::to_owned)
+            .collect())
     }
 
     /// The newest of these commits, in topological order.
@@ -160,19 +225,31 @@ impl Repository {
         if folder.exists() {
             std::fs::remove_dir_all(folder)?;
         }
-        self.forget_missing_worktrees()?;
         let folder = folder.as_os_str();
-        let add = [OsStr::new("worktree"), "add".as_ref(), "--quiet".as_ref(), "--force".as_ref(), "--detach".as_ref()];
-        let add = quietly.into_iter().map(OsStr::new).chain(add).chain([folder, commit.as_ref()]);
-        self.git(add).map(drop)
+        let add = [OsStr::new("worktree"), "add".as_ref(), "--quiet".as_ref(), "--detach".as_ref()];
+        // Git asks for `--force` twice to replace an entry whose folder is missing, if it was locked when git was killed.
+        let add = quietly.into_iter().map(OsStr::new).chain(add).chain(FORCE.map(OsStr::new));
+        self.git(add.chain([folder, commit.as_ref()])).map(drop)
     }
 
-    /// Removes the repository's entries for worktrees that are missing.
+    /// Removes the worktrees in `folder` with the repository's entries for them. Entries for other worktrees stay: the
+    /// folder of a user's worktree may be missing only for now, such as on an unmounted disk.
     ///
     /// # Errors
-    /// When git fails.
-    pub(crate) fn forget_missing_worktrees(&self) -> Result<(), GitError> {
-        self.git(["worktree", "prune"]).map(drop)
+    /// When git cannot be started, or the folder cannot be read.
+    pub(crate) fn remove_worktrees(&self, folder: &Path) -> Result<(), GitError> {
+        for entry in std::fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.join(".git").is_file() {
+                let remove = ["worktree", "remove"].into_iter().chain(FORCE).map(OsStr::new);
+                match self.git(remove.chain([path.as_os_str()])) {
+                    // The repository may have lost its entry for a worktree of an earlier run.
+                    Ok(_) | Err(GitError::Failed { .. }) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(())
     }
 
     fn git<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Result<String, GitError> {
