@@ -197,14 +197,13 @@ impl RowOrder {
     }
 
     /// The owner and the number of each row.
-    pub(super) fn numbers<'r>(&self, rows: &'r Table) -> impl Iterator<Item = (i64, i64)> + use<'r> {
-        let whose = self.whose.as_ref().map(|name| (rows.u32s(name), rows.i64s(name)));
-        let of = (rows.u32s(&self.ascends), rows.i64s(&self.ascends));
-        let at = |(narrow, wide): (&[u32], &[i64]), row: usize| match narrow.get(row) {
-            Some(number) => i64::from(*number),
-            None => wide[row],
+    fn numbers(&self, rows: &Table) -> impl Iterator<Item = (i64, i64)> + use<> {
+        let column = |name: &String| match rows.u32s(name) {
+            [] => rows.i64s(name).to_vec(),
+            narrow => narrow.iter().map(|number| i64::from(*number)).collect(),
         };
-        (0..rows.rows()).map(move |row| (whose.map_or(0, |whose| at(whose, row)), at(of, row)))
+        let whose = self.whose.as_ref().map_or_else(|| vec![0; rows.rows()], column);
+        whose.into_iter().zip(column(&self.ascends))
     }
 }
 
