@@ -136,6 +136,18 @@ fn a_servers_own_log_shows_only_what_it_contains() {
         let swept = folder.run(&format!("sweep {logs} --set lag_compensation.max_unlag_ms=200 --max {share}"));
         assert_eq!(code(&swept), 1, "{logs}: {}", text(&swept.stdout));
     }
+    // The bytes that clients send are an average of the clients whose packets are known.
+    folder.done("merge server.hitlog client0.hitlog -o one.hitlog");
+    folder.done("merge server.hitlog client1.hitlog -o other.hitlog");
+    let bytes_sent = |logs: &str| {
+        let swept = folder.json(&format!("sweep {logs} --set lag_compensation.max_unlag_ms=200"));
+        swept[0]["up_bytes_per_s"].as_f64().expect("a number")
+    };
+    let of_all = bytes_sent("all.hitlog");
+    for logs in ["all.hitlog server.hitlog", "one.hitlog other.hitlog"] {
+        let share = bytes_sent(logs) / of_all;
+        assert!((share - 1.0).abs() < 0.02, "{logs}: {share}");
+    }
     fs::create_dir(folder.path("logs")).expect("a folder");
     fs::copy(folder.path("server.hitlog"), folder.path("logs/server.hitlog")).expect("copied");
     for (command, known) in [
@@ -187,6 +199,11 @@ fn a_clients_own_log_does_not_know_what_was_judged() {
     for unknown in ["shots fired", "not run", "shots hit  "] {
         assert!(!golden.contains(unknown), "{unknown}: {golden}");
     }
+    // The server's acks in the log are no replay that could be side A.
+    fs::create_dir(folder.path("logs")).expect("a folder");
+    fs::copy(folder.path("client.hitlog"), folder.path("logs/client.hitlog")).expect("copied");
+    let corpus = folder.json("diff logs");
+    assert!(corpus["a"].is_null() && corpus["b"]["corrections"].is_u64(), "{corpus:#}");
     let several = folder.done("replay a.hitlog client.hitlog --mode open");
     assert_eq!(several.lines().filter(|line| line.contains("  -     -")).count(), 3, "{several}");
     let swept = folder.json("sweep client.hitlog --set interpolation.lerp_ms=50");

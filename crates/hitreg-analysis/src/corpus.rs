@@ -88,7 +88,7 @@ pub struct LogRow {
     pub first_weapon: String,
     /// Server ticks.
     pub ticks: u64,
-    /// Client frames on side A.
+    /// Client frames on side A; null without a replay as side A.
     pub usercmds_a: Option<u64>,
     /// Client frames on side B.
     pub usercmds: u64,

@@ -63,7 +63,7 @@ pub struct SweepFigures {
     /// Predictions that were corrected.
     pub corrections: Option<u64>,
     /// The usercmds of the sessions whose corrections are known.
-    pub usercmds_corrected: u64,
+    pub usercmds_of_corrections: u64,
     /// Size of the corrections in units, without those of spawns, deaths and teleports.
     pub correction_units: Option<Spread>,
     /// Average bytes/s from the server to one client; `None` in open loop.

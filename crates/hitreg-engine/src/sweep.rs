@@ -13,6 +13,7 @@ use hitreg_analysis::summary::{Summary, SummaryBuilder, is_relocation};
 use hitreg_analysis::why::is_corrected;
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{Session, SessionHeader};
+use hitreg_log::sorted::SortedSet;
 use hitreg_log::stats::{ShareEstimate, Spread};
 use hitreg_log::trace::schema::{
     NOT_PREDICTED, TableSchema, TableSet, corrections, executed, frames, is_judged, shots,
@@ -312,7 +313,8 @@ impl SurveyedLog {
     fn with_traffic(&self, mut figures: FigureCollector, traffic: Option<TrafficBytes>) -> RunFigures {
         if traffic.is_some() {
             figures.run.traffic = traffic;
-            figures.run.player_seconds = self.survey.duration().as_s_f64() * self.header.players.len() as f64;
+            figures.run.seconds = self.survey.duration().as_s_f64();
+            figures.run.players = self.header.players.len();
         }
         figures.finish()
     }
@@ -410,8 +412,8 @@ impl ReplaySpec {
 #[derive(Clone, Debug, Default)]
 struct RunFigures {
     has_usercmds: bool,
-    /// Whether clients ran, so that their packets are known.
-    has_clients: bool,
+    /// The players whose clients ran, so that their packets are known.
+    clients: SortedSet<u32>,
     has_corrections: bool,
     summary: Summary,
     is_predicted: bool,
@@ -420,8 +422,9 @@ struct RunFigures {
     cover: CoverSums,
     correction_units: Vec<f32>,
     traffic: Option<TrafficBytes>,
-    /// The sum of all players' times in the session, in seconds; 0 without traffic.
-    player_seconds: f64,
+    /// The length of the session in seconds; 0 without traffic.
+    seconds: f64,
+    players: usize,
 }
 
 /// Collects the figures of a run from the rows of its replay.
@@ -441,10 +444,11 @@ impl FigureCollector {
     pub(crate) fn add(&mut self, header: &TraceHeader, rows: &Table) {
         self.summary.get_or_insert_with(|| SummaryBuilder::of(header)).add(rows);
         match rows.name.as_str() {
-            frames::NAME | executed::NAME => {
+            frames::NAME => {
                 self.run.has_usercmds = true;
-                self.run.has_clients |= rows.name == frames::NAME && rows.rows() > 0;
+                self.run.clients.extend(frames::Columns::read(rows).player);
             }
+            executed::NAME => self.run.has_usercmds = true,
             shots::NAME => self.run.add_shots(&shots::Columns::read(rows)),
             corrections::NAME => self.run.add_corrections(&corrections::Columns::read(rows)),
             _ => {}
@@ -498,8 +502,8 @@ impl RunFigures {
         runs.iter().for_each(|run| cover.append(&run.cover));
         let cover = cover.hits();
         let traffic = || runs.iter().filter_map(|run| run.traffic.as_ref());
-        let player_seconds: f64 = runs.iter().map(|run| run.player_seconds).sum();
-        let per_s = |bytes: fn(&TrafficBytes) -> u64| {
+        let per_s = |bytes: fn(&TrafficBytes) -> u64, players: fn(&RunFigures) -> usize| {
+            let player_seconds: f64 = runs.iter().map(|run| run.seconds * players(run) as f64).sum();
             (player_seconds > 0.0).then(|| traffic().map(bytes).sum::<u64>() as f64 / player_seconds)
         };
         // The sum over the runs that know it.
@@ -521,11 +525,11 @@ impl RunFigures {
             in_cover_units: cover.in_cover_units,
             checked: has(|run| run.has_corrections).then(|| sum(|run| run.summary.prediction.checked)),
             corrections: of_known(|of| of.exercised.corrections),
-            usercmds_corrected: of_known(|of| of.exercised.corrections.map(|_| of.exercised.usercmds))
+            usercmds_of_corrections: of_known(|of| of.exercised.corrections.map(|_| of.exercised.usercmds))
                 .unwrap_or_default(),
             correction_units: spread(|run| &run.correction_units),
-            down_bytes_per_s: per_s(|traffic| traffic.down_bytes),
-            up_bytes_per_s: per_s(|traffic| traffic.up_bytes).filter(|_| has(|run| run.has_clients)),
+            down_bytes_per_s: per_s(|traffic| traffic.down_bytes, |run| run.players),
+            up_bytes_per_s: per_s(|traffic| traffic.up_bytes, |run| run.clients.len()),
         }
     }
 }

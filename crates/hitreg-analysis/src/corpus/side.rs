@@ -94,7 +94,8 @@ fn latencies_of(trace: &dyn TraceSource) -> Result<SortedMap<u32, LatencyBand>, 
 
 /// The rows of two compared replays of one log: those of weapons, causes and changed shots, and at last that of the log.
 /// `about` has the facts of the log; verdict and figures follow from the comparison. `command` is the command line that
-/// compares this log alone, such as `hitreg diff LOG --b ./game`.
+/// compares this log alone, such as `hitreg diff LOG --b ./game`. If `a_is_recorded`, side A is what the log recorded, and
+/// not a replay.
 ///
 /// # Errors
 /// A message when a trace cannot be read again.
@@ -102,15 +103,14 @@ pub fn compared_rows(
     (about, command): (LogRow, &str),
     traces: [&dyn TraceSource; 2],
     found: &TraceDiff,
+    a_is_recorded: bool,
 ) -> Result<Vec<ResultRow>, String> {
     let a = SideFigures::of(traces[0], None)?;
     let b = SideFigures::of(traces[1], Some(&a))?;
     let (key, players) = (about.key.clone(), about.players);
     let mut weapons: SortedMap<(String, Option<LatencyBand>), WeaponRow> = SortedMap::new();
-    // A recording has no table of shots, so its side A has no figures of them.
-    let has_shots = a.summary.exercised.shots.is_some() || !found.overlap_only;
-    let knows_shots = has_shots && [&a, &b].iter().any(|side| side.summary.exercised.shots.is_some());
-    for (side, of_side) in [&a, &b].into_iter().enumerate().filter(|_| has_shots) {
+    let knows_shots = !a_is_recorded && [&a, &b].iter().any(|side| side.summary.exercised.shots.is_some());
+    for (side, of_side) in [&a, &b].into_iter().enumerate().filter(|_| !a_is_recorded) {
         for ((weapon, latency_ms), sums) in &of_side.weapons {
             let row = weapons.entry((weapon.clone(), *latency_ms)).or_default();
             let to = match side {
@@ -162,7 +162,7 @@ pub fn compared_rows(
         field: first.and_then(|first| first.field.clone()).unwrap_or_default(),
         next,
         first_weapon,
-        usercmds_a: Some(a.summary.exercised.usercmds),
+        usercmds_a: (!a_is_recorded).then_some(a.summary.exercised.usercmds),
         shots_a: a.summary.exercised.shots,
         hits_a: a.summary.exercised.hits,
         hits_changed: knows_shots.then(|| found.hits.outcomes_changed()),

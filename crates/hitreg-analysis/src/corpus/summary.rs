@@ -90,7 +90,7 @@ pub struct SideCounts {
     /// Corrections.
     pub corrections: Option<u64>,
     /// The client frames of the logs whose corrections are known.
-    pub usercmds_corrected: u64,
+    pub usercmds_of_corrections: u64,
 }
 
 /// The view errors of all shots, in units. Values are rounded to three digits.
@@ -236,10 +236,9 @@ impl CorpusSummaryBuilder {
     fn add_figures(&mut self, log: &LogRow) {
         let summary = &mut self.summary;
         summary.b.add(log.usercmds, [log.shots_b, log.hits_b, log.corrections_b]);
-        // A recording as side A has neither.
-        if log.shots_a.is_some() || log.corrections_a.is_some() {
+        if let Some(usercmds) = log.usercmds_a {
             let counts = [log.shots_a, log.hits_a, log.corrections_a];
-            summary.a.get_or_insert_default().add(log.usercmds_a.unwrap_or_default(), counts);
+            summary.a.get_or_insert_default().add(usercmds, counts);
         }
         for (sum, of_log) in
             [(&mut summary.hits_changed, log.hits_changed), (&mut summary.shots_judged, log.shots_judged)]
@@ -336,7 +335,7 @@ impl SideCounts {
     fn add(&mut self, usercmds: u64, counts: [Option<u64>; 3]) {
         self.usercmds += usercmds;
         if counts[2].is_some() {
-            self.usercmds_corrected += usercmds;
+            self.usercmds_of_corrections += usercmds;
         }
         for (sum, count) in [&mut self.shots, &mut self.hits, &mut self.corrections].into_iter().zip(counts) {
             if let Some(count) = count {
@@ -352,7 +351,7 @@ impl SideCounts {
 
     /// The corrections of the usercmds of logs that know them, as a part and a whole.
     pub(crate) fn correction_share(&self) -> Option<(u64, u64)> {
-        self.corrections.map(|corrections| (corrections, self.usercmds_corrected))
+        self.corrections.map(|corrections| (corrections, self.usercmds_of_corrections))
     }
 }
 
@@ -512,6 +511,7 @@ mod tests {
             log: format!("{number}.hitlog"),
             verdict: verdict.to_owned(),
             players: 4,
+            usercmds_a: Some(10),
             shots_a: Some(5),
             hits_a: Some(1),
             corrections_a: Some(3),
@@ -549,6 +549,23 @@ mod tests {
         assert_eq!(summary.a.map(|a| (a.shots, a.hits, a.corrections)), Some((Some(50 * 5), Some(50), Some(50 * 3))));
         assert_eq!(summary.view_errors.b.map(|spread| spread.max), Some(2.5));
         assert_eq!(summary.hits_changed, Some((0..100).filter(|number| number % 4 < 2).sum()));
+    }
+
+    /// A replay counts on side A even if it knows neither shots nor corrections. A recording does not, even if it knows some.
+    #[test]
+    fn side_a_counts_all_replays_and_no_recording() {
+        let side_a = |of_logs: &[(Option<u64>, Option<u64>)]| {
+            let mut builder = CorpusSummaryBuilder::default();
+            for (usercmds_a, corrections_a) in of_logs {
+                let (verdict, usercmds_a, corrections_a) = ("same".to_owned(), *usercmds_a, *corrections_a);
+                let row = LogRow { verdict, usercmds_a, corrections_a, ..LogRow::default() };
+                builder.add(&[ResultRow::Log(Box::new(row))]);
+            }
+            builder.summary().a.map(|a| (a.usercmds, a.corrections, a.usercmds_of_corrections))
+        };
+        assert_eq!(side_a(&[(Some(10), Some(1)), (Some(90), None)]), Some((100, Some(1), 10)));
+        assert_eq!(side_a(&[(Some(90), None)]), Some((90, None, 0)));
+        assert_eq!(side_a(&[(None, Some(0))]), None);
     }
 
     #[test]

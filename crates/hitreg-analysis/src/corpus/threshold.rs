@@ -176,7 +176,7 @@ impl From<&CorpusSummary> for MeasuredFigures {
 impl From<&SweepFigures> for MeasuredFigures {
     fn from(figures: &SweepFigures) -> MeasuredFigures {
         MeasuredFigures {
-            corrections: figures.corrections.map(|corrections| (corrections, figures.usercmds_corrected)),
+            corrections: figures.corrections.map(|corrections| (corrections, figures.usercmds_of_corrections)),
             is_rounded: false,
             view_error_p95: figures.view_error_units.map(|spread| f64::from(spread.p95)),
             hits_changed: None,
@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn each_figure_is_within_above_or_unknown() {
         let measured = CorpusSummary {
-            b: SideCounts { usercmds_corrected: 1_000, corrections: Some(30), ..SideCounts::default() },
+            b: SideCounts { usercmds_of_corrections: 1_000, corrections: Some(30), ..SideCounts::default() },
             hits_changed: Some(2),
             shots_judged: Some(100),
             view_errors: ViewErrors { a: None, b: Some(Spread { p50: 1.0, p95: 5.0, max: 9.0 }) },

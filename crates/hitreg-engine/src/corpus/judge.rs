@@ -462,6 +462,6 @@ impl CorpusJudge for ComparedCorpus<'_> {
         let options = DiffOptions { overlap_only: overlap_only || self.diff.overlap_only, ..self.diff.clone() };
         let found = diff(traces[0], traces[1], &options)?;
         let command = (self.command)(&about.log);
-        Ok((compared_rows((about, &command), traces, &found).map_err(DiffError::Unread)?, ()))
+        Ok((compared_rows((about, &command), traces, &found, overlap_only).map_err(DiffError::Unread)?, ()))
     }
 }
