@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::builds::{BuildArgs, TimeLimitArgs, parse_jobs, parse_seconds};
-use super::diff::{outcome, print_contract, print_last_words};
+use super::diff::{BUILD_CONTRACT, outcome, print_contract, print_last_words};
 use super::figures::counted;
-use super::page::{BAD, FAINT, GOOD, Page, TextSpan, UNSURE};
+use super::page::{BAD, GOOD, Page, UNSURE};
 use super::progress::Progress;
 use super::replay_args::{CompareArgs, SideArgs};
 use super::trouble::{engine_with_notes, note_gaps};
@@ -309,10 +309,9 @@ fn print_found(found: &BisectResult, page: &mut Page, (kind, log): (CandidateKin
         match (&sought.condition, kind) {
             (Some(command), CandidateKind::Build) => {
                 let command = command.replace("{build}", "BUILD").replace("{}", &shell_path(log));
-                page.parts(vec![TextSpan::styled(FAINT, "  next: "), command.into()]);
-                page.faint(4, "It must exit with 0 (good) or 1 (bad).");
+                print_contract(page, &command, "It must exit with 0 (good) or 1 (bad).");
             }
-            (None, CandidateKind::Build) => print_contract(page, "BUILD replay LOG -o test.hittrace"),
+            (None, CandidateKind::Build) => print_contract(page, "BUILD replay LOG -o test.hittrace", BUILD_CONTRACT),
             (_, CandidateKind::Commit) => {}
         }
     }

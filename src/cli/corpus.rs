@@ -231,11 +231,11 @@ pub(super) fn print_problems(problems: &[String]) {
 }
 
 /// The outcome of a corpus: its worst verdict or threshold.
-pub(super) fn outcome(summary: &CorpusSummary) -> CommandOutcome {
+pub(super) fn outcome(summary: &CorpusSummary, thresholds: &[ThresholdResult]) -> CommandOutcome {
     let logs = &summary.logs;
-    let has = |verdict| summary.thresholds.iter().any(|result| result.verdict == verdict);
+    let has = |verdict| thresholds.iter().any(|result| result.verdict == verdict);
     // With thresholds, a difference between the sides of `diff` alone is no failure.
-    let differs = logs.differs > 0 && (summary.command != "diff" || summary.thresholds.is_empty());
+    let differs = logs.differs > 0 && (summary.command != "diff" || thresholds.is_empty());
     if logs.broken > 0 || !summary.problems.is_empty() {
         CommandOutcome::Trouble
     } else if differs || has("differs") {
@@ -257,7 +257,7 @@ pub(super) fn finish(
 ) -> CommandResult {
     checks.report_corpus(target, &mut summary)?;
     output.show(&summary, |text| page(text, &summary))?;
-    Ok(outcome(&summary))
+    Ok(outcome(&summary, &summary.thresholds))
 }
 
 /// Thresholds, and the summary for CI systems.

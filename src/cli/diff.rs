@@ -222,17 +222,20 @@ pub(super) fn show_missing(missing: &MissingSide, in_one_line: bool, output: &mu
             page.faint(4, "To compare them anyway, add --force.");
         }
         if let Some(command) = missing.command() {
-            print_contract(page, command);
+            print_contract(page, command, BUILD_CONTRACT);
         }
     })?;
     Ok(CommandOutcome::Untestable)
 }
 
 /// Prints what a build must do, and the command that shows whether it does.
-pub(super) fn print_contract(page: &mut Page, command: &str) {
+pub(super) fn print_contract(page: &mut Page, command: &str, contract: &str) {
     page.parts(vec![TextSpan::styled(FAINT, "  next: "), command.into()]);
-    page.faint(4, "Each run must write the same trace and exit 0 (docs/builds.md).");
+    page.faint(4, contract);
 }
+
+/// The contract of a command that replays a log in a build.
+pub(super) const BUILD_CONTRACT: &str = "Each run must write the same file and exit 0 (docs/builds.md).";
 
 /// Prints the last lines of a process's stderr.
 pub(super) fn print_last_words(page: &mut Page, lines: &[String]) {

@@ -28,7 +28,7 @@ pub(super) struct Args {
     /// Print a row for each build instead, in the order of their results
     #[arg(long, value_name = "build", value_parser = ["build"], hide_possible_values = true, conflicts_with_all = ["html", "max", "markdown", "rows"])]
     by: Option<String>,
-    /// Write an HTML page with charts
+    /// Write an HTML page with charts of the newest run
     #[arg(long, value_name = "FILE")]
     html: Option<OutputPath>,
     /// Write all rows of the page in one file, sorted by log: JSONL, or Parquet if its name ends in .parquet
@@ -59,13 +59,12 @@ pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
         let summaries = (0..results.runs()).map(|run| results.summary(run));
         let summaries = summaries.collect::<Result<Vec<CorpusSummary>, _>>().map_err(CommandError::request)?;
         output.show(&summaries, |page| page.append(builds_page(&summaries)))?;
-        let outcomes: Vec<CommandOutcome> = summaries.iter().map(outcome).collect();
+        let outcomes: Vec<CommandOutcome> = summaries.iter().map(|summary| outcome(summary, &[])).collect();
         return Ok(CommandOutcome::worst(&outcomes));
     }
     let runs = results.last_of_commands();
     let summaries = runs.iter().map(|run| results.summary(*run));
-    let summaries = summaries.collect::<Result<Vec<CorpusSummary>, _>>().map_err(CommandError::request)?;
-    let (newest, of_other_commands) = (&summaries[0], &summaries[1..]);
+    let mut summaries = summaries.collect::<Result<Vec<CorpusSummary>, _>>().map_err(CommandError::request)?;
     if let Some((target, kind)) = &rows {
         // The row of a log is the last of its rows.
         let mut logs: Vec<(String, Vec<String>)> = Vec::new();
@@ -80,19 +79,19 @@ pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
         save_rows(target, kind, &lines)?;
     }
     if let Some(target) = &html {
-        store::save_bytes(target, corpus_html(newest).as_bytes())?;
+        store::save_bytes(target, corpus_html(&summaries[0]).as_bytes())?;
     }
-    let (thresholds, _) = args.checks.apply(&[newest.into()]);
-    let newest = &CorpusSummary { thresholds: thresholds.clone(), ..newest.clone() };
+    summaries[0].thresholds = args.checks.apply(&[(&summaries[0]).into()]).0;
+    let newest = &summaries[0];
     let text = || {
         let mut page = corpus_page(newest);
-        for summary in of_other_commands {
+        for summary in &summaries[1..] {
             page.blank();
             page.append(corpus_page(summary));
         }
         page
     };
-    let annotations = || [newest].into_iter().chain(of_other_commands).map(corpus_annotations).collect();
+    let annotations = || summaries.iter().map(corpus_annotations).collect();
     args.checks.report(markdown.as_ref(), &text, &annotations)?;
     output.show(newest, |page| {
         page.append(text());
@@ -101,10 +100,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
             page.faint(0, "These results have other builds or options, too: use --by build to see all.");
         }
     })?;
-    // The thresholds apply to the newest run. But with them, no difference of `diff` is a failure.
-    let outcome_of =
-        |other: &CorpusSummary| outcome(&CorpusSummary { thresholds: thresholds.clone(), ..other.clone() });
-    let outcomes: Vec<CommandOutcome> = of_other_commands.iter().map(outcome_of).chain([outcome(newest)]).collect();
+    let outcomes: Vec<CommandOutcome> = summaries.iter().map(|summary| outcome(summary, &newest.thresholds)).collect();
     Ok(CommandOutcome::worst(&outcomes))
 }
 

@@ -189,7 +189,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
         LogVerdict::Untestable => CommandOutcome::Untestable,
         LogVerdict::Broken => CommandOutcome::Trouble,
     };
-    let outcome = CommandOutcome::worst(&[of_logs, outcome(&report.summary)]);
+    let outcome = CommandOutcome::worst(&[of_logs, outcome(&report.summary, &report.summary.thresholds)]);
     let has_passed = outcome == CommandOutcome::Done;
     output.show(&report, |page| print_results(page, &report, (args, program), (has_page, has_passed)))?;
     Ok(outcome)

@@ -106,7 +106,7 @@ pub struct ShotSummary {
     pub view_error_units: Option<Spread>,
 }
 
-/// Counts shots that are no impacts by their row in a trace.
+/// Counts of the rows of shots that are no impacts.
 #[derive(Clone, Debug, Default)]
 struct ScreenCounts {
     /// Shots that the server judged.

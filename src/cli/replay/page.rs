@@ -301,10 +301,8 @@ fn print_network(page: &mut Page, network: &NetworkSummary, is_open_ended: bool)
     page.pair("up", &up);
     let counts = [(network.choked, "choked update"), (network.warnings, "warning")];
     let counts = counts.into_iter().filter(|(number, _)| *number > 0).map(|(number, what)| counted(number, what));
-    let snapshots = match network.down.sent {
-        Some(sent) => one_way(&counted(sent, "snapshot"), (sent, "arrivals"), &network.down),
-        None => "snapshots not known".to_owned(),
-    };
+    let sent = network.down.sent.unwrap_or_default();
+    let snapshots = one_way(&counted(sent, "snapshot"), (sent, "arrivals"), &network.down);
     page.pair("down", &std::iter::once(snapshots).chain(counts).collect::<Vec<_>>().join("; "));
     let all: f64 = network.bytes_for.values().sum();
     let mut parts: Vec<_> = network.bytes_for.iter().filter(|(_, bytes)| **bytes > 0.0).collect();
