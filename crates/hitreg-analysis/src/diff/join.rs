@@ -195,11 +195,13 @@ impl<'t> KeyCells<'t> {
     /// The rows of each owner, if its keys ascend, so that no key occurs twice. `by_owner` says that the key begins with the
     /// owner of a row; else all rows have one owner.
     fn owner_runs(&self, by_owner: bool, side: TraceSide, rows: Range<usize>) -> Option<Vec<OwnerRun>> {
+        // Without a key, all rows are alike.
+        let ((first, _), rest) = self.parts.split_first()?;
         let (mut runs, mut last, mut ascend) = (Vec::new(), OwnerMap::<usize>::default(), true);
         self.each_run(by_owner.then_some(0), side, rows, |OwnerRun { owner, rows }| {
             let before = last.get(owner).copied();
             ascend &= before.is_none_or(|before| self.cmp((side, before), (side, rows.start)).is_lt())
-                && self.parts[0].0.ascend(&self.parts[1..], side, rows.clone());
+                && first.ascend(rest, side, rows.clone());
             last.set(owner, rows.end - 1);
             runs.push(OwnerRun { owner, rows });
         });
