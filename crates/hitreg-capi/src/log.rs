@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ::hitreg_log::record::{
-    ArrivalRecord, CellKind, Effect, Execution, FieldSchema, FrameRecord, NumberForm, PlayerRecords, Presence, Reason,
-    Session, ShotRecord, TextCode, UnknownColumn, UnknownKind, cells_of,
+    ArrivalRecord, CellKind, Effect, Execution, FieldSchema, FrameRecord, NumberForm, OF_PLAYERS, PlayerRecords,
+    Presence, Reason, Session, ShotRecord, TextCode, UnknownColumn, UnknownKind, cells_of,
 };
 use ::hitreg_log::recorder::{USERCMD_BYTES, usercmd_bytes};
 use ::hitreg_log::sorted::SortedMap;
@@ -136,27 +136,15 @@ impl hitreg_log {
             TableNumber::Known(table, name, _) => (table, name),
             TableNumber::Custom(number) => return Ok(self.custom(number)?.series.get(&series).map_or(0, Vec::len)),
         };
-        let of_session = match table {
+        if let Some(kind) = OF_PLAYERS.iter().position(|(known, _)| *known == name) {
+            return Ok(self.player(series)?.1.streams()[kind].len());
+        }
+        no_series(name, series)?;
+        Ok(match table {
             HITREG_TABLE_TICKS => self.session.ticks.len(),
             HITREG_TABLE_STATES => self.session.states.len(),
-            HITREG_TABLE_DAMAGE => self.session.damage.len(),
-            _ => {
-                let (_, of) = self.player(series)?;
-                return Ok(match table {
-                    HITREG_TABLE_FRAMES => of.frames.len(),
-                    HITREG_TABLE_PREDICTED => of.predicted.len(),
-                    HITREG_TABLE_JUDGED => of.judged.len(),
-                    HITREG_TABLE_SENT => of.sent.len(),
-                    HITREG_TABLE_REACHED => of.reached.len(),
-                    HITREG_TABLE_EXECUTED => of.executed.len(),
-                    HITREG_TABLE_PRESENCE => of.presence.len(),
-                    HITREG_TABLE_SNAPSHOTS => of.snapshots.len(),
-                    _ => of.received.len(),
-                });
-            }
-        };
-        no_series(name, series)?;
-        Ok(of_session)
+            _ => self.session.damage.len(),
+        })
     }
 
     /// Returns the time and the values of a row of a table that hitreg defines. Rows without a time have time 0.
