@@ -290,9 +290,7 @@ macro_rules! own_kinds {
 each_stream!(own_kinds);
 
 fn columns_of<T: RecordLayout>() -> Vec<String> {
-    let mut names = T::column_names();
-    T::LISTS.iter().for_each(|name| names.push((*name).to_owned()));
-    names
+    T::column_names().into_iter().chain(T::list_names()).collect()
 }
 
 /// Returns the columns of a kind that hold usercmd fields of the game.
