@@ -65,7 +65,7 @@ fn errors_of_a_build_are_never_a_verdict() {
     flipped[whole.len() / 2] ^= 1;
     std::fs::write(path(folder, "flipped"), &flipped).unwrap();
     let header = zstd::decode_all(&whole[..]).unwrap_or_default();
-    let ours = [b"\xA6format\x92", &[hitreg::log::FORMAT.major as u8, hitreg::log::FORMAT.minor as u8][..]].concat();
+    let ours = [b"\xA6format\x92", &[hitreg::log::FORMAT.0 as u8, hitreg::log::FORMAT.1 as u8][..]].concat();
     let newer = replace_bytes(&first_chunk(&whole, &header), &ours, b"\xA6format\x92\x09\x00");
     let mut packed = zstd::bulk::Compressor::new(3).unwrap();
     packed.set_parameter(zstd::zstd_safe::CParameter::ChecksumFlag(true)).unwrap();

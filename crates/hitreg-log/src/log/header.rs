@@ -198,34 +198,19 @@ struct StoredHeader<'a> {
 
 // Format versions, and the compatibility of readers and files.
 
-/// A format version. Files store it as `[major, minor]`.
+/// A format version: major and minor. Files store it as `[major, minor]`.
+///
+/// The major version increases when an older reader would misread the file. The minor version increases when a file has
+/// additions that an older reader may ignore.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(from = "(u16, u16)", into = "(u16, u16)")]
-pub struct FormatVersion {
-    /// Increases when an older reader would misread the file.
-    pub major: u16,
-    /// Increases when a file has additions that an older reader may ignore.
-    pub minor: u16,
-}
+pub struct FormatVersion(pub u16, pub u16);
 
 /// The format of logs and traces that this build writes. It reads all minor versions of it.
-pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 0 };
-
-impl From<(u16, u16)> for FormatVersion {
-    fn from((major, minor): (u16, u16)) -> FormatVersion {
-        FormatVersion { major, minor }
-    }
-}
-
-impl From<FormatVersion> for (u16, u16) {
-    fn from(version: FormatVersion) -> (u16, u16) {
-        (version.major, version.minor)
-    }
-}
+pub const FORMAT: FormatVersion = FormatVersion(1, 0);
 
 impl std::fmt::Display for FormatVersion {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}.{}", self.major, self.minor)
+        write!(f, "{}.{}", self.0, self.1)
     }
 }
 
@@ -256,9 +241,10 @@ pub enum UnreadableFormat {
 /// # Errors
 /// When the reader cannot read the file.
 pub fn check_readable_by(file: FormatVersion, reader: FormatVersion) -> Result<(), UnreadableFormat> {
-    if file.major == 0 {
+    let (FormatVersion(major, _), FormatVersion(newest, _)) = (file, reader);
+    if major == 0 {
         Err(UnreadableFormat::Never { file })
-    } else if file.major > reader.major {
+    } else if major > newest {
         Err(UnreadableFormat::Newer { file, reader })
     } else {
         Ok(())
@@ -356,7 +342,7 @@ mod tests {
 
     #[test]
     fn the_compatibility_table_of_the_format_page() {
-        let v = |major, minor| FormatVersion { major, minor };
+        let v = FormatVersion;
         let cases = [
             (v(1, 0), v(1, 0), Ok(())),
             (v(1, 0), v(1, 3), Ok(())),
