@@ -8,7 +8,7 @@ use ::hitreg_log::record::Execution;
 use ::hitreg_log::recorder::{Playback, PlaybackError, PlaybackStep};
 use ::hitreg_log::sorted::SortedMap;
 use ::hitreg_log::store::{self, FileType, Targets};
-use ::hitreg_log::trace::{Column, ColumnData, SessionSource, Table, Trace, TraceHeader};
+use ::hitreg_log::trace::{Column, ColumnData, Table, Trace, TraceHeader};
 
 use crate::guard::hitreg_code::{
     self, HITREG_ERROR_FILE, HITREG_ERROR_FINISHED, HITREG_ERROR_MISFIT, HITREG_ERROR_NO_ROW, HITREG_ERROR_VALUE,
@@ -280,16 +280,7 @@ pub unsafe extern "C" fn hitreg_trace_new(
         if !matches!(mode, "closed" | "open") {
             return Err(fail(HITREG_ERROR_VALUE, format!("the mode of a trace is closed or open, not {mode:?}")));
         }
-        let header = TraceHeader {
-            game: log.session.header.game.clone(),
-            mode: mode.to_owned(),
-            log_digest: log.digest.to_string(),
-            settings: log.session.header.settings.clone(),
-            part: None,
-            session: Some(SessionSource::of(&log.session.header)),
-            gaps: log.session.holes(),
-            capabilities: Vec::new(),
-        };
+        let header = TraceHeader { log_digest: log.digest.to_string(), ..TraceHeader::of(&log.session, mode) };
         answer(trace, Box::into_raw(Box::new(hitreg_trace { trace: Trace { header, tables: Vec::new() } })))
     })
 }

@@ -13,7 +13,7 @@ use crate::trace::schema::{
     BODIES_OF_CLASS, IMPACT, NO_HASH, bodies, executed, frames, is_input, is_judged, is_reserved, name_missing_server,
     packets, shots, snapshots, ticks,
 };
-use crate::trace::{Column, ColumnData, SessionSource, Table, Trace, TraceHeader};
+use crate::trace::{Column, ColumnData, Table, Trace, TraceHeader};
 use crate::units::{Micros, PlayerId, Tick};
 
 /// The error for a log that does not hold the server's state.
@@ -47,7 +47,7 @@ pub fn recorded(session: &Session) -> Result<Trace, StatesMissing> {
 pub fn recorded_without(session: &Session, hidden: &SortedSet<String>) -> Trace {
     let tables =
         vec![tick_table(session, false), bodies(session, hidden), executed(session), frames(session, |_| false)];
-    Trace { header: header_of(session, "closed"), tables }
+    Trace { header: TraceHeader::of(session, "closed"), tables }
 }
 
 /// Returns the tables `bodies` and `bodies.CLASS` of [`recorded`], of any log.
@@ -64,7 +64,7 @@ pub fn all_records(session: &Session) -> Trace {
     tables.extend(shot_table(session));
     tables.extend(damage_table(session));
     add_custom_tables(session, &mut tables);
-    Trace { header: header_of(session, mode_of(session)), tables }
+    Trace { header: TraceHeader::of(session, mode_of(session)), tables }
 }
 
 /// Returns the packets and snapshots of a log's own records, as the tables `packets` and `snapshots`. A direction that
@@ -76,7 +76,7 @@ pub fn recorded_network(session: &Session) -> Vec<Table> {
 /// Returns the shots of a log's own records. They need the predicted and judged shots, the ticks, and the executed
 /// usercmds.
 pub fn recorded_shots(session: &Session) -> Trace {
-    Trace { header: header_of(session, mode_of(session)), tables: shot_table(session).into_iter().collect() }
+    Trace { header: TraceHeader::of(session, mode_of(session)), tables: shot_table(session).into_iter().collect() }
 }
 
 /// Returns the results of the shots that the recorded server judged, in the table `shots`: what each shot hit. Targets
@@ -108,19 +108,6 @@ fn mode_of(session: &Session) -> &'static str {
     match session.header.holds() {
         LogContents::Whole | LogContents::Server => "recorded",
         LogContents::Clients => "recorded, open",
-    }
-}
-
-fn header_of(session: &Session, mode: &str) -> TraceHeader {
-    TraceHeader {
-        game: session.header.game.clone(),
-        mode: mode.to_owned(),
-        log_digest: String::new(),
-        settings: session.header.settings.clone(),
-        part: None,
-        session: Some(SessionSource::of(&session.header)),
-        gaps: session.holes(),
-        capabilities: Vec::new(),
     }
 }
 

@@ -37,7 +37,7 @@ use serde::{Deserialize, Serialize};
 pub use digest::{Digest, TableDigest};
 pub use source::{ColumnSpan, NextRows, Series, SharedTrace, TraceSource, body_tables, each_part, select_rows};
 
-use crate::record::{CellKind, GapRecord, Origin, SessionHeader, SessionId, TextCode, Texts};
+use crate::record::{CellKind, GapRecord, Origin, Session, SessionHeader, SessionId, TextCode, Texts};
 use crate::recorder::Y_AXIS;
 use crate::sorted::SortedMap;
 use crate::units::{ClockTime, Micros, Seed};
@@ -104,6 +104,18 @@ impl Trace {
 }
 
 impl TraceHeader {
+    /// Returns the header of a trace of all of a session, without the digest of its log.
+    pub fn of(session: &Session, mode: &str) -> TraceHeader {
+        TraceHeader {
+            game: session.header.game.clone(),
+            mode: mode.to_owned(),
+            settings: session.header.settings.clone(),
+            session: Some(SessionSource::of(&session.header)),
+            gaps: session.holes(),
+            ..TraceHeader::default()
+        }
+    }
+
     /// Returns whether y points down in the game's world (`Description::y_down`).
     pub fn is_y_down(&self) -> bool {
         self.settings.iter().any(|(key, value)| key == Y_AXIS && value == "down")
