@@ -25,8 +25,6 @@ pub struct CustomKind {
     pub name: String,
     /// Names and types of its columns except `at_us`.
     pub columns: Vec<(String, CellKind)>,
-    /// Index of the kind in the header.
-    pub(super) place: usize,
 }
 
 impl Description {
@@ -109,7 +107,7 @@ impl Description {
     /// Declares that usercmds carry extra bytes.
     pub fn usercmd_bytes(mut self) -> Description {
         let columns = ["command", "size", "word"].map(|name| (name.to_owned(), CellKind::I64)).into();
-        self.kinds.push(CustomKind { name: USERCMD_BYTES.into(), columns, place: 0 });
+        self.kinds.push(CustomKind { name: USERCMD_BYTES.into(), columns });
         self
     }
 
@@ -118,7 +116,7 @@ impl Description {
     pub fn kind(mut self, name: impl Into<String>, columns: Vec<(String, CellKind)>) -> Description {
         // The kind of usercmd bytes comes last, so that it does not shift the numbers of the other kinds.
         let place = self.kinds.iter().position(CustomKind::is_usercmd_bytes).unwrap_or(self.kinds.len());
-        self.kinds.insert(place, CustomKind { name: name.into(), columns, place: 0 });
+        self.kinds.insert(place, CustomKind { name: name.into(), columns });
         self
     }
 
@@ -142,7 +140,7 @@ impl Description {
 
     /// Checks the description and returns the log's header.
     pub(crate) fn into_header(self) -> Result<(SessionHeader, Vec<CustomKind>), FinishError> {
-        let Description { mut header, mut kinds, capabilities: _ } = self;
+        let Description { mut header, kinds, capabilities: _ } = self;
         let fault = |what: String| Err(FinishError::Description(what));
         let sides_player = header.side.and_then(|side| side.player);
         if header.game.is_empty() {
@@ -177,8 +175,7 @@ impl Description {
         if is_twice(kinds.iter().map(|kind| &kind.name)) {
             return fault("two kinds of records have one name".into());
         }
-        for (place, kind) in kinds.iter_mut().enumerate() {
-            kind.place = place;
+        for kind in &kinds {
             let columns: Vec<String> =
                 std::iter::once(AT.to_owned()).chain(kind.columns.iter().map(|(name, _)| name.clone())).collect();
             if is_twice(columns.iter().chain([&SERIES.to_owned()])) {

@@ -175,13 +175,13 @@ impl Stream {
     /// # Errors
     /// As [`Stream::push`]; also when the values do not match the declared columns.
     pub fn row(&mut self, kind: usize, series: u32, at: Micros, values: &[OwnValue]) -> Result<(), PushError> {
-        // The kind of usercmd bytes comes last.
+        // The kind of usercmd bytes comes last, so the number of any other is its place in the header.
         let kinds = || self.shared.kinds.iter().filter(|kind| !kind.is_usercmd_bytes());
         let own = kinds().nth(kind).ok_or_else(|| PushError::NoKind { kind, kinds: kinds().count() })?;
         check_values(&own.name, values, own.columns.iter().map(|(_, kind)| *kind))?;
         self.shared.check(Some(at))?;
         let values = std::iter::once(OwnValue::Number(at.0)).chain(values.iter().copied()).collect();
-        self.send(Some(at), Item::Record(Record::Row(at, CustomRow { kind: own.place, series, values })))
+        self.send(Some(at), Item::Record(Record::Row(at, CustomRow { kind, series, values })))
     }
 
     /// Pushes a usercmd with its game-defined fields, one value for each declared field.
