@@ -79,7 +79,7 @@ struct ClientClock {
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let target = output.files.target(&args.output, FileType::Log)?;
     let merged = engine_with_notes(games).merge(&args.logs, &target).map_err(|error| match error {
-        EngineError::Merge(error) => match error.log().and_then(|log| args.logs.get(log)) {
+        EngineError::Merge(error) => match error.log.and_then(|log| args.logs.get(log)) {
             Some(path) => CommandError::file(path, error),
             None => CommandError::request(error),
         },

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hitreg::merge::{MergeError, MergePlan, merge};
+use hitreg::merge::{MergeError, MergeErrorKind, MergePlan, merge};
 use hitreg::record::{
     CellKind, Execution, ExecutionRecord, PacketRecord, Record, Session, SessionHeader, SessionStretch, TextCode,
 };
@@ -125,7 +125,7 @@ fn rows_of_clients_are_kept_where_packets_align_the_clocks() {
     assert_eq!(merge(no_ticks).unwrap().clients[0].offset, None, "nothing aligns the clocks");
     let mut other = logs(&|_| {});
     other[1].header.unknown[0].fields[0].kind = CellKind::U32;
-    assert_eq!(merge(other).unwrap_err(), MergeError::OtherBuild { log: 1, what: "kinds of records" });
+    assert_eq!(merge(other).unwrap_err(), MergeErrorKind::OtherBuild { what: "kinds of records" }.of(1));
 }
 
 /// A log in one stretch.

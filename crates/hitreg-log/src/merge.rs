@@ -11,7 +11,7 @@ mod packets;
 mod plan;
 mod survey;
 
-pub use error::MergeError;
+pub use error::{MergeError, MergeErrorKind};
 pub use offset::Offset;
 pub use plan::{MergePlan, SideLogs};
 
@@ -148,7 +148,7 @@ impl SessionEnd {
         let mut unknown: Vec<UnknownPacket> = unknown.filter(|packet| packet.arrived_at <= last.at).collect();
         unknown.sort_unstable();
         if let [first, later @ ..] = &unknown[..] {
-            let tick = last_before(first.arrived_at)?.ok_or(MergeError::NothingLeft { log: first.log })?;
+            let tick = last_before(first.arrived_at)?.ok_or(MergeErrorKind::NothingLeft.of(first.log))?;
             let without = match later.first().filter(|_| first.is_heard) {
                 Some(next) => last_before(next.arrived_at)?.map(|tick| tick.at),
                 None => first.is_heard.then_some(last.at),
@@ -194,24 +194,24 @@ impl SideIndex {
         let mut server: Option<usize> = None;
         let mut sides = Vec::new();
         for (log, header) in headers.iter().enumerate() {
-            let side = header.side.ok_or(MergeError::NotASide { log })?;
+            let side = header.side.ok_or(MergeErrorKind::NotASide.of(log))?;
             match (side.player, server) {
                 (Some(player), _) => sides.push((player, log)),
                 (None, None) => server = Some(log),
-                (None, Some(first)) => return Err(MergeError::TwoServers { first, log }),
+                (None, Some(first)) => return Err(MergeErrorKind::TwoServers { first }.of(log)),
             }
         }
-        let server = server.ok_or(MergeError::NoServer)?;
+        let server = server.ok_or(MergeError { log: None, kind: MergeErrorKind::NoServer })?;
         let players = headers[server].players.len();
         for (player, log) in &sides {
             check_header(headers[server], headers[*log], *log)?;
             if usize::from(player.0) >= players {
-                return Err(MergeError::OtherBuild { log: *log, what: "number of players" });
+                return Err(MergeErrorKind::OtherBuild { what: "number of players" }.of(*log));
             }
         }
         sides.sort_unstable();
         if let Some(pair) = sides.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-            return Err(MergeError::SamePlayer { first: pair[0].1, log: pair[1].1, player: pair[0].0 });
+            return Err(MergeErrorKind::SamePlayer { first: pair[0].1, player: pair[0].0 }.of(pair[1].1));
         }
         let mut clients = vec![None; players];
         sides.into_iter().for_each(|(player, log)| clients[usize::from(player.0)] = Some(log));
@@ -232,7 +232,10 @@ impl SideIndex {
         let is_missing = |(player, log): &(usize, &Option<usize>)| log.is_none() && !has_input(*player);
         let missing = self.clients.iter().enumerate().filter(is_missing);
         let players: Vec<PlayerId> = missing.map(|(player, _)| PlayerId(player as u16)).collect();
-        if players.is_empty() { Ok(()) } else { Err(MergeError::Missing { players, all: self.clients.len() }) }
+        if players.is_empty() {
+            return Ok(());
+        }
+        Err(MergeError { log: None, kind: MergeErrorKind::Missing { players, all: self.clients.len() } })
     }
 
     /// Returns the server's log and those of the clients in the order of players.
@@ -282,7 +285,7 @@ fn have_equal_kinds(server: &[UnknownKind], client: &[UnknownKind]) -> bool {
 fn check_header(server: &SessionHeader, client: &SessionHeader, log: usize) -> Result<(), MergeError> {
     let session = |header: &SessionHeader| header.side.map(|side| side.session);
     if session(server) != session(client) {
-        return Err(MergeError::OtherSession { log });
+        return Err(MergeErrorKind::OtherSession.of(log));
     }
     // A side need not know all settings, such as those of other players. Those of the recorder concern one log.
     let own = client.side.and_then(|side| side.player);
@@ -291,7 +294,7 @@ fn check_header(server: &SessionHeader, client: &SessionHeader, log: usize) -> R
     for (key, here) in client.settings.iter().filter(|(key, _)| is_shared(key)) {
         if let Some(there) = value_of_setting(&server.settings, key).filter(|there| there != here) {
             let (key, here, there) = (key.clone(), here.clone(), there.to_owned());
-            return Err(MergeError::OtherSetting { log, key, here, there });
+            return Err(MergeErrorKind::OtherSetting { key, here, there }.of(log));
         }
     }
     let same = [
@@ -304,7 +307,7 @@ fn check_header(server: &SessionHeader, client: &SessionHeader, log: usize) -> R
         ("classes of entities", server.classes == client.classes),
     ];
     match same.into_iter().find(|(_, is_same)| !is_same) {
-        Some((what, _)) => Err(MergeError::OtherBuild { log, what }),
+        Some((what, _)) => Err(MergeErrorKind::OtherBuild { what }.of(log)),
         None => Ok(()),
     }
 }
@@ -442,7 +445,7 @@ mod tests {
     fn a_missing_beginning_needs_the_servers_usercmds() {
         let mut logs = sides(12);
         logs[0].players[0].frames.clear();
-        assert_eq!(merge(logs).unwrap_err(), MergeError::BeginsLate { log: 1, player: PlayerId(0) });
+        assert_eq!(merge(logs).unwrap_err(), MergeErrorKind::BeginsLate { player: PlayerId(0) }.of(1));
     }
 
     /// The plan for logs in memory, which it reads as streams if possible.

@@ -4,15 +4,22 @@ use crate::units::{Micros, PlayerId};
 
 /// Why logs cannot be merged. The index of a log is its position in the caller's list.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum MergeError {
+#[error("{kind}")]
+pub struct MergeError {
+    /// Index of the log that the error is about; `None` if it is not about one log.
+    pub log: Option<usize>,
+    /// What is wrong.
+    pub kind: MergeErrorKind,
+}
+
+/// What is wrong with the logs of a merge.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum MergeErrorKind {
     /// The log holds all of a session, or an imported one.
     #[error(
         "this log is not one side of a session: merge the logs of a server and of its clients, each recorded with its side"
     )]
-    NotASide {
-        /// Index of the log.
-        log: usize,
-    },
+    NotASide,
     /// All given logs are clients'.
     #[error("none of these logs is the server's: add the log that the server recorded")]
     NoServer,
@@ -21,22 +28,15 @@ pub enum MergeError {
     TwoServers {
         /// Index of the first.
         first: usize,
-        /// Index of the second.
-        log: usize,
     },
     /// The log belongs to another session.
     #[error("this log is of another session than the server's: merge the logs of one run of the server")]
-    OtherSession {
-        /// Index of the log.
-        log: usize,
-    },
+    OtherSession,
     /// Two logs are the same client's.
     #[error("this log is of player {player}, and so is another one: give each client's log once")]
     SamePlayer {
         /// Index of the first.
         first: usize,
-        /// Index of the second.
-        log: usize,
         /// The client's player.
         player: PlayerId,
     },
@@ -55,16 +55,12 @@ pub enum MergeError {
     /// The log was recorded under other rules than the server's.
     #[error("its {what} is not the server's: both sides need the same version of hitreg")]
     OtherBuild {
-        /// Index of the log.
-        log: usize,
         /// What differs.
         what: &'static str,
     },
     /// The log was recorded under another setting than the server's.
     #[error("its setting {key} is {here}, and the server's is {there}: merge the logs of one run")]
     OtherSetting {
-        /// Index of the log.
-        log: usize,
         /// The setting.
         key: String,
         /// Its value in the log.
@@ -74,26 +70,19 @@ pub enum MergeError {
     },
     /// The log holds times outside the valid range.
     #[error("it holds times of more than 30,000 years: this is an error of the program that wrote the log")]
-    OutOfTime {
-        /// Index of the log.
-        log: usize,
-    },
+    OutOfTime,
     /// No packet bounds the client's clock offset in one of the directions.
     #[error(
         "player {player}'s clock offset is unknown: one direction has no packet in both logs, and this log has no ticks of the \
          server's"
     )]
     Unbounded {
-        /// Index of the log.
-        log: usize,
         /// The client's player.
         player: PlayerId,
     },
     /// No single offset fits, because the clocks drift.
     #[error("{}", drift(*player, *apart, *rate_us_per_s, *is_steady))]
     Drift {
-        /// Index of the log.
-        log: usize,
         /// The client's player.
         player: PlayerId,
         /// The least time by which some packets would arrive before they were sent.
@@ -112,36 +101,18 @@ pub enum MergeError {
          recorded the packets that it received"
     )]
     BeginsLate {
-        /// Index of the log.
-        log: usize,
         /// The client's player.
         player: PlayerId,
     },
     /// A client's log lacks a packet that the server received before its first tick.
     #[error("this log lacks a packet that the server received before its first tick, so no tick can be replayed")]
-    NothingLeft {
-        /// Index of the log.
-        log: usize,
-    },
+    NothingLeft,
 }
 
-impl MergeError {
-    /// Returns the index of the log that the error is about, if it is about one log.
-    pub fn log(&self) -> Option<usize> {
-        match self {
-            MergeError::NotASide { log }
-            | MergeError::TwoServers { log, .. }
-            | MergeError::OtherSession { log }
-            | MergeError::SamePlayer { log, .. }
-            | MergeError::OtherBuild { log, .. }
-            | MergeError::OtherSetting { log, .. }
-            | MergeError::OutOfTime { log }
-            | MergeError::Unbounded { log, .. }
-            | MergeError::Drift { log, .. }
-            | MergeError::BeginsLate { log, .. }
-            | MergeError::NothingLeft { log } => Some(*log),
-            MergeError::NoServer | MergeError::Missing { .. } | MergeError::NoTicks => None,
-        }
+impl MergeErrorKind {
+    /// Returns the error about this log.
+    pub fn of(self, log: usize) -> MergeError {
+        MergeError { log: Some(log), kind: self }
     }
 }
 

@@ -4,7 +4,7 @@
 //! from the server bounds it from below. The fastest packets of both directions leave an interval as wide as the
 //! shortest round trip. Any offset in it is consistent with the recording.
 
-use super::MergeError;
+use super::{MergeError, MergeErrorKind};
 use crate::record::{TickRecord, lowest_and_highest};
 use crate::units::{Micros, PlayerId};
 
@@ -90,7 +90,8 @@ fn drift(above: &[OffsetBound], below: &[OffsetBound], apart: Micros, (log, play
         }
     }
     let rate = (low + high) / 2.0;
-    MergeError::Drift { log, player, apart, rate_us_per_s: rate * 1e6, is_steady: width(rate) >= 0.0 }
+    let (rate_us_per_s, is_steady) = (rate * 1e6, width(rate) >= 0.0);
+    MergeErrorKind::Drift { player, apart, rate_us_per_s, is_steady }.of(log)
 }
 
 /// Bounds from one direction. Those that can matter are the corners of the convex hull on the side of the offset. For
@@ -224,9 +225,8 @@ mod tests {
     #[test]
     fn drifting_clocks_are_reported_with_their_rate() {
         let (client, server) = traffic(Micros(5_000), 800);
-        let Err(MergeError::Drift { apart, rate_us_per_s, is_steady, .. }) = offset(&client, &server) else {
-            panic!("20 s at 800 ppm are more than a round trip of 5 ms");
-        };
+        let error = offset(&client, &server).expect_err("20 s at 800 ppm are more than a round trip of 5 ms");
+        let MergeErrorKind::Drift { apart, rate_us_per_s, is_steady, .. } = error.kind else { panic!("{error}") };
         assert!(apart > Micros(10_000) && is_steady);
         assert!((rate_us_per_s - 800.0).abs() < 300.0, "{rate_us_per_s}");
     }
@@ -264,20 +264,24 @@ mod tests {
             }
             assert!(kept_above.kept.len() < KEPT_MOST && kept_below.kept.len() < KEPT_MOST);
             let (all, kept) = (between(&above, &below, CLIENT), between(&kept_above.kept, &kept_below.kept, CLIENT));
-            match (all, kept) {
-                (
-                    Err(MergeError::Drift { apart, rate_us_per_s, is_steady, .. }),
-                    Err(MergeError::Drift {
-                        apart: kept_apart, rate_us_per_s: kept_rate, is_steady: kept_steady, ..
+            let kinds = [all, kept].map(|result| result.map_err(|error| error.kind));
+            match kinds {
+                [
+                    Err(MergeErrorKind::Drift { apart, rate_us_per_s, is_steady, .. }),
+                    Err(MergeErrorKind::Drift {
+                        apart: kept_apart,
+                        rate_us_per_s: kept_rate,
+                        is_steady: kept_steady,
+                        ..
                     }),
-                ) => {
+                ] => {
                     assert_eq!((apart, is_steady), (kept_apart, kept_steady));
                     assert!((rate_us_per_s - kept_rate).abs() < 0.01, "{rate_us_per_s} {kept_rate}");
                     // The rate is per second of the client's clock.
                     let rate = drift_ppm as f64 / (1.0 - drift_ppm as f64 / 1e6);
                     assert!(is_steady && (rate_us_per_s - rate).abs() < 100.0, "{rate_us_per_s} {rate}");
                 }
-                (all, kept) => assert_eq!(all, kept, "{drift_ppm}"),
+                [all, kept] => assert_eq!(all, kept, "{drift_ppm}"),
             }
         }
     }

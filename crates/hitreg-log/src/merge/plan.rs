@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 
 use super::survey::{LogProgress, MergeSurvey, PlayerMerge};
-use super::{AlignedClient, MergeError, SessionCut, SessionEnd, SideIndex};
+use super::{AlignedClient, MergeError, MergeErrorKind, SessionCut, SessionEnd, SideIndex};
 use crate::record::{
     ClockOwner, GapCause, GapRecord, RecordStream, SessionHeader, SessionStretch, TickRecord, USERCMD_BYTES,
     UnknownRecords,
@@ -73,10 +73,10 @@ impl MergePlan {
         let clients: Vec<AlignedClient> = survey.clients().collect::<Result<_, _>>()?;
         for (client, of) in clients.iter().zip(&survey.players) {
             if let Some(log) = client.log.filter(|_| client.begins_late && !of.has_frames) {
-                return Err(MergeError::BeginsLate { log, player: client.player }.into());
+                return Err(MergeErrorKind::BeginsLate { player: client.player }.of(log).into());
             }
         }
-        let (_, last) = survey.ticks.ok_or(MergeError::NoTicks)?;
+        let (_, last) = survey.ticks.ok_or(MergeError { log: None, kind: MergeErrorKind::NoTicks })?;
         let end = |client: &AlignedClient| Some(survey.ends[client.log?]? + client.offset?.offset);
         let ends = (survey.ends[survey.sides.server], clients.iter().filter_map(end).max());
         let end = SessionEnd::of(last, survey.unknown_packets(), ends, |until| last_before(until, &survey, logs))?;

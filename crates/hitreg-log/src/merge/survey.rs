@@ -3,7 +3,7 @@
 use super::offset::{self, OffsetBound, OffsetBounds};
 use super::packets::PacketMatcher;
 use super::plan::UsercmdShares;
-use super::{AlignedClient, MergeError, SideIndex, SideLogs, UnknownPacket, is_in_time};
+use super::{AlignedClient, MergeError, MergeErrorKind, SideIndex, SideLogs, UnknownPacket, is_in_time};
 use crate::record::{
     PlayerRecords, RecordStream, SessionHeader, SessionStretch, TickRecord, USERCMD_BYTES, UnknownColumn,
     UnknownRecords, widest,
@@ -136,7 +136,7 @@ impl MergeSurvey {
             return Ok(());
         };
         if !stretch.time_span().is_none_or(is_in_time) {
-            return Err(MergeError::OutOfTime { log }.into());
+            return Err(MergeErrorKind::OutOfTime.of(log).into());
         }
         self.ends[log] = self.ends[log].max(stretch.full_time_span().map(|(_, last)| last));
         let player = self.sides.player_of(log);
@@ -230,7 +230,7 @@ impl MergeSurvey {
             };
             // A client that the server never heard does not affect the session.
             if offset.is_none() && of.is_reached {
-                return Err(MergeError::Unbounded { log, player });
+                return Err(MergeErrorKind::Unbounded { player }.of(log));
             }
             let (is_by_ticks, begins_late) = (of.has_no_packets() && offset.is_some(), of.begins_late);
             let has_states = of.has_states;

@@ -16,7 +16,7 @@ use hitreg_arena::playable;
 use hitreg_engine::shrink::{RemovedCount, ShrinkError, shrink};
 use hitreg_engine::verify::{LogFacts, LogVerdict, VerifiedReplay, VerifyReference, judge};
 use hitreg_log::memory::MemoryLimit;
-use hitreg_log::merge::{AlignedClient, MergeError, merge};
+use hitreg_log::merge::{AlignedClient, MergeError, MergeErrorKind, merge};
 use hitreg_log::record::{ClockOwner, Execution, PlayerRecords, RecordedSide, Session, SessionHeader, SessionId};
 use hitreg_log::rng::Rng;
 use hitreg_log::sorted::{SortedMap, SortedSet};
@@ -390,7 +390,9 @@ fn check_merge(played: &SoakSession, rng: &mut Rng, exercised: &mut SoakCoverage
     let merged = match merge(sides) {
         Ok(merged) => merged,
         // A player who was heard but received nothing has no reference for its clock.
-        Err(MergeError::Unbounded { player, .. }) if session.players[usize::from(player.0)].received.is_empty() => {
+        Err(MergeError { kind: MergeErrorKind::Unbounded { player }, .. })
+            if session.players[usize::from(player.0)].received.is_empty() =>
+        {
             return Ok(());
         }
         Err(error) => return Err(broken(Merge, error.to_string())),
