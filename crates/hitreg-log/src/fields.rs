@@ -25,25 +25,18 @@ pub trait Fields {
 }
 
 /// A type that a field can hold. Texts are not supported.
-pub trait FieldValue: Copy {
+pub trait FieldValue: Copy + Into<OwnValue> {
     /// The type of the field.
     const KIND: CellKind;
-
-    /// Returns the value for the log.
-    fn to_own(self) -> OwnValue;
 
     /// Returns the value from a log. A value of another type becomes 0.
     fn from_own(value: OwnValue) -> Self;
 }
 
 macro_rules! integers {
-    ($($type:ty as $wide:ty, $kind:ident;)*) => { $(
+    ($($type:ty, $kind:ident;)*) => { $(
         impl FieldValue for $type {
             const KIND: CellKind = CellKind::$kind;
-
-            fn to_own(self) -> OwnValue {
-                <$wide>::from(self).into()
-            }
 
             fn from_own(value: OwnValue) -> $type {
                 if let OwnValue::Number(number) = value { number as $type } else { 0 }
@@ -56,7 +49,7 @@ macro_rules! integers {
             }
 
             fn values(&self) -> Vec<OwnValue> {
-                vec![self.to_own()]
+                vec![(*self).into()]
             }
 
             fn set(&mut self, values: &[OwnValue]) {
@@ -66,24 +59,20 @@ macro_rules! integers {
     )* };
 }
 integers! {
-    u8 as u32, U32;
-    u16 as u32, U32;
-    u32 as u32, U32;
-    u64 as u64, U64;
-    i8 as i32, I32;
-    i16 as i32, I32;
-    i32 as i32, I32;
-    i64 as i64, I64;
+    u8, U32;
+    u16, U32;
+    u32, U32;
+    u64, U64;
+    i8, I32;
+    i16, I32;
+    i32, I32;
+    i64, I64;
 }
 
 macro_rules! others {
     ($($type:ty, $kind:ident, $value:pat => $from:expr;)*) => { $(
         impl FieldValue for $type {
             const KIND: CellKind = CellKind::$kind;
-
-            fn to_own(self) -> OwnValue {
-                self.into()
-            }
 
             fn from_own(value: OwnValue) -> $type {
                 if let $value = value { $from } else { <$type>::default() }
@@ -132,7 +121,7 @@ macro_rules! fields {
             }
 
             fn values(&self) -> Vec<$crate::record::OwnValue> {
-                vec![$($crate::fields::FieldValue::to_own(self.$member)),*]
+                vec![$(self.$member.into()),*]
             }
 
             fn set(&mut self, values: &[$crate::record::OwnValue]) {

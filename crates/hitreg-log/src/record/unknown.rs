@@ -114,33 +114,20 @@ pub enum OwnValue {
     Text(TextCode),
 }
 
-macro_rules! numbers {
-    ($($type:ty),*) => { $(
+macro_rules! own_values {
+    ($($variant:ident($own:ty): $($type:ty)*;)*) => { $($(
         impl From<$type> for OwnValue {
-            fn from(number: $type) -> OwnValue {
-                OwnValue::Number(number as i64)
+            fn from(value: $type) -> OwnValue {
+                OwnValue::$variant(value as $own)
             }
         }
-    )* };
+    )*)* };
 }
-numbers!(i32, u32, i64, u64, bool);
-
-impl From<f32> for OwnValue {
-    fn from(float: f32) -> OwnValue {
-        OwnValue::Float(float)
-    }
-}
-
-impl From<TextCode> for OwnValue {
-    fn from(text: TextCode) -> OwnValue {
-        OwnValue::Text(text)
-    }
-}
-
-impl From<f64> for OwnValue {
-    fn from(double: f64) -> OwnValue {
-        OwnValue::Double(double)
-    }
+own_values! {
+    Number(i64): u8 u16 u32 u64 i8 i16 i32 i64 bool;
+    Float(f32): f32;
+    Double(f64): f64;
+    Text(TextCode): TextCode;
 }
 
 impl OwnValue {
