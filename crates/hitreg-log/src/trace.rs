@@ -281,30 +281,49 @@ impl Table {
             *self = later;
             return Ok(());
         }
-        let (before, count) = (self.rows(), later.rows());
-        for (place, column) in later.columns.into_iter().enumerate() {
-            if self.columns.get(place).is_none_or(|known| known.name != column.name)
-                && self.column(&column.name).is_none()
-            {
-                let none = Column { data: no_values(&column.data, before), ..column.clone() };
-                self.columns.insert(place.min(self.columns.len()), none);
+        self.check_columns(&later)?;
+        let later = self.filled(later);
+        self.add_columns(&later, self.rows());
+        for column in later.columns {
+            if let Some(known) = self.columns.iter_mut().find(|known| known.name == column.name) {
+                known.data.append(column.data);
             }
-            let known = self.columns.iter_mut().find(|known| known.name == column.name);
-            let name = &column.name;
-            let fits = known.is_some_and(|known| known.data.append(column.data));
+        }
+        Ok(())
+    }
+
+    /// Checks whether more rows may have these columns. Only columns of names may appear, disappear, or get more names.
+    pub(crate) fn check_columns(&self, more: &Table) -> Result<(), String> {
+        for column in &more.columns {
+            let fits = match (self.column(&column.name).map(|known| &known.data), &column.data) {
+                (Some(ColumnData::Name { names, .. }), ColumnData::Name { names: more, .. }) => {
+                    let common = names.len().min(more.len());
+                    names[..common] == more[..common]
+                }
+                (Some(known), data) => known.type_name() == data.type_name(),
+                (None, data) => matches!(data, ColumnData::Name { .. }),
+            };
             if !fits {
+                let name = &column.name;
                 return Err(format!("column {name:?} has another type or other names here than where it began"));
             }
         }
-        for column in self.columns.iter_mut().filter(|column| column.data.len() == before) {
-            let none = no_values(&column.data, count);
-            column.data.append(none);
+        let is_lacking =
+            |known: &Column| !matches!(known.data, ColumnData::Name { .. }) && more.column(&known.name).is_none();
+        match self.columns.iter().any(is_lacking) {
+            true => Err(format!("table {:?} has other columns here than where it began", self.name)),
+            false => Ok(()),
         }
-        let all = |column: &Column| column.data.len() == before + count;
-        if self.columns.iter().all(all) {
-            return Ok(());
+    }
+
+    /// Adds the columns of other rows that these rows lack, without values.
+    fn add_columns(&mut self, others: &Table, rows: usize) {
+        for (place, column) in others.columns.iter().enumerate() {
+            if self.column(&column.name).is_none() {
+                let none = Column { data: no_values(&column.data, rows), ..column.clone() };
+                self.columns.insert(place.min(self.columns.len()), none);
+            }
         }
-        Err(format!("table {:?} has other columns here than where it began", self.name))
     }
 
     /// Adds the columns and names of further rows. With `first`, the table takes the columns of the rows.
@@ -313,17 +332,13 @@ impl Table {
             self.columns = more.columns;
             return;
         }
-        for (place, column) in more.columns.into_iter().enumerate() {
-            match self.columns.iter_mut().find(|known| known.name == column.name) {
-                Some(known) => match (&mut known.data, column.data) {
-                    (ColumnData::Name { names, .. }, ColumnData::Name { names: more, .. })
-                        if more.len() > names.len() =>
-                    {
-                        *names = more;
-                    }
-                    _ => {}
-                },
-                None => self.columns.insert(place.min(self.columns.len()), column),
+        self.add_columns(&more, 0);
+        for column in more.columns {
+            let known = self.columns.iter_mut().find(|known| known.name == column.name).map(|known| &mut known.data);
+            if let (Some(ColumnData::Name { names, .. }), ColumnData::Name { names: more, .. }) = (known, column.data)
+                && more.len() > names.len()
+            {
+                *names = more;
             }
         }
     }
@@ -334,16 +349,9 @@ impl Table {
     }
 
     /// Returns rows of this table with all its columns; missing columns have no values.
-    pub fn filled(&self, rows: Table) -> Table {
-        let count = rows.rows();
-        let mut columns = rows.columns;
-        for (place, known) in self.columns.iter().enumerate() {
-            if !columns.iter().any(|column| column.name == known.name) {
-                let none = Column { data: no_values(&known.data, count), ..known.clone() };
-                columns.insert(place.min(columns.len()), none);
-            }
-        }
-        Table { columns, ..rows }
+    pub fn filled(&self, mut rows: Table) -> Table {
+        rows.add_columns(self, rows.rows());
+        rows
     }
 
     /// Removes and returns the rows from this one on.
@@ -496,9 +504,8 @@ impl ColumnData {
         self.len() == 0
     }
 
-    /// Appends values of the same type. Returns `false` for another type, or when one list of names is not a prefix of
-    /// the other.
-    fn append(&mut self, later: ColumnData) -> bool {
+    /// Appends values of the same type. One of two lists of names is a prefix of the other.
+    fn append(&mut self, later: ColumnData) {
         match (self, later) {
             (ColumnData::U32(to), ColumnData::U32(from)) => to.extend(from),
             (ColumnData::U64(to), ColumnData::U64(from)) => to.extend(from),
@@ -507,18 +514,13 @@ impl ColumnData {
             (ColumnData::F64(to), ColumnData::F64(from)) => to.extend(from),
             (ColumnData::Bool(to), ColumnData::Bool(from)) => to.extend(from),
             (ColumnData::Name { names, codes }, ColumnData::Name { names: others, codes: from }) => {
-                let common = names.len().min(others.len());
-                if names[..common] != others[..common] {
-                    return false;
-                }
                 if others.len() > names.len() {
                     *names = others;
                 }
                 codes.extend(from);
             }
-            _ => return false,
+            _ => {}
         }
-        true
     }
 
     /// Frees the room for more values.
@@ -585,9 +587,9 @@ impl ColumnData {
     }
 }
 
-/// Returns rows with the value `none` for a column of names; an empty column for all other types.
+/// Returns rows with the value `none` for a column of names; an empty column for all other types, and without rows.
 fn no_values(like: &ColumnData, rows: usize) -> ColumnData {
-    let ColumnData::Name { names, .. } = like else { return ColumnData::U32(Vec::new()) };
+    let (ColumnData::Name { names, .. }, 1..) = (like, rows) else { return like.select(&[]) };
     let mut names = names.clone();
     let none = names.iter().position(|name| name == NONE).unwrap_or_else(|| {
         names.push(NONE.to_owned());

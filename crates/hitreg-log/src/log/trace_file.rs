@@ -17,7 +17,7 @@ use super::index::{
 };
 use crate::memory::MemoryLimit;
 use crate::sorted::{SortedMap, SortedSet};
-use crate::trace::{ColumnData, ColumnSpan, Table, Trace, TraceHeader};
+use crate::trace::{ColumnSpan, Table, Trace, TraceHeader};
 use packed_views::RecentStates;
 
 /// The most bytes of columns in memory in one chunk; a larger row gets a chunk of its own.
@@ -266,7 +266,7 @@ impl<R: Read> TraceReader<R> {
         while let Some(content) = self.next_content()? {
             let (table, rows) = layout::shape(&content.bytes).map_err(|what| content.corrupt(what))?;
             if let Some(known) = index.table(&table.name).filter(|known| rows > 0 && known.rows() > 0) {
-                check_columns(&known.table, &table).map_err(|what| content.corrupt(what))?;
+                known.table.check_columns(&table).map_err(|what| content.corrupt(what))?;
             }
             let part = part_of(&content, &table)?;
             self.check.add(&content, &rows_of(&part));
@@ -372,7 +372,7 @@ impl IndexedTrace {
         let decoded = layout::decode_with_shape(&content.bytes, only).map_err(|what| content.corrupt(what))?;
         let (shape, rows, table) = decoded;
         if let Some(known) = self.index.table(&shape.name) {
-            check_columns(&known.table, &shape).map_err(|what| content.corrupt(what))?;
+            known.table.check_columns(&shape).map_err(|what| content.corrupt(what))?;
         }
         let has_times = shape.time_column().is_none_or(|time| table.column(&time.name).is_some());
         match has_times {
@@ -380,29 +380,6 @@ impl IndexedTrace {
             false => self.index.check_count(&content, &shape.name, rows)?,
         }
         Ok(table)
-    }
-}
-
-/// Checks whether more rows may have these columns. Only columns of names may appear, disappear, or get more names.
-fn check_columns(known: &Table, more: &Table) -> Result<(), String> {
-    let another = |name: &str| format!("column {name:?} has another type or other names here than where it began");
-    for column in &more.columns {
-        match (known.column(&column.name).map(|known| &known.data), &column.data) {
-            (Some(ColumnData::Name { names, .. }), ColumnData::Name { names: more, .. }) => {
-                let common = names.len().min(more.len());
-                if names[..common] != more[..common] {
-                    return Err(another(&column.name));
-                }
-            }
-            (Some(known), data) if known.type_name() == data.type_name() => {}
-            (None, ColumnData::Name { .. }) => {}
-            _ => return Err(another(&column.name)),
-        }
-    }
-    let is_lacking = |known: &&crate::trace::Column| more.column(&known.name).is_none();
-    match known.columns.iter().filter(is_lacking).find(|known| !matches!(known.data, ColumnData::Name { .. })) {
-        Some(_) => Err(format!("table {:?} has other columns here than where it began", more.name)),
-        None => Ok(()),
     }
 }
 
