@@ -105,7 +105,8 @@ fn recording(scenario: &Scenario, session: &Session, usercmds: usize) {
     let (mut here, mut elsewhere, mut nowhere) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..RUNS {
         let mut writer = LogWriter::new(io::sink(), &session.header, LogOptions::live()).expect("a sink takes all");
-        here.push(timed(|| kept.0.iter().for_each(|r| writer.push(r).expect("a record of this session"))).0);
+        let records = kept.0.clone();
+        here.push(timed(|| records.into_iter().for_each(|r| writer.push(r).expect("a record of this session"))).0);
         writer.finish().expect("a sink takes all");
         let records = kept.0.clone();
         nowhere.push(timed(|| records.into_iter().for_each(|record| drop(std::hint::black_box(record)))).0);

@@ -38,7 +38,7 @@ impl RecordSink for Sides {
             Some((player, ())) => &mut self.clients[usize::from(player.0)],
             None => &mut self.server,
         };
-        if let Err(error) = to.push(&record) {
+        if let Err(error) = to.push(record) {
             self.failed.get_or_insert(error);
         }
     }

@@ -104,8 +104,8 @@ impl LiveSink for LogSink {
         self.progress.set_length(length);
     }
 
-    fn record(&mut self, record: &Record) -> ControlFlow<()> {
-        let (span, at) = match record {
+    fn record(&mut self, record: Record) -> ControlFlow<()> {
+        let (span, at) = match &record {
             Record::Tick(tick) => (&mut self.ticks, Some(tick.at)),
             Record::Frame(_, frame) => (&mut self.frames, Some(frame.at)),
             _ => (&mut self.frames, None),

@@ -177,7 +177,7 @@ fn run_into<E: Send>(
     ready: &dyn ReadySession,
     length: Micros,
     may_continue: &dyn Fn() -> bool,
-    push: impl FnMut(&Record) -> Result<(), E> + Send,
+    push: impl FnMut(Record) -> Result<(), E> + Send,
 ) -> Result<Result<RecordProgress, E>, CommandError> {
     let progress = Progress::of_session("recording", length);
     let (batches, handed_over) = RecordBatcher::new();

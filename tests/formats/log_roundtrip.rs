@@ -301,8 +301,8 @@ proptest! {
         writer.set_texts(&session.texts);
         background.set_texts(&session.texts);
         for record in &records {
-            writer.push(record).unwrap();
-            background.push(record).unwrap();
+            writer.push(record.clone()).unwrap();
+            background.push(record.clone()).unwrap();
             session.push(record.clone()).unwrap();
         }
         session.put_in_order();
@@ -411,16 +411,16 @@ fn an_invalid_record_is_refused_without_side_effects() {
     let mut writer = LogWriter::new(Vec::new(), &session.header, WriterOptions::live()).unwrap();
     let frame = session.players[0].frames[0].clone();
     let state = StateRecord::shared(Tick(1), EntityId(0), vec![1, 2, 3]);
-    assert!(matches!(writer.push(&Record::Frame(PlayerId(1), frame.clone())), Err(WriteError::Misfit(_))));
+    assert!(matches!(writer.push(Record::Frame(PlayerId(1), frame.clone())), Err(WriteError::Misfit(_))));
     let nobody = StateRecord { viewer: Some(PlayerId(1)), cells: vec![0; 12], ..state.clone() };
     let classless = StateRecord { class: ClassId(1), ..nobody.clone() };
     let mut owned = frame.clone();
     owned.command.input.own = OwnCells::new(&[7]);
-    assert!(matches!(writer.push(&Record::Frame(PlayerId(0), owned)), Err(WriteError::Misfit(_))));
+    assert!(matches!(writer.push(Record::Frame(PlayerId(0), owned)), Err(WriteError::Misfit(_))));
     for state in [state, nobody, classless] {
-        assert!(matches!(writer.push(&Record::State(state)), Err(WriteError::Misfit(_))));
+        assert!(matches!(writer.push(Record::State(state)), Err(WriteError::Misfit(_))));
     }
-    writer.push(&Record::Frame(PlayerId(0), frame.clone())).unwrap();
+    writer.push(Record::Frame(PlayerId(0), frame.clone())).unwrap();
     let back = read_session(&writer.finish().unwrap()[..]).unwrap();
     assert_eq!(back.players[0].frames, [frame]);
 }

@@ -36,7 +36,7 @@ fn sixteen_players_for_a_minute() {
     for round in 0..3 {
         let mut writer = LogWriter::new(Vec::new(), &session.header, WriterOptions::live()).unwrap();
         let start = Instant::now();
-        records.iter().for_each(|record| writer.push(record).unwrap());
+        records.iter().for_each(|record| writer.push(record.clone()).unwrap());
         let pushed = start.elapsed().as_secs_f64();
         let mut background = BackgroundLogWriter::new(Vec::new(), &session.header, WriterOptions::live()).unwrap();
         let mut spent = 0.0;
@@ -45,7 +45,7 @@ fn sixteen_players_for_a_minute() {
             // The records of a tick are new, so they are in the cache.
             for tick in second.chunks(7 * 16).map(<[Record]>::to_vec) {
                 let start = Instant::now();
-                tick.iter().for_each(|record| background.push(record).unwrap());
+                tick.into_iter().for_each(|record| background.push(record).unwrap());
                 spent += start.elapsed().as_secs_f64();
             }
             std::thread::sleep(std::time::Duration::from_millis(20));

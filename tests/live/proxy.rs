@@ -81,9 +81,9 @@ impl LiveSink for RecordedSession {
         self.listening.send(address).expect("somebody waits");
     }
 
-    fn record(&mut self, record: &Record) -> ControlFlow<()> {
+    fn record(&mut self, record: Record) -> ControlFlow<()> {
         assert!(self.is_begun, "a record before the header");
-        self.records.push(record.clone());
+        self.records.push(record);
         ControlFlow::Continue(())
     }
 

@@ -17,8 +17,8 @@ pub(crate) struct InMemory {
 }
 
 impl LiveSink for InMemory {
-    fn record(&mut self, record: &Record) -> ControlFlow<()> {
-        self.session.push(record.clone()).expect("the session's own records");
+    fn record(&mut self, record: Record) -> ControlFlow<()> {
+        self.session.push(record).expect("the session's own records");
         ControlFlow::Continue(())
     }
 

@@ -215,7 +215,7 @@ impl ProxyRecorder<'_> {
         }
         let due = self.ahead.partition_point(|(when, _)| *when <= at);
         for (_, record) in self.ahead.drain(..due) {
-            if self.sink.record(&record).is_break() {
+            if self.sink.record(record).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
@@ -225,7 +225,7 @@ impl ProxyRecorder<'_> {
             {
                 let place = self.ahead.partition_point(|(other, _)| *other <= when);
                 self.ahead.insert(place, (when, record));
-            } else if self.sink.record(&record).is_break() {
+            } else if self.sink.record(record).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
@@ -245,10 +245,10 @@ impl ProxyRecorder<'_> {
             return;
         }
         listener.finish(&mut |record| {
-            let _ = sink.record(&record);
+            let _ = sink.record(record);
         });
         for (_, record) in ahead.drain(..) {
-            let _ = sink.record(&record);
+            let _ = sink.record(record);
         }
     }
 }

@@ -51,7 +51,7 @@ pub trait LiveSink {
     }
 
     /// Takes a record. A break ends the session.
-    fn record(&mut self, record: &Record) -> ControlFlow<()>;
+    fn record(&mut self, record: Record) -> ControlFlow<()>;
 
     /// Called once a second. The sink should now make all records safe against a kill. A break ends the session.
     fn every_second(&mut self) -> ControlFlow<()>;
@@ -342,7 +342,7 @@ impl MainLoop<'_> {
         let mut kept = ControlFlow::Continue(());
         loop {
             match recorded.recv_timeout(LOOK_UP_EVERY) {
-                Ok(record) if kept.is_continue() => kept = sink.record(&record),
+                Ok(record) if kept.is_continue() => kept = sink.record(record),
                 Ok(_) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }

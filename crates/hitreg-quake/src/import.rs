@@ -267,7 +267,7 @@ pub fn import_quake3(from: &Quake3Recording<'_>, target: &Target) -> Result<Over
     let mut failed: Option<StoreError> = None;
     let imported = quake3::import(from.source, recording, &log, &mut |record| {
         if failed.is_none() {
-            failed = to.push(&record).err();
+            failed = to.push(record).err();
         }
     });
     match (imported, failed) {

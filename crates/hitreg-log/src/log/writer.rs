@@ -13,7 +13,7 @@ use super::error::{MAX_RECORD_BYTES, WriteError, no_thread};
 use super::header;
 use crate::record::{
     EventTime, GapCause, GapRecord, MisplacedRecord, OF_PLAYERS, OF_SESSION, Record, RecordStream, Session,
-    SessionHeader, SessionStretch, SnapshotRecord, Texts, UnknownKind, UnknownRecords,
+    SessionHeader, SessionStretch, Texts, UnknownKind, UnknownRecords,
 };
 use crate::units::{Micros, Tick};
 
@@ -54,7 +54,8 @@ impl WriterOptions {
 /// cut-off log, as a crash would.
 pub struct LogWriter<W> {
     header: SessionHeader,
-    bucket: Bucket,
+    /// The chunk that fills up.
+    stretch: SessionStretch,
     filling: ChunkFill,
     sink: ChunkSink<W>,
 }
@@ -66,24 +67,25 @@ impl<W: Write> LogWriter<W> {
     /// When writing fails, or the header does not fit into a chunk.
     pub fn new(out: W, header: &SessionHeader, options: WriterOptions) -> Result<LogWriter<W>, WriteError> {
         let sink = begin_log(out, header, options)?;
-        Ok(LogWriter { header: header.clone(), bucket: Bucket::new(header), filling: ChunkFill::new(options), sink })
+        let (stretch, filling) = (SessionStretch::of(header), ChunkFill::new(options));
+        Ok(LogWriter { header: header.clone(), stretch, filling, sink })
     }
 
     /// Adds a record. The writer refuses a record that does not fit the header, and can continue.
     ///
     /// # Errors
     /// When the record does not fit, or writing a full chunk fails. After a failed write, every call fails.
-    pub fn push(&mut self, record: &Record) -> Result<(), WriteError> {
+    pub fn push(&mut self, record: Record) -> Result<(), WriteError> {
         if self.filling.add(record.when(), record.bytes())? {
             self.write_chunk()?;
         }
-        Ok(self.bucket.push(record, &self.header)?)
+        Ok(self.stretch.push(record, &self.header)?)
     }
 
     /// Sets the texts of the records: their text codes stand for these. A code without a text is written as an empty
     /// text.
     pub fn set_texts(&mut self, texts: &Texts) {
-        self.bucket.stretch.texts.clone_from(texts);
+        self.stretch.texts.clone_from(texts);
     }
 
     /// Writes the records so far as a chunk of their own.
@@ -105,11 +107,11 @@ impl<W: Write> LogWriter<W> {
     }
 
     fn write_chunk(&mut self) -> Result<(), WriteError> {
-        if self.bucket.stretch.is_empty() {
+        if self.stretch.is_empty() {
             return Ok(());
         }
-        write_part(&mut self.sink, &SessionSlice::whole(&self.bucket.stretch), &self.header)?;
-        self.bucket.clear();
+        write_part(&mut self.sink, &SessionSlice::whole(&self.stretch), &self.header)?;
+        self.stretch.clear();
         Ok(())
     }
 }
@@ -165,60 +167,6 @@ fn check_session<H>(session: &Session<H>, header: &SessionHeader) -> Result<(), 
     session.states.iter().try_for_each(|(key, cells)| key.check(cells.len(), header))
 }
 
-/// A chunk being filled, and empty snapshots for reuse: allocating memory, mainly for the lists of each snapshot, would
-/// cost a recorder more than all its other work.
-struct Bucket {
-    /// The records so far.
-    pub(crate) stretch: SessionStretch,
-    spare: Vec<SnapshotRecord>,
-}
-
-impl Bucket {
-    pub(crate) fn new(header: &SessionHeader) -> Bucket {
-        Bucket { stretch: SessionStretch::of(header), spare: Vec::new() }
-    }
-
-    /// Adds a record, if it fits the header.
-    pub(crate) fn push(&mut self, record: &Record, header: &SessionHeader) -> Result<(), MisplacedRecord> {
-        if let Record::Snapshot(id, r) = record
-            && let Some(player) = self.stretch.players.get_mut(usize::from(id.0))
-        {
-            player.snapshots.push(copy_snapshot(r, self.spare.pop()));
-            return Ok(());
-        }
-        self.stretch.push(record, header)
-    }
-
-    /// Takes the full chunk, and continues with an old one that is no longer needed.
-    fn exchange(&mut self, used: SessionStretch) -> SessionStretch {
-        let full = std::mem::replace(&mut self.stretch, used);
-        self.clear();
-        self.stretch.texts.clone_from(&full.texts);
-        full
-    }
-
-    /// Drops the records, and keeps the memory.
-    pub(crate) fn clear(&mut self) {
-        for player in &mut self.stretch.players {
-            self.spare.append(&mut player.snapshots);
-        }
-        self.stretch.clear();
-    }
-}
-
-/// Copies a snapshot into the memory of another.
-fn copy_snapshot(from: &SnapshotRecord, spare: Option<SnapshotRecord>) -> SnapshotRecord {
-    let Some(SnapshotRecord { mut entities, mut effects, mut extra, .. }) = spare else {
-        return from.clone();
-    };
-    entities.clone_from(&from.entities);
-    effects.clone_from(&from.effects);
-    extra.clone_from(&from.extra);
-    let timing = from.timing.clone();
-    let SnapshotRecord { seq, tick, at, server_time, ack, bytes, choked, .. } = *from;
-    SnapshotRecord { seq, tick, at, server_time, ack, bytes, choked, entities, effects, extra, timing }
-}
-
 /// The most full chunks that may wait for a slow disk.
 const WAITING_CHUNKS: usize = 16;
 
@@ -242,7 +190,8 @@ enum WriterJob {
 /// [`BackgroundLogWriter::finish`] leaves a cut-off log, as a crash would.
 pub struct BackgroundLogWriter<W> {
     header: SessionHeader,
-    bucket: Bucket,
+    /// The chunk that fills up.
+    stretch: SessionStretch,
     filling: ChunkFill,
     when_full: QueuePolicy,
     dropped: DroppedChunks,
@@ -307,9 +256,10 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
         let work = move || write_all(sink, &fields, &waiting, &to_refill);
         let thread = std::thread::Builder::new().name("log writer".into()).spawn(work);
         let thread = Some(thread.map_err(no_thread)?);
-        let (bucket, filling, dropped) = (Bucket::new(header), ChunkFill::new(options), DroppedChunks::default());
+        let (stretch, filling, dropped) =
+            (SessionStretch::of(header), ChunkFill::new(options), DroppedChunks::default());
         let when_full = QueuePolicy::default();
-        Ok(BackgroundLogWriter { header: header.clone(), bucket, filling, when_full, dropped, jobs, used, thread })
+        Ok(BackgroundLogWriter { header: header.clone(), stretch, filling, when_full, dropped, jobs, used, thread })
     }
 
     /// Sets what to do when the disk is too slow.
@@ -322,19 +272,20 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
     ///
     /// # Errors
     /// When the record does not fit, or the thread has stopped after an error, which is returned once.
-    pub fn push(&mut self, record: &Record) -> Result<(), WriteError> {
-        if self.filling.add(record.when(), record.bytes())? {
+    pub fn push(&mut self, record: Record) -> Result<(), WriteError> {
+        let when = record.when();
+        if self.filling.add(when, record.bytes())? {
             let handed = self.hand_over(self.when_full);
             handed.map_err(|error| self.cause(error))?;
         }
-        self.bucket.push(record, &self.header)?;
-        self.dropped.note_time(record.when());
+        self.stretch.push(record, &self.header)?;
+        self.dropped.note_time(when);
         Ok(())
     }
 
     /// Sets the texts of the records, as [`LogWriter::set_texts`](super::LogWriter::set_texts) does.
     pub fn set_texts(&mut self, texts: &Texts) {
-        self.bucket.stretch.texts.clone_from(texts);
+        self.stretch.texts.clone_from(texts);
     }
 
     /// Returns the number of chunks dropped because the disk was too slow.
@@ -366,8 +317,8 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
     /// # Errors
     /// The first failed write; the log ends before it.
     pub fn finish(mut self) -> Result<W, WriteError> {
-        if let Some(gap) = self.dropped.record().filter(|_| self.bucket.stretch.is_empty()) {
-            self.bucket.push(&Record::Gap(gap), &self.header)?;
+        if let Some(gap) = self.dropped.record().filter(|_| self.stretch.is_empty()) {
+            self.stretch.push(Record::Gap(gap), &self.header)?;
         }
         // The last chunk waits for as long as writing takes.
         let last = self.hand_over(QueuePolicy::Wait).and_then(|()| self.send(WriterJob::End));
@@ -379,14 +330,15 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
     }
 
     fn hand_over(&mut self, when_full: QueuePolicy) -> Result<(), WriteError> {
-        if self.bucket.stretch.is_empty() {
+        if self.stretch.is_empty() {
             return Ok(());
         }
         if let Some(gap) = self.dropped.record() {
-            self.bucket.push(&Record::Gap(gap), &self.header)?;
+            self.stretch.push(Record::Gap(gap), &self.header)?;
         }
-        let used = self.used.try_recv().unwrap_or_else(|_| SessionStretch::of(&self.header));
-        let full = WriterJob::Write(Box::new(self.bucket.exchange(used)));
+        let mut next = self.used.try_recv().unwrap_or_else(|_| SessionStretch::of(&self.header));
+        next.texts.clone_from(&self.stretch.texts);
+        let full = WriterJob::Write(Box::new(std::mem::replace(&mut self.stretch, next)));
         match when_full {
             QueuePolicy::Wait => self.send(full)?,
             QueuePolicy::Drop => match self.jobs.try_send(full) {
@@ -415,8 +367,9 @@ fn write_all<W: Write>(
 ) -> Result<W, WriteError> {
     loop {
         match jobs.recv() {
-            Ok(WriterJob::Write(stretch)) => {
+            Ok(WriterJob::Write(mut stretch)) => {
                 write_part(&mut sink, &SessionSlice::whole(&stretch), header)?;
+                stretch.clear();
                 // After the end, no receiver takes the chunk back, and it is dropped.
                 let _ = to_refill.send(*stretch);
             }

@@ -48,7 +48,7 @@ impl Session {
     pub fn push(&mut self, record: Record) -> Result<(), MisplacedRecord> {
         record.check(&self.header)?;
         let kinds = std::mem::take(&mut self.header.unknown);
-        self.put(&record, &kinds);
+        self.put(record, &kinds);
         self.header.unknown = kinds;
         Ok(())
     }
@@ -225,7 +225,7 @@ impl SessionStretch {
     ///
     /// # Errors
     /// When the record does not fit the header. The stretch is then unchanged.
-    pub(crate) fn push(&mut self, record: &Record, header: &SessionHeader) -> Result<(), MisplacedRecord> {
+    pub(crate) fn push(&mut self, record: Record, header: &SessionHeader) -> Result<(), MisplacedRecord> {
         record.check(header)?;
         self.put(record, &header.unknown);
         Ok(())

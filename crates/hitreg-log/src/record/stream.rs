@@ -274,14 +274,14 @@ macro_rules! declare {
 
             /// Adds a checked record; `None` if the player or the kind does not exist. `kinds` are those that only the
             /// header declares.
-            pub(super) fn put(&mut self, record: &Record, kinds: &[UnknownKind]) -> Option<()> {
+            pub(super) fn put(&mut self, record: Record, kinds: &[UnknownKind]) -> Option<()> {
                 match record {
                     $( Record::$variant(id, record) => {
-                        self.players.get_mut(usize::from(id.0))?.$field.push(record.clone());
+                        self.players.get_mut(usize::from(id.0))?.$field.push(record);
                     } )*
-                    $( Record::$own(record) => self.$own_field.push(record.clone()), )*
+                    $( Record::$own(record) => self.$own_field.push(record), )*
                     Record::State(record) => self.states.push(record.key(), &record.cells),
-                    Record::Row(_, row) => self.put_row(row, kinds.get(row.kind)?),
+                    Record::Row(_, row) => self.put_row(&row, kinds.get(row.kind)?),
                 }
                 Some(())
             }

@@ -180,7 +180,7 @@ impl Collector {
 
     /// Writes a gap for the lost and late records since the last one.
     fn mark_missing(&mut self) -> Result<(), FinishError> {
-        self.shared.take_gap().map_or(Ok(()), |gap| self.out.push(&Record::Gap(gap)))
+        self.shared.take_gap().map_or(Ok(()), |gap| self.out.push(Record::Gap(gap)))
     }
 
     fn end(mut self, whole: bool) -> Result<(), FinishError> {
@@ -205,14 +205,14 @@ fn records_of(
     kinds: &[CustomKind],
     at: Micros,
     item: Item,
-    to: &mut dyn FnMut(&Record) -> Result<(), FinishError>,
+    to: &mut dyn FnMut(Record) -> Result<(), FinishError>,
 ) -> Result<(), FinishError> {
     match item {
-        Item::Record(record) => to(&record),
+        Item::Record(record) => to(record),
         Item::Bytes(bytes) => {
             let (player, command, bytes) = *bytes;
             let mut rows = description::rows_of_bytes(kinds, player, command, at, &bytes);
-            rows.try_for_each(|row| to(&Record::Row(at, row)))
+            rows.try_for_each(|row| to(Record::Row(at, row)))
         }
     }
 }

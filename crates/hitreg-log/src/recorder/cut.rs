@@ -210,7 +210,7 @@ impl PartStart {
     /// Returns the state as a stretch of a session.
     pub(super) fn stretch(&self, header: &SessionHeader) -> Result<SessionStretch, FinishError> {
         let mut stretch = SessionStretch::of(header);
-        self.records.iter().try_for_each(|record| stretch.push(record, header)).map_err(WriteError::from)?;
+        self.records.iter().try_for_each(|record| stretch.push(record.clone(), header)).map_err(WriteError::from)?;
         Ok(stretch)
     }
 }

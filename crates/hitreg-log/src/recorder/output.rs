@@ -21,7 +21,7 @@ pub(super) trait RecordOutput: Send {
         false
     }
 
-    fn push(&mut self, record: &Record) -> Result<(), FinishError>;
+    fn push(&mut self, record: Record) -> Result<(), FinishError>;
 
     /// Receives the texts of the next records.
     fn texts(&mut self, texts: &Texts);
@@ -47,7 +47,7 @@ pub(super) trait RecordOutput: Send {
 macro_rules! output {
     ($($writer:ty),*) => { $(
         impl RecordOutput for $writer {
-            fn push(&mut self, record: &Record) -> Result<(), FinishError> {
+            fn push(&mut self, record: Record) -> Result<(), FinishError> {
                 Ok(<$writer>::push(self, record)?)
             }
 
@@ -139,7 +139,7 @@ impl RotatingFiles {
         let beginning = self.cut.beginning();
         let mut file = self.begin_file(&beginning)?;
         RecordOutput::texts(&mut file, &self.texts);
-        beginning.records.iter().try_for_each(|record| file.push(record))?;
+        beginning.records.into_iter().try_for_each(|record| file.push(record))?;
         (self.file, self.begun, self.is_full) = (Some(file), None, false);
         Ok(())
     }
@@ -150,15 +150,15 @@ impl RotatingFiles {
 }
 
 impl RecordOutput for RotatingFiles {
-    fn push(&mut self, record: &Record) -> Result<(), FinishError> {
-        if self.is_full && self.cut.may_split_before(record) {
+    fn push(&mut self, record: Record) -> Result<(), FinishError> {
+        if self.is_full && self.cut.may_split_before(&record) {
             self.start_next()?;
         }
         if let EventTime::At(at) = record.when() {
             let begun = *self.begun.get_or_insert(at);
             self.is_full |= at - begun >= self.rotation.after;
         }
-        self.cut.update(record);
+        self.cut.update(&record);
         Ok(self.file()?.push(record)?)
     }
 
@@ -248,17 +248,17 @@ impl FlightBuffer {
 }
 
 impl RecordOutput for FlightBuffer {
-    fn push(&mut self, record: &Record) -> Result<(), FinishError> {
+    fn push(&mut self, record: Record) -> Result<(), FinishError> {
         let part = Micros(self.kept.keep.0 / PARTS).max(SHORTEST);
         let is_full = self.begun.zip(self.kept.newest).is_some_and(|(begun, newest)| newest - begun >= part);
-        if is_full && self.cut.may_split_before(record) {
+        if is_full && self.cut.may_split_before(&record) {
             self.start_next()?;
         }
         if let EventTime::At(at) = record.when() {
             self.kept.first.get_or_insert(at);
             self.begun.get_or_insert(at);
         }
-        self.cut.update(record);
+        self.cut.update(&record);
         self.kept.add(record)
     }
 
@@ -284,7 +284,7 @@ impl FlightRecording {
     }
 
     /// Adds a record to the current part.
-    pub(super) fn add(&mut self, record: &Record) -> Result<(), FinishError> {
+    pub(super) fn add(&mut self, record: Record) -> Result<(), FinishError> {
         if let EventTime::At(at) = record.when() {
             self.newest = self.newest.max(Some(at));
         }
@@ -333,7 +333,7 @@ impl RecordOutput for PendingTrace {
         true
     }
 
-    fn push(&mut self, record: &Record) -> Result<(), FinishError> {
+    fn push(&mut self, record: Record) -> Result<(), FinishError> {
         Ok(self.records.push(record, &self.header).map_err(WriteError::from)?)
     }
 

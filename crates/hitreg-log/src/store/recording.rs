@@ -81,7 +81,7 @@ impl Recording {
     ///
     /// # Errors
     /// When the record does not fit the header, or the recording can no longer be written.
-    pub fn push(&mut self, record: &Record) -> Result<(), StoreError> {
+    pub fn push(&mut self, record: Record) -> Result<(), StoreError> {
         self.writer.push(record).map_err(|source| stopped(&self.unfinished, &self.path, source))
     }
 

@@ -135,7 +135,7 @@ fn a_killed_recording_can_be_recovered() {
     let session = session();
     let mut recording = Recording::begin(&again(&path), &session.header).unwrap();
     for frame in &session.players[0].frames {
-        recording.push(&Record::Frame(PlayerId(0), frame.clone())).unwrap();
+        recording.push(Record::Frame(PlayerId(0), frame.clone())).unwrap();
     }
     assert!(matches!(
         Recording::begin(&again(&path), &session.header),
@@ -201,7 +201,7 @@ fn a_finished_recording_has_its_name() {
     let session = session();
     let mut recording = Recording::begin(&again(&path), &session.header).unwrap();
     for frame in &session.players[0].frames {
-        recording.push(&Record::Frame(PlayerId(0), frame.clone())).unwrap();
+        recording.push(Record::Frame(PlayerId(0), frame.clone())).unwrap();
     }
     recording.finish().unwrap();
     assert_eq!(names(folder.path()), ["a.hitlog"]);

@@ -198,10 +198,9 @@ impl BatchReceiver {
     ///
     /// # Errors
     /// Those of `take`.
-    pub fn each<E>(self, mut take: impl FnMut(&Record) -> Result<(), E>) -> Result<(), E> {
+    pub fn each<E>(self, mut take: impl FnMut(Record) -> Result<(), E>) -> Result<(), E> {
         for mut batch in self.full {
-            batch.iter().try_for_each(&mut take)?;
-            batch.clear();
+            batch.drain(..).try_for_each(&mut take)?;
             // The sender may have ended, and then needs no empty batch.
             let _ = self.used.send(batch);
         }

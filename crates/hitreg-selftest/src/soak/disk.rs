@@ -112,7 +112,7 @@ fn recorded(played: &SoakSession, count: usize, disk: Disk, ends: bool) -> (Vec<
         return (disk.content(), 0);
     };
     for (index, record) in played.tape[..count].iter().enumerate() {
-        if writer.push(record).is_err() {
+        if writer.push(record.clone()).is_err() {
             return (disk.content(), index);
         }
     }
