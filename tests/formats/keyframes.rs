@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::io::{Cursor, Read, Seek, SeekFrom};
 
 use hitreg::log::{
-    IndexedLog, KeyframeQuery, LogError, LogReader, SeekResult, WriterOptions, keyframes_of, read_session, version_of,
+    IndexedLog, KeyframeQuery, LogError, LogReader, SeekResult, WriterOptions, keyframes_of, read_session,
     write_keyframes, write_session,
 };
 use hitreg::record::{Keyframe, Session};
@@ -67,7 +67,7 @@ fn keyframes_are_replaced_and_records_stay_unchanged() {
     let keyframes: Vec<_> = (0..4).map(keyframe).collect();
     let keyed = with_keyframes(&log, &keyframes);
     assert_eq!(read_session(&keyed[..]).unwrap(), session);
-    assert_eq!(version_of(&keyed).unwrap().to_string(), "1.0");
+    assert_eq!(LogReader::new(&keyed[..]).unwrap().format().to_string(), "1.0");
     let contents = |all: Vec<Keyframe>| -> Vec<_> { all.into_iter().map(|k| (k.tick, k.at, k.content)).collect() };
     assert_eq!(contents(all_of(&keyed)), contents(keyframes));
     assert!(all_of(&log).is_empty());

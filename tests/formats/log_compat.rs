@@ -6,7 +6,7 @@ use std::io::Cursor;
 
 use hitreg::game::{CellKind, Class, ClassId, FieldSchema, Meaning, Reason, Scope};
 use hitreg::log::{
-    IndexedLog, KeyframeQuery, WriterOptions, keyframes_of, read_session, read_trace, recover, version_of,
+    IndexedLog, KeyframeQuery, LogReader, TraceReader, WriterOptions, keyframes_of, read_session, read_trace, recover,
     write_session, write_trace,
 };
 use hitreg::record::{
@@ -35,7 +35,7 @@ fn reads_logs_of_all_versions() {
     }
     for path in [&plain, &keyed, &indexed] {
         let log = std::fs::read(path).unwrap();
-        assert_eq!(version(&log).as_deref(), Some("1.0"));
+        assert_eq!(LogReader::new(&log[..]).unwrap().format().to_string(), "1.0");
         assert_eq!(read_session(&log[..]).unwrap(), session);
     }
     for path in [&keyed, &indexed] {
@@ -58,7 +58,7 @@ fn reads_traces_of_all_versions() {
     }
     for path in [plain, indexed] {
         let bytes = std::fs::read(&path).unwrap();
-        assert_eq!(version(&bytes).as_deref(), Some("1.0"));
+        assert_eq!(TraceReader::new(&bytes[..]).unwrap().format().to_string(), "1.0");
         let read = read_trace(&bytes[..]).unwrap();
         // The views contain NaN, which is not equal to itself.
         assert_eq!(read.digest(), trace.digest());
@@ -84,7 +84,7 @@ fn reads_newer_minor_versions_and_refuses_newer_major_ones() {
     let (session, trace) = (example_session(), example_trace());
     let log = write_session(Vec::new(), &session, WriterOptions::live()).unwrap();
     let newer = with_version(&log, 1, 9);
-    assert_eq!(version(&newer).as_deref(), Some("1.9"));
+    assert_eq!(LogReader::new(&newer[..]).unwrap().format().to_string(), "1.9");
     assert_eq!(read_session(&newer[..]).unwrap(), session);
     let (recovered, damage) = recover(&newer).unwrap();
     assert_eq!((recovered, damage.is_none()), (session, true));
@@ -109,15 +109,6 @@ fn refuses_a_text_that_is_missing_in_its_chunk() {
     chunks[1..].iter_mut().for_each(|chunk| set(chunk, "texts", Value::Array(vec!["oil".into()])));
     let output = read_session(&pack_chunks(&chunks)[..]).unwrap_err().to_string();
     assert!(output.contains("column text: 2 is not the place of any text"), "{output}");
-}
-
-#[test]
-fn only_logs_and_traces_have_a_version() {
-    assert_eq!((version_of(b""), version_of(b"some text")), (None, None));
-}
-
-fn version(file: &[u8]) -> Option<String> {
-    version_of(file).map(|version| version.to_string())
 }
 
 /// The Python program on the format page wrote this file.

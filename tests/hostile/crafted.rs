@@ -5,7 +5,7 @@ use std::path::Path;
 
 use hitreg::log::{self, WriterOptions};
 use hitreg::record::{RecordedSide, Session, SessionId, TickRecord};
-use hitreg::units::{Micros, PlayerId, Tick};
+use hitreg::units::{Micros, Tick};
 use rmpv::Value;
 use tempfile::TempDir;
 
@@ -293,7 +293,7 @@ fn the_greatest_time_is_read_and_merge_refuses_it() {
 #[test]
 fn many_frames_stay_within_limits() {
     let mut session = session();
-    let player = session.of(PlayerId(0)).expect("a player");
+    let player = &mut session.players[0];
     let (first, last) = (player.frames[10].clone(), player.frames.pop().expect("a frame"));
     player.frames.truncate(11);
     for n in 1..600_000u32 {

@@ -46,7 +46,7 @@ pub use chunks::{Lookalike, looks_like};
 pub use error::{LogError, MAX_PLAYERS, Truncation, WriteError};
 pub(crate) use error::{MAX_RECORD_BYTES, no_thread};
 pub(crate) use header::check_players;
-pub use header::{FORMAT, FileKind, FormatVersion, UnreadableFormat, check_readable_by, kind_of, version_of};
+pub use header::{FORMAT, FileKind, FormatVersion, UnreadableFormat, check_readable_by, kind_of};
 pub use index::{FileIndex, IndexedRows, IndexedTable};
 pub use keyframes::{RewriteError, keyframes_of, write_keyframes};
 pub use reader::{

@@ -50,7 +50,7 @@ pub use crate::record::USERCMD_BYTES;
 pub use description::{CustomKind, Description, last_usercmd_as_received, usercmd_bytes};
 pub(crate) use description::{Y_AXIS, usercmds_as_received_of};
 pub use output::Rotation;
-pub use playback::{Playback, PlaybackError, PlaybackStep, PlaybackSteps};
+pub use playback::{Playback, PlaybackError, PlaybackStep};
 pub use stream::Stream;
 
 use crate::log::{self, BackgroundLogWriter, LogError, QueuePolicy, WriteError};

@@ -6,7 +6,7 @@ use std::io::Read;
 use serde::{Deserialize, Serialize};
 
 use super::chunk::to_messagepack;
-use super::container::{FileFrames, ZSTD_MAGIC, unpack};
+use super::container::ZSTD_MAGIC;
 use super::error::{LogError, MAX_HEADER_VALUES, MAX_PLAYERS, WriteError};
 use super::kinds::HEARD_USERCMD;
 use super::kinds::RecordLayout;
@@ -61,14 +61,6 @@ pub fn kind_of(bytes: &[u8]) -> FileKind {
     }
     let Ok(start) = unpack_start(bytes) else { return FileKind::Other };
     FileKind::HITREG.into_iter().find(|kind| starts_with_magic(&start, kind.magic())).unwrap_or(FileKind::Other)
-}
-
-/// Returns the format of a log or trace; `None` for any other file.
-pub fn version_of(file: &[u8]) -> Option<FormatVersion> {
-    let frame = FileFrames::new(file, 0).next().ok()??;
-    let content = unpack(&frame).ok()?;
-    let preamble: Preamble<'_> = crate::serial::from_msgpack(&content).ok()?;
-    FileKind::of_magic(preamble.magic).map(|_| preamble.format)
 }
 
 /// Unpacks the first 16 bytes of a frame that may continue beyond `bytes`.

@@ -53,11 +53,6 @@ impl Session {
         Ok(())
     }
 
-    /// Returns one player's records.
-    pub fn of(&mut self, player: PlayerId) -> Option<&mut PlayerRecords> {
-        self.players.get_mut(usize::from(player.0))
-    }
-
     /// Returns the session as one stretch.
     pub fn without_header(self) -> SessionStretch {
         self.with_header(())
@@ -454,7 +449,7 @@ mod tests {
     use super::*;
     use crate::record::{ExecutionRecord, FrameRecord, PresenceRecord, TickRecord};
     use crate::recorder::Description;
-    use crate::units::{EntityId, PlayerId};
+    use crate::units::EntityId;
     use crate::usercmd::Usercmd;
 
     /// Ten ticks of 10 ms. Player 0 makes a usercmd in each, which runs two ticks later; player 1 joins in tick 4.
@@ -536,6 +531,6 @@ mod tests {
         assert_eq!(session.unknown.iter().map(UnknownRecords::len).collect::<Vec<_>>(), [2, 2, 2]);
         session.empty_player(7);
         assert_eq!(session.players[1].presence[0].tick, Tick(4));
-        assert_eq!(session.of(PlayerId(1)).unwrap().presence.len(), 1);
+        assert_eq!(session.players[1].presence.len(), 1);
     }
 }

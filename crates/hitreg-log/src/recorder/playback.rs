@@ -55,7 +55,7 @@ pub enum PlaybackStep {
 /// Usercmds run in the ticks in which they were recorded as executed. If the session records no execution, they run in
 /// the first tick that is not earlier than they are.
 #[derive(Debug)]
-pub struct PlaybackSteps {
+struct PlaybackSteps {
     restored: Range<usize>,
     /// The next tick to end.
     tick: usize,
@@ -98,7 +98,7 @@ impl PlayerCursor {
 
 impl PlaybackSteps {
     /// Returns the steps of a session.
-    pub fn new(session: &Session) -> PlaybackSteps {
+    fn new(session: &Session) -> PlaybackSteps {
         let kinds = session.header.unknown.iter().enumerate().filter(|(_, kind)| kind.name != USERCMD_BYTES);
         let rows = kinds.filter_map(|(index, kind)| {
             let records = session.unknown.iter().position(|records| records.kind == kind.name)?;
@@ -115,7 +115,7 @@ impl PlaybackSteps {
     }
 
     /// The tick in which the last step happens.
-    pub fn now(&self) -> TickRecord {
+    fn now(&self) -> TickRecord {
         self.now
     }
 
@@ -123,7 +123,7 @@ impl PlaybackSteps {
     ///
     /// # Errors
     /// Those of `copy`.
-    pub fn next<E>(
+    fn next<E>(
         &mut self,
         session: &Session,
         copy: &mut dyn FnMut(Record) -> Result<(), E>,
