@@ -1,18 +1,18 @@
 //! The figures of a log that need no replay: players, duration and connections.
 
-mod compact;
+mod number_set;
 
-pub(crate) use compact::NumberSet;
+pub(crate) use number_set::NumberSet;
 
 use serde::Serialize;
 
 use crate::settings::Settings;
-use compact::TimeCounts;
 use hitreg_log::record::{
     GapRecord, Origin, Outline, PlayerOutline, Session, SessionHeader, UnknownKind, lowest_and_highest, widest,
 };
 use hitreg_log::round_trips::SnapshotRoundTrips;
 use hitreg_log::sorted::SortedMap;
+use hitreg_log::stats::CountedValues;
 use hitreg_log::traffic::{Packet, PacketReader, SnapshotNumbers};
 use hitreg_log::units::Micros;
 
@@ -175,7 +175,8 @@ impl InfoBuilder {
 
     /// All round trips of all recorded players, in milliseconds.
     pub fn round_trips_ms(&self) -> impl Iterator<Item = f32> + '_ {
-        self.players.iter().flat_map(|player| player.round_trips.iter()).map(|took| took.as_ms_f64() as f32)
+        let times = self.players.iter().flat_map(|player| player.round_trips_us.iter());
+        times.flat_map(|(us, count)| std::iter::repeat_n((f64::from(us) / 1000.0) as f32, count as usize))
     }
 
     /// The figures, after all chunks.
@@ -187,8 +188,9 @@ impl InfoBuilder {
         let played = lowest_and_highest(spans.flat_map(|(first, last)| [first, last]));
         let begins_at = self.ticks.map(|(first, _)| first).filter(|_| header.begins_inside());
         let duration = played.map(|(first, last)| (begins_at.unwrap_or(first), last)).or(self.other_times);
-        let mut rtt = TimeCounts::default();
-        self.players.iter().filter(|player| player.is_recorded()).for_each(|player| rtt.add_all(&player.round_trips));
+        let mut rtt_us = CountedValues::default();
+        let recorded = self.players.iter().filter(|player| player.is_recorded());
+        recorded.for_each(|player| rtt_us.add_counted(player.round_trips_us.iter()));
         let (usercmds, usercmds_firing) =
             self.players.iter().map(ConnectionBuilder::usercmds).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
         let recorded = self.players.iter().zip(&header.players).filter(|(player, _)| player.is_recorded());
@@ -221,7 +223,7 @@ impl InfoBuilder {
             usercmds_firing,
             packets: PacketCounts::total(by_player.iter().map(|player| player.packets)),
             packets_up: PacketCounts::total(by_player.iter().map(|player| player.packets_up)),
-            rtt_ms: rtt.percentiles(),
+            rtt_ms: Percentiles::of_us(&rtt_us),
             by_player,
             records: self.counts.clone(),
             gaps: std::mem::take(&mut self.gaps),
@@ -235,6 +237,14 @@ impl SessionInfo {
         let mut figures = InfoBuilder::new(&session.header);
         figures.add(Outline::of(session));
         figures.info(&session.header)
+    }
+}
+
+impl Percentiles {
+    /// The percentiles, in milliseconds, of times in microseconds.
+    fn of_us(times: &CountedValues) -> Percentiles {
+        let at = |percent| times.percentile(percent).map(|us| f64::from(us) / 1000.0);
+        Percentiles { p5: at(5.0), p50: at(50.0), p95: at(95.0), p99: at(99.0) }
     }
 }
 
@@ -282,7 +292,7 @@ struct ConnectionBuilder {
     up: PacketTotals,
     down: PacketTotals,
     choked: u64,
-    round_trips: TimeCounts,
+    round_trips_us: CountedValues,
     acks: SnapshotRoundTrips,
 }
 
@@ -312,8 +322,8 @@ impl ConnectionBuilder {
         self.up.came.extend(reached.chain(&outline.heard_packets).copied());
         self.down.came.extend(outline.received.iter().map(|(number, _)| *number));
         self.choked += outline.choked.iter().map(|choked| u64::from(*choked)).sum::<u64>();
-        let ConnectionBuilder { acks, round_trips, .. } = self;
-        acks.add(outline, &mut |_, took| round_trips.add(took));
+        let ConnectionBuilder { acks, round_trips_us, .. } = self;
+        acks.add(outline, &mut |_, took| round_trips_us.add(took.0 as f32));
     }
 
     fn is_recorded(&self) -> bool {
@@ -338,7 +348,7 @@ impl ConnectionBuilder {
                 ..down
             },
             packets_up: self.up.counts(),
-            rtt_ms: self.round_trips.percentiles(),
+            rtt_ms: Percentiles::of_us(&self.round_trips_us),
         }
     }
 }
