@@ -20,7 +20,7 @@ use hitreg::log::{WriterOptions, read_session, write_keyframes, write_trace};
 use hitreg::memory::MemoryLimit;
 use hitreg::record::{Session, StateKey};
 use hitreg::recorded::recorded;
-use hitreg::replay::{KeyframeSchedule, Mode, Part, ReplayOptions, ReplayOutput, replay, rerecord};
+use hitreg::replay::{KeyframeSchedule, Mode, Part, ReorderWindow, ReplayOptions, ReplayOutput, replay, rerecord};
 use hitreg::rng::Rng;
 use hitreg::score::score;
 use hitreg::session::scenario::Scenario;
@@ -261,7 +261,13 @@ fn errors_far_from_the_origin_are_those_near_it() {
         let trace = trace(&session);
         let rows = corrections::Columns::of(&trace);
         let results: Vec<String> = rows.result.iter().map(str::to_owned).collect();
-        let scores = score::<Ships>(&session, &rules, (&Settings::default(), Part::WHOLE)).expect("sound states");
+        let scores = score::<Ships>(
+            (&session.header, ReorderWindow::default()),
+            &mut |take| take(session.clone().without_header()),
+            &rules,
+            (&Settings::default(), Part::WHOLE),
+        )
+        .expect("sound states");
         let tails = scores.into_iter().map(|score| score.error_units.expect("drawn"));
         let drawn: Vec<f32> = tails.flat_map(|tail| [tail.p50, tail.p95, tail.p99]).collect();
         (results, rows.error_units.to_vec(), drawn)

@@ -5,7 +5,10 @@ use hitreg::arena::playable;
 use hitreg::link::LinkModel;
 use hitreg::log::{LogReader, WriterOptions as LogOptions, write_session};
 use hitreg::record::{GapRecord, RecordedSide, Session, SessionHeader, SessionId, SessionStretch};
-use hitreg::replay::{LogSurvey, Mode, Part, PlayerJumps, ReplayError, ReplayFindings, ReplayOptions, ReplaySource};
+use hitreg::replay::{
+    LogPass, LogSurvey, Mode, Part, PlayerJumps, ReorderWindow, ReplayError, ReplayFindings, ReplayOptions,
+    ReplaySource,
+};
 use hitreg::score::DrawingScoreError;
 use hitreg::session::scenario::Scenario;
 use hitreg::settings::Settings;
@@ -70,7 +73,10 @@ fn assert_same(session: &Session) {
     assert!(whole.trace.table("corrections").is_some_and(|table| table.rows() > 500), "it was shown little");
     assert!(whole.jumps.len() > 20, "{} jumps", whole.jumps.len());
     let settings = Settings::from_pairs(&session.header.settings).expect("recorded settings");
-    let scores = playable().score(session, (&settings, Part::WHOLE)).expect("bodies");
+    let score = |near, pass: LogPass<'_, DrawingScoreError>| {
+        playable().score((&session.header, near), pass, (&settings, Part::WHOLE)).expect("bodies")
+    };
+    let scores = score(ReorderWindow::default(), &mut |take| take(session.clone().without_header()));
     assert!(scores.iter().all(|score| score.samples > 500), "{scores:?}");
     for span in [Micros::from_ms(90), Micros::from_s(1), Micros::from_s(60)] {
         let file = file(session, span);
@@ -81,10 +87,8 @@ fn assert_same(session: &Session) {
         }
         assert_eq!((&trace.header, trace.digest()), (&whole.trace.header, whole.trace.digest()));
         assert_eq!(counts(&ran.jumps), counts(&PlayerJumps::of(&whole.jumps)));
-        let (survey, header) = (survey(&file), &session.header);
-        let mut pass = |take: &mut dyn FnMut(SessionStretch) -> Result<(), DrawingScoreError>| each_chunk(&file, take);
-        let found = playable().score_streamed((header, &survey), &mut pass, (&settings, Part::WHOLE)).expect("bodies");
-        assert_eq!(found.as_ref(), Some(&scores), "chunks of {span:?}");
+        let near = survey(&file).near().expect("related records are near");
+        assert_eq!(score(near, &mut |take| each_chunk(&file, take)), scores, "chunks of {span:?}");
     }
 }
 

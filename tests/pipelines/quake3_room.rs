@@ -120,7 +120,13 @@ fn a_real_clients_demo_equals_its_received_snapshots() {
     assert!(missing.len() > 3 && !missing.iter().any(|seq| arrived(*seq)), "{missing:?}");
     let settings = replay::own_settings(&demo.header).expect("settings");
     let rules = survey(RecordingKind::Demo, &file("duel.dm_71")[..], &ServerLog::default()).expect("a demo").rules;
-    let scores = score::<Quake3>(&demo, &rules, (&settings, replay::Part::WHOLE)).expect("sound states");
+    let scores = score::<Quake3>(
+        (&demo.header, replay::ReorderWindow::default()),
+        &mut |take| take(demo.clone().without_header()),
+        &rules,
+        (&settings, replay::Part::WHOLE),
+    )
+    .expect("sound states");
     assert!(scores.iter().all(|score| score.samples > 400), "drawing the other is scored");
     let replayed = replay(&demo, &replay::ReplayOptions::default()).expect("it replays");
     let shots = shots::Columns::of(&replayed.trace);

@@ -243,7 +243,13 @@ fn others_are_drawn_better_from_the_history() {
     for case in cases(&data) {
         let mut settings = Settings::from_pairs(&case.session.header.settings).expect("settings");
         settings.set("interpolation.lerp_ms", "100").expect("key");
-        let scores = score::<QuakeWorld>(&case.session, &case.rules, (&settings, replay::Part::WHOLE)).expect("states");
+        let scores = score::<QuakeWorld>(
+            (&case.session.header, replay::ReorderWindow::default()),
+            &mut |take| take(case.session.clone().without_header()),
+            &case.rules,
+            (&settings, replay::Part::WHOLE),
+        )
+        .expect("states");
         for mode in &scores {
             println!("{}: {mode:?}", case.name);
             assert!(mode.samples > 0, "{}: {}", case.name, mode.mode);

@@ -15,7 +15,7 @@ use hitreg_netcode::game::{self, Body, Bots, DiscardingSink, Game, GameInput as 
 use hitreg_netcode::info::passed_over;
 use hitreg_netcode::pipeline::Netcode;
 use hitreg_netcode::replay::{
-    self, LogPass, LogSurvey, Part, ReplayError, ReplayFindings, ReplayOptions, ReplayOutput, ReplaySource,
+    self, LogPass, Part, ReorderWindow, ReplayError, ReplayFindings, ReplayOptions, ReplayOutput, ReplaySource,
 };
 use hitreg_netcode::score::{self, ModeScore};
 use hitreg_netcode::session::scenario::Scenario;
@@ -213,22 +213,16 @@ pub trait Playable: Send + Sync {
     /// Descriptions of the entity classes and fields in a log that this build of the game does not know.
     fn unknown_fields(&self, header: &SessionHeader) -> Vec<String>;
 
-    /// Scores the interpolation modes on the snapshots that a session's players received, for the states of one part.
+    /// Scores the interpolation modes on the snapshots that a session's players received, as [`score::score`] does.
     ///
     /// # Errors
     /// Fails if this build cannot read the log's rules or bodies.
-    fn score(&self, session: &Session, settings: (&Settings, Part)) -> Result<Vec<ModeScore>, GameError>;
-
-    /// Scores the interpolation modes while the log is read, as [`score::score_streamed`] does.
-    ///
-    /// # Errors
-    /// Fails if a recorded state does not belong to this game.
-    fn score_streamed(
+    fn score(
         &self,
-        log: (&SessionHeader, &LogSurvey),
+        log: (&SessionHeader, ReorderWindow),
         pass: LogPass<'_, score::DrawingScoreError>,
         settings: (&Settings, Part),
-    ) -> Result<Option<Vec<ModeScore>>, GameError>;
+    ) -> Result<Vec<ModeScore>, GameError>;
 
     /// The walls of a log's map. Empty if the game has no outline or cannot read the log's rules.
     fn outline(&self, header: &SessionHeader) -> Vec<Wall>;
@@ -338,19 +332,14 @@ impl<G: Netcode> Playable for GameEntry<G> {
         game::unknown_fields::<G>(header)
     }
 
-    fn score(&self, session: &Session, settings: (&Settings, Part)) -> Result<Vec<ModeScore>, GameError> {
-        let rules = rules_of::<G>(&session.header)?;
-        score::score::<G>(session, &rules, settings).map_err(GameError::of)
-    }
-
-    fn score_streamed(
+    fn score(
         &self,
-        (header, survey): (&SessionHeader, &LogSurvey),
+        (header, near): (&SessionHeader, ReorderWindow),
         pass: LogPass<'_, score::DrawingScoreError>,
         settings: (&Settings, Part),
-    ) -> Result<Option<Vec<ModeScore>>, GameError> {
+    ) -> Result<Vec<ModeScore>, GameError> {
         let rules = rules_of::<G>(header)?;
-        score::score_streamed::<G>((header, survey), pass, &rules, settings).map_err(GameError::of)
+        score::score::<G>((header, near), pass, &rules, settings).map_err(GameError::of)
     }
 
     fn outline(&self, header: &SessionHeader) -> Vec<Wall> {

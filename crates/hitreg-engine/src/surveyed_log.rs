@@ -20,7 +20,9 @@ use hitreg_log::store::{self, InputFile, Target};
 use hitreg_log::trace::schema::TableSet;
 use hitreg_log::trace::{Digest, Table, Trace, TraceHeader};
 use hitreg_log::units::Micros;
-use hitreg_netcode::replay::{LogSurvey, Part, ReplayError, ReplayFindings, ReplayOptions, ReplaySource, ReplayStart};
+use hitreg_netcode::replay::{
+    LogSurvey, Part, ReorderWindow, ReplayError, ReplayFindings, ReplayOptions, ReplaySource, ReplayStart,
+};
 use hitreg_netcode::score::{DrawingScoreError, ModeScore};
 use hitreg_netcode::settings::Settings;
 use keyframes::KeyframeRef;
@@ -316,18 +318,19 @@ impl SurveyedLog {
     /// # Errors
     /// Fails if the log cannot be read again, or if a recorded state does not belong to this game.
     pub fn score(&self, game: &dyn Playable, settings: (&Settings, Part)) -> Result<Vec<ModeScore>, EngineError> {
+        let unscored = |source| EngineError::unsuitable(&self.path, source);
+        let Some(near) = self.survey.near() else {
+            let (log, mut whole) = ((&self.header, ReorderWindow::default()), self.session()?.without_header());
+            return game.score(log, &mut |take| take(std::mem::take(&mut whole)), settings).map_err(unscored);
+        };
         let mut broken = None;
         let mut pass = |take: &mut dyn FnMut(SessionStretch) -> Result<(), DrawingScoreError>| {
             self.pass_chunks(&mut broken, LogReader::next_chunk_of_clients, take)
         };
-        let scores = game.score_streamed((&self.header, &self.survey), &mut pass, settings);
-        let unscored = |source| EngineError::unsuitable(&self.path, source);
+        let scores = game.score((&self.header, near), &mut pass, settings);
         match broken {
             Some(error) => Err(error),
-            None => match scores.map_err(unscored)? {
-                Some(scores) => Ok(scores),
-                None => game.score(&self.session()?, settings).map_err(unscored),
-            },
+            None => scores.map_err(unscored),
         }
     }
 

@@ -36,8 +36,7 @@ use hitreg_log::trace::{RECORD, STEP, SessionSource, Table, Trace, TraceHeader};
 use hitreg_log::units::{Micros, PlayerId, Seed, Tick};
 pub use keyframes::{BadKeyframe, KeyframeSchedule, ReplayStart, keyframe_has_sizes, other_keyframe_version};
 pub use output::{HashDifference, Jump, Part, PlayerJumps, ReplayError, ReplayFindings, ReplayOutput, TrafficBytes};
-pub(crate) use survey::ReorderWindow;
-pub use survey::{LogSurvey, TickCounts};
+pub use survey::{LogSurvey, ReorderWindow, TickCounts};
 pub use tables::TraceTables;
 
 /// Options of one replay.

@@ -11,9 +11,9 @@ use serde::Serialize;
 
 use crate::game::{BadCells, Body, Game, OtherFields, StateRows};
 use crate::history::{PlacementLimits, between, beyond, fraction_of_way, is_teleport};
-use crate::replay::{LogPass, LogSurvey, Part, ReorderWindow};
+use crate::replay::{LogPass, Part, ReorderWindow};
 use crate::settings::Settings;
-use hitreg_log::record::{PlayerRecords, RecentChunkStates, Session, SessionHeader, SnapshotRecord, StateSource};
+use hitreg_log::record::{PlayerRecords, RecentChunkStates, SessionHeader, SnapshotRecord, StateSource};
 use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::stats::{CountedValues, Tail};
 use hitreg_log::units::{EntityId, Micros, PlayerId};
@@ -41,22 +41,39 @@ pub enum DrawingScoreError {
 }
 
 /// Scores every mode on the snapshots that the session's players received, for the states of one part of the session.
+/// `pass` reads the log once, and related rows are at most `near` apart. A session in memory is one chunk.
 ///
 /// # Errors
 /// When a recorded state does not belong to this game.
 pub fn score<G: Game>(
-    session: &Session,
+    (header, near): (&SessionHeader, ReorderWindow),
+    pass: LogPass<'_, DrawingScoreError>,
     rules: &G::Rules,
     (settings, part): (&Settings, Part),
 ) -> Result<Vec<ModeScore>, DrawingScoreError> {
-    let rows = StateRows::new::<G>(&session.header.classes)?;
-    let mut scoring = Scoring::<G>::new(rows, (rules, settings, part), session.players.len());
-    for (player, records) in (0..).map(PlayerId).zip(&session.players) {
-        let mut received: Vec<u32> = records.received.iter().map(|arrival| arrival.number).collect();
-        received.sort_unstable();
-        received.dedup();
-        for record in records.snapshots.iter().filter(|record| received.binary_search(&record.seq.0).is_ok()) {
-            scoring.received(player, record, &session.states)?;
+    let rows = StateRows::new::<G>(&header.classes)?;
+    let mut scoring = Scoring::<G>::new(rows, (rules, settings, part), header.players.len());
+    let mut states = RecentChunkStates::default();
+    let mut players: Vec<PendingSnapshots> = header.players.iter().map(|_| PendingSnapshots::default()).collect();
+    let mut read = 0;
+    pass(&mut |chunk| {
+        states.add(chunk.states);
+        for (player, records) in players.iter_mut().zip(chunk.players) {
+            player.add(read, records);
+        }
+        read += 1;
+        for (player, waiting) in (0..).map(PlayerId).zip(&mut players) {
+            while let Some(record) = waiting.next(near, read) {
+                scoring.received(player, &record, &states)?;
+            }
+        }
+        let oldest = players.iter().filter_map(PendingSnapshots::oldest).min().unwrap_or(read);
+        states.forget_before(oldest.saturating_sub(near.back));
+        Ok(())
+    })?;
+    for (player, waiting) in (0..).map(PlayerId).zip(&mut players) {
+        while let Some(record) = waiting.next(near, u32::MAX) {
+            scoring.received(player, &record, &states)?;
         }
     }
     Ok(scoring.end())
@@ -192,46 +209,6 @@ impl<G: Game> Scores<'_, G> {
         }
         track.pop_front();
     }
-}
-
-/// Like [`score()`], for a log that `pass` reads once. Returns `None` when related rows are too far apart
-/// in the log.
-///
-/// # Errors
-/// When a recorded state does not belong to this game.
-pub fn score_streamed<G: Game>(
-    (header, survey): (&SessionHeader, &LogSurvey),
-    pass: LogPass<'_, DrawingScoreError>,
-    rules: &G::Rules,
-    (settings, part): (&Settings, Part),
-) -> Result<Option<Vec<ModeScore>>, DrawingScoreError> {
-    let rows = StateRows::new::<G>(&header.classes)?;
-    let Some(near) = survey.near() else { return Ok(None) };
-    let mut scoring = Scoring::<G>::new(rows, (rules, settings, part), header.players.len());
-    let mut states = RecentChunkStates::default();
-    let mut players: Vec<PendingSnapshots> = header.players.iter().map(|_| PendingSnapshots::default()).collect();
-    let mut read = 0;
-    pass(&mut |chunk| {
-        states.add(chunk.states);
-        for (player, records) in players.iter_mut().zip(chunk.players) {
-            player.add(read, records);
-        }
-        read += 1;
-        for (player, waiting) in (0..).map(PlayerId).zip(&mut players) {
-            while let Some(record) = waiting.next(near, read) {
-                scoring.received(player, &record, &states)?;
-            }
-        }
-        let oldest = players.iter().filter_map(PendingSnapshots::oldest).min().unwrap_or(read);
-        states.forget_before(oldest.saturating_sub(near.back));
-        Ok(())
-    })?;
-    for (player, waiting) in (0..).map(PlayerId).zip(&mut players) {
-        while let Some(record) = waiting.next(near, u32::MAX) {
-            scoring.received(player, &record, &states)?;
-        }
-    }
-    Ok(Some(scoring.end()))
 }
 
 /// A player's snapshots whose arrival is not yet known, each with its chunk, and the numbers of the snapshots that

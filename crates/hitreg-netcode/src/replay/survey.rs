@@ -234,9 +234,9 @@ impl LogSurvey {
         !self.whole && self.bounds.all_is_known
     }
 
-    /// Returns how many chunks a streamed open loop must look back and ahead; `None` if a part is missing, or if the
+    /// Returns how many chunks a reader of the clients' records must look back and ahead; `None` if a part is missing, or if the
     /// distance is unknown.
-    pub(crate) fn near(&self) -> Option<ReorderWindow> {
+    pub fn near(&self) -> Option<ReorderWindow> {
         self.bounds.near.filter(|_| self.gaps.is_empty())
     }
 
@@ -415,7 +415,7 @@ const EARLY: usize = 1 << 16;
 
 /// The most chunks between a snapshot and its arrival at the client, or between a snapshot and its states.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ReorderWindow {
+pub struct ReorderWindow {
     pub(crate) back: u32,
     pub(crate) ahead: u32,
 }

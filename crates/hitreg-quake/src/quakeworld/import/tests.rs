@@ -25,7 +25,7 @@ use hitreg_log::record::{DamageRecord, Origin, Session};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use hitreg_netcode::game::Simulate;
 use hitreg_netcode::info::SessionInfo;
-use hitreg_netcode::replay::{self, Part, ReplayError, replay};
+use hitreg_netcode::replay::{self, Part, ReorderWindow, ReplayError, replay};
 use hitreg_netcode::score::score;
 use hitreg_netcode::settings::Settings;
 use recorded::{RecordedBodies, recorded_demo};
@@ -251,7 +251,13 @@ fn watched(demo: &[u8], format: &str) -> Session {
     assert_eq!(Summary::of(&replayed.trace).prediction.checked, 0);
     let rules: QuakeWorldRules = hitreg_log::serial::from_msgpack(&session.header.rules).expect("rules");
     let settings = Settings::from_pairs(&session.header.settings).expect("settings");
-    let scores = score::<QuakeWorld>(&session, &rules, (&settings, Part::WHOLE)).expect("scores");
+    let scores = score::<QuakeWorld>(
+        (&session.header, ReorderWindow::default()),
+        &mut |take| take(session.clone().without_header()),
+        &rules,
+        (&settings, Part::WHOLE),
+    )
+    .expect("scores");
     let p95 = |mode: &str| {
         let score = scores.iter().find(|score| score.mode == mode).expect("scored");
         assert!(score.samples > 20, "{score:?}");
