@@ -439,7 +439,7 @@ mod tests {
 
     #[test]
     fn missed_turns_are_skipped() {
-        let mut schedule = Schedule::new(Micros(500), Hz::parse("64").expect("a rate"));
+        let mut schedule = Schedule::new(Micros(500), "64".parse().expect("a rate"));
         assert_eq!(schedule.due(), Micros(500));
         assert_eq!(schedule.advance(Micros(600)), 0);
         assert_eq!(schedule.due(), Micros(500 + 15_625));

@@ -84,17 +84,6 @@ impl Hz {
         if milli > 0 { Some(Hz { milli }) } else { None }
     }
 
-    /// Parses `64` or `31.25`: above 0, at most three decimals and no sign.
-    pub fn parse(text: &str) -> Option<Hz> {
-        let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
-        let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        if !digits(whole) || !digits(decimals) || whole.len() > 12 || decimals.len() > 3 {
-            return None;
-        }
-        let thousandths: i64 = format!("{decimals:0<3}").parse().ok()?;
-        Hz::from_milli(whole.parse::<i64>().ok()? * 1000 + thousandths)
-    }
-
     /// Returns the rate in thousandths of a Hz.
     pub const fn milli(self) -> i64 {
         self.milli
@@ -113,6 +102,21 @@ impl Hz {
     /// Returns the number of whole periods in a span.
     pub const fn turns_in(self, span: Micros) -> i64 {
         (span.0 as i128 * self.milli as i128).div_euclid(1_000_000_000) as i64
+    }
+}
+
+/// Parses `64` or `31.25`: above 0, at most three decimals and no sign.
+impl std::str::FromStr for Hz {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Hz, ()> {
+        let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
+        let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        if !digits(whole) || !digits(decimals) || whole.len() > 12 || decimals.len() > 3 {
+            return Err(());
+        }
+        let number = |text: &str| text.parse::<i64>().map_err(drop);
+        Hz::from_milli(number(whole)? * 1000 + number(&format!("{decimals:0<3}"))?).ok_or(())
     }
 }
 
@@ -279,10 +283,10 @@ mod tests {
     #[test]
     fn rates_are_read_and_written() {
         for text in ["64", "31.25", "0.001", "1000", "20.5"] {
-            assert_eq!(Hz::parse(text).map(|hz| hz.to_string()).as_deref(), Some(text));
+            assert_eq!(text.parse::<Hz>().map(|hz| hz.to_string()).as_deref(), Ok(text));
         }
         for text in ["", "0", "0.0", "-1", "+1", "1e3", "31.2501", "31.", ".5", "1 ", "9999999999999"] {
-            assert_eq!(Hz::parse(text), None, "{text}");
+            assert_eq!(text.parse::<Hz>(), Err(()), "{text}");
         }
     }
 
@@ -295,10 +299,10 @@ mod tests {
 
     #[test]
     fn turns_are_exact() {
-        let tick = Hz::parse("31.25").expect("a rate");
+        let tick: Hz = "31.25".parse().expect("a rate");
         assert_eq!((tick.interval(), tick.turn(1000)), (Micros::from_ms(32), Micros::from_s(32)));
         assert_eq!((tick.turns_in(Micros(31_999)), tick.turns_in(Micros(32_000))), (0, 1));
-        assert_eq!(Hz::parse("64").map(|hz| hz.turn(3)), Some(Micros(46_875)));
+        assert_eq!("64".parse().map(|hz: Hz| hz.turn(3)), Ok(Micros(46_875)));
     }
 
     #[test]

@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn the_limit_of_early_input_is_a_time() {
-        let hz = |text| Hz::parse(text).expect("a rate");
+        let hz = |text: &str| text.parse::<Hz>().expect("a rate");
         let limits = ["1", "31.25", "64", "128", "256", "300", "1000"].map(|rate| ahead_max_ticks(hz(rate)));
         assert_eq!(limits, [2, 32, 66, 132, 263, 308, 1024]);
         assert_eq!(["1", "31.25", "1000"].map(|rate| waiting_max(hz(rate))), [8, 128, 4096]);

@@ -196,7 +196,7 @@ mod tests {
 
     /// Returns the frame times in whole ms of a client with this many frames per second.
     fn frame_times(frames: Frames, hz: &str, count: i64) -> Vec<f64> {
-        let hz = Hz::parse(hz).expect("a rate");
+        let hz = hz.parse::<Hz>().expect("a rate");
         let mut late = LateFrames::new(frames, Seed(4), PlayerId(1));
         let mut behind = Micros::ZERO;
         let ends = (1..=count).map(|turn| {

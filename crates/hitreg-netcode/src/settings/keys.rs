@@ -34,7 +34,7 @@ impl SettingKey {
     }
 
     pub(super) fn set(&self, settings: &mut Settings, text: &str) -> Result<(), SettingError> {
-        match self.kind.accepts(text) && (self.write)(settings, text) {
+        match self.kind.accepts(text) && (self.write)(settings, self.kind.spelled(text)) {
             true => Ok(()),
             false => Err(SettingError::BadValue { key: self.name, value: text.to_owned(), takes: self.kind.takes() }),
         }
@@ -102,9 +102,7 @@ macro_rules! settings {
                 kind: kind!($value $($min..=$max $unit)?),
                 source: $source,
                 read: |settings| settings.$group.$field.to_string(),
-                write: |settings, text| {
-                    SettingText::from_text(text).map(|value| settings.$group.$field = value).is_some()
-                },
+                write: |settings, text| text.parse().map(|value| settings.$group.$field = value).is_ok(),
             },
         )+)+];
     };
@@ -318,34 +316,6 @@ pub enum ValueKind {
     },
 }
 
-/// A value of a setting that can be read from text.
-trait SettingText: ToString + Sized {
-    fn from_text(text: &str) -> Option<Self>;
-}
-
-impl SettingText for bool {
-    fn from_text(text: &str) -> Option<bool> {
-        match text {
-            "true" | "1" => Some(true),
-            // Console variables of engines are 0 or 1.
-            "false" | "0" => Some(false),
-            _ => None,
-        }
-    }
-}
-
-impl SettingText for i64 {
-    fn from_text(text: &str) -> Option<i64> {
-        text.parse().ok()
-    }
-}
-
-impl SettingText for Hz {
-    fn from_text(text: &str) -> Option<Hz> {
-        Hz::parse(text)
-    }
-}
-
 impl ValueKind {
     /// Returns the accepted values as text, for errors and listings: `a whole number of ms from 0 to 1000`.
     pub fn takes(self) -> String {
@@ -379,12 +349,21 @@ impl ValueKind {
         Some(bounded.to_string())
     }
 
+    /// Returns a value as this kind spells it. Console variables of engines are 0 or 1.
+    fn spelled(self, text: &str) -> &str {
+        match (self, text) {
+            (ValueKind::Flag, "1") => "true",
+            (ValueKind::Flag, "0") => "false",
+            (_, text) => text,
+        }
+    }
+
     pub(super) fn accepts(self, text: &str) -> bool {
         match self {
-            ValueKind::Flag => bool::from_text(text).is_some(),
+            ValueKind::Flag => self.spelled(text).parse::<bool>().is_ok(),
             ValueKind::Number { min, max, .. } => text.parse().is_ok_and(|number| (min..=max).contains(&number)),
             ValueKind::Rate { min, max, .. } => {
-                Hz::parse(text).is_some_and(|hz| (min * 1000..=max * 1000).contains(&hz.milli()))
+                text.parse::<Hz>().is_ok_and(|hz| (min * 1000..=max * 1000).contains(&hz.milli()))
             }
             ValueKind::Choice { choices } => choices.contains(&text),
         }
@@ -402,12 +381,6 @@ macro_rules! choices {
         impl std::fmt::Display for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(self.name())
-            }
-        }
-
-        impl SettingText for $name {
-            fn from_text(text: &str) -> Option<$name> {
-                text.parse().ok()
             }
         }
     )* };
