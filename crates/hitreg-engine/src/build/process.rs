@@ -158,22 +158,8 @@ fn ended(status: ExitStatus) -> ProcessEnd {
 
 /// The signal with its name, such as `signal 11, SIGSEGV`.
 pub(crate) fn signal_name(signal: i32) -> String {
-    const NAMES: [(i32, &str); 10] = [
-        (1, "SIGHUP"),
-        (2, "SIGINT"),
-        (4, "SIGILL"),
-        (5, "SIGTRAP"),
-        (6, "SIGABRT"),
-        (8, "SIGFPE"),
-        (9, "SIGKILL"),
-        (11, "SIGSEGV"),
-        (13, "SIGPIPE"),
-        (15, "SIGTERM"),
-    ];
-    match NAMES.iter().find(|(number, _)| *number == signal) {
-        Some((_, name)) => format!("signal {signal}, {name}"),
-        None => format!("signal {signal}"),
-    }
+    let name = signal_hook::low_level::signal_name(signal);
+    name.map_or_else(|| format!("signal {signal}"), |name| format!("signal {signal}, {name}"))
 }
 
 /// Whether this process or the system has too many open files. `ErrorKind` has no stable name for it.
