@@ -8,7 +8,7 @@
 mod edit;
 mod search;
 
-pub use edit::{InputKey, PacketDirection, Removable, ShrinkEdit};
+pub use edit::{InputKey, Removable, ShrinkEdit};
 
 use std::path::Path;
 

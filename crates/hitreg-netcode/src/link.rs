@@ -26,6 +26,11 @@ impl Fate {
     /// A lost packet.
     pub const LOST: Fate = Fate { first: None, second: None };
 
+    /// Returns the fate of a packet with these arrivals, in order.
+    pub fn of(mut arrivals: impl Iterator<Item = Micros>) -> Fate {
+        Fate { first: arrivals.next(), second: arrivals.next() }
+    }
+
     /// Returns the fate of a packet sent at `at`, derived from that of the packet sent at or just before that time.
     pub(crate) fn of_other(self, sent: Micros, at: Micros) -> Fate {
         if sent == at {

@@ -11,6 +11,7 @@ use hitreg_log::stats::percentile;
 use hitreg_log::units::{EntityId, Micros, Tick};
 use hitreg_log::usercmd::{Input, OwnCells};
 use hitreg_netcode::link::Fate;
+use hitreg_netcode::protocol::Direction;
 use hitreg_netcode::settings::without_players;
 
 /// One thing that can be removed. Players and usercmds are named by their indices in the session's lists.
@@ -23,11 +24,11 @@ pub enum Removable {
     /// A player's input in a client frame.
     Usercmd(usize, usize),
     /// The loss of a packet: player, direction and packet number.
-    Loss(usize, PacketDirection, u32),
+    Loss(usize, Direction, u32),
     /// The second arrival of a packet.
-    Duplicate(usize, PacketDirection, u32),
+    Duplicate(usize, Direction, u32),
     /// The difference of a packet's delay from the median.
-    Delay(usize, PacketDirection, u32),
+    Delay(usize, Direction, u32),
     /// A key that a player pressed in a client frame.
     Button(usize, usize, InputKey),
     /// A player's view angles in a client frame.
@@ -43,15 +44,6 @@ impl Removable {
     fn player(&self) -> Option<usize> {
         if let Removable::Player(player) = self { Some(*player) } else { None }
     }
-}
-
-/// The direction of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum PacketDirection {
-    /// From the client to the server.
-    Up,
-    /// From the server to the client.
-    Down,
 }
 
 /// A button or impulse.
@@ -379,7 +371,7 @@ fn arrivals(
     arrivals
 }
 
-const DIRECTIONS: [PacketDirection; 2] = [PacketDirection::Up, PacketDirection::Down];
+const DIRECTIONS: [Direction; 2] = [Direction::Up, Direction::Down];
 
 /// The things of a kind that concerns packets.
 fn link_things(session: &Session, kind: CostKind) -> Vec<Removable> {
@@ -423,8 +415,8 @@ fn remove_link_things(session: &mut Session, things: &[Removable]) {
             }
             arrivals.sort_by_key(|a| (a.at, a.number));
             match direction {
-                PacketDirection::Up => records.reached = arrivals,
-                PacketDirection::Down => records.received = arrivals,
+                Direction::Up => records.reached = arrivals,
+                Direction::Down => records.received = arrivals,
             }
         }
     }
@@ -432,7 +424,7 @@ fn remove_link_things(session: &mut Session, things: &[Removable]) {
 
 /// One direction of one player's connection.
 struct LinkDirection {
-    direction: PacketDirection,
+    direction: Direction,
     packets: Vec<LinkPacket>,
     /// The median delay; `None` if no packet arrives.
     median: Option<Micros>,
@@ -453,16 +445,13 @@ impl LinkPacket {
 }
 
 impl LinkDirection {
-    fn of(records: &PlayerRecords, direction: PacketDirection, end: Option<Micros>) -> LinkDirection {
+    fn of(records: &PlayerRecords, direction: Direction, end: Option<Micros>) -> LinkDirection {
         let (sent, arrivals): (Vec<(u32, Micros)>, _) = match direction {
-            PacketDirection::Up => (records.sent.iter().map(|p| (p.number, p.at)).collect(), &records.reached),
-            PacketDirection::Down => (records.snapshots.iter().map(|s| (s.seq.0, s.at)).collect(), &records.received),
+            Direction::Up => (records.sent.iter().map(|p| (p.number, p.at)).collect(), &records.reached),
+            Direction::Down => (records.snapshots.iter().map(|s| (s.seq.0, s.at)).collect(), &records.received),
         };
         let fates = ArrivalTable::new(arrivals);
-        let packet = |(number, sent)| {
-            let mut arrivals = fates.of(number);
-            LinkPacket { number, sent, fate: Fate { first: arrivals.next(), second: arrivals.next() } }
-        };
+        let packet = |(number, sent)| LinkPacket { number, sent, fate: Fate::of(fates.of(number)) };
         let packets: Vec<LinkPacket> = sent.into_iter().map(packet).collect();
         let mut delays: Vec<Micros> = packets.iter().filter_map(LinkPacket::delay).collect();
         delays.sort_unstable();
@@ -491,8 +480,8 @@ impl LinkDirection {
     /// Whether a packet with this delay arrives before the session's end.
     fn in_time(&self, packet: &LinkPacket, delay: Micros) -> bool {
         match self.direction {
-            PacketDirection::Up => self.end.is_some_and(|end| packet.sent + delay <= end),
-            PacketDirection::Down => self.end.is_some_and(|end| packet.sent + delay < end),
+            Direction::Up => self.end.is_some_and(|end| packet.sent + delay <= end),
+            Direction::Down => self.end.is_some_and(|end| packet.sent + delay < end),
         }
     }
 
@@ -573,7 +562,7 @@ mod tests {
             records.sent.push(PacketRecord { number, at, newest, count: 1, ack, bytes: 58 });
             records.reached.extend(delay.map(|d| ArrivalRecord { number, at: at + Micros::from_ms(d) }));
         }
-        LinkDirection::of(&records, PacketDirection::Up, Some(Micros::from_ms(end_ms)))
+        LinkDirection::of(&records, Direction::Up, Some(Micros::from_ms(end_ms)))
     }
 
     #[test]
@@ -591,7 +580,7 @@ mod tests {
     #[test]
     fn an_uneven_delay_becomes_the_median() {
         let lane = lane(&[Some(40), Some(45), Some(40)], 1000);
-        let removed = SortedSet::from([Removable::Delay(0, PacketDirection::Up, 2)]);
+        let removed = SortedSet::from([Removable::Delay(0, Direction::Up, 2)]);
         assert_eq!(lane.fate_without(1, 0, &removed).first, Some(Micros::from_ms(50)));
         assert_eq!(lane.fate_without(1, 1, &removed).first, Some(Micros::from_ms(55)), "that is another player's");
         assert!(lane.is_uneven(&lane.packets[1]) && !lane.is_uneven(&lane.packets[0]));

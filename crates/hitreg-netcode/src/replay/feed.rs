@@ -271,10 +271,7 @@ impl PacketFates {
         if self.sent.is_empty() && !self.passed {
             // A session in memory is one chunk, whose numbers may repeat or be out of order.
             let fates = ArrivalTable::new(arrivals);
-            self.sent.extend(sent.map(|(number, at)| {
-                let mut arrivals = fates.of(number);
-                (number, at, Fate { first: arrivals.next(), second: arrivals.next() })
-            }));
+            self.sent.extend(sent.map(|(number, at)| (number, at, Fate::of(fates.of(number)))));
             return;
         }
         for (number, at) in sent {
@@ -550,9 +547,8 @@ mod tests {
         let records = PlayerRecords { sent: sent.clone(), reached: reached.clone(), ..Default::default() };
         let fate = |at: Micros| {
             let packet = &sent[sent.iter().rposition(|packet| packet.at <= at).unwrap_or(0)];
-            let mut arrivals =
-                reached.iter().filter(|arrival| arrival.number == packet.number).map(|arrival| arrival.at);
-            Fate { first: arrivals.next(), second: arrivals.next() }.of_other(packet.at, at)
+            let arrivals = reached.iter().filter(|arrival| arrival.number == packet.number);
+            Fate::of(arrivals.map(|arrival| arrival.at)).of_other(packet.at, at)
         };
         let log = chunks(12, &records);
         let surveyed = survey(&log);
