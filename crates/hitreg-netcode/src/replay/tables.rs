@@ -134,11 +134,16 @@ impl TraceTables {
 
     /// Passes on the rows of each table with at least this many bytes, in table order.
     pub(super) fn take(&mut self, bytes: usize, to: &mut dyn FnMut(Table)) {
+        fn give(to: &mut impl FnMut(Table), is_full: bool, table: impl FnOnce() -> Table) {
+            if is_full {
+                to(table());
+            }
+        }
         let (cells, wanted) = (self.written.len(), self.wanted);
         let is_wanted = |table: &Table| TableSchema::of(&table.name).is_none_or(|table| wanted.has(table));
-        let mut to = |table| {
+        let to = &mut |table| {
             if is_wanted(&table) {
-                to(table)
+                to(table);
             }
         };
         let full = |table: &TableSchema, rows: usize| {
@@ -147,54 +152,35 @@ impl TraceTables {
         };
         // The trace packs views relative to the bodies before them, so bodies go first.
         let views_go = full(&views::SCHEMA, self.views.rows.rows() / VIEWS_TIMES);
-        if views_go || full(&ticks::SCHEMA, self.ticks.rows()) {
-            to(self.ticks.take(Vec::new()));
-        }
-        if views_go || full(&bodies::SCHEMA, self.bodies.0.rows()) {
+        give(to, views_go || full(&ticks::SCHEMA, self.ticks.rows()), || self.ticks.take(Vec::new()));
+        give(to, views_go || full(&bodies::SCHEMA, self.bodies.0.rows()), || {
             let (bodies, cells) = &mut self.bodies;
-            to(bodies.take(cells.take(bodies::SCHEMA.fields.unwrap_or_default())));
-        }
-        if full(&executed::SCHEMA, self.executed.rows()) {
-            to(self.executed.take(Vec::new()));
-        }
-        if full(&frames::SCHEMA, self.frames.rows.rows()) {
-            to(self.frames.take());
-        }
+            bodies.take(cells.take(bodies::SCHEMA.fields.unwrap_or_default()))
+        });
+        give(to, full(&executed::SCHEMA, self.executed.rows()), || self.executed.take(Vec::new()));
+        give(to, full(&frames::SCHEMA, self.frames.rows.rows()), || self.frames.take());
         let Corrections { rows, errors, .. } = &mut self.corrections;
-        if full(&corrections::SCHEMA, rows.rows()) {
-            to(rows.take(Vec::new()));
-        }
-        if full(&errors::SCHEMA, errors.rows()) {
-            to(errors.take(Vec::new()));
-        }
-        if views_go {
-            to(self.views.rows.take(Vec::new()));
-        }
-        if full(&shots::SCHEMA, self.shots.rows()) {
+        give(to, full(&corrections::SCHEMA, rows.rows()), || rows.take(Vec::new()));
+        give(to, full(&errors::SCHEMA, errors.rows()), || errors.take(Vec::new()));
+        give(to, views_go, || self.views.rows.take(Vec::new()));
+        give(to, full(&shots::SCHEMA, self.shots.rows()), || {
             let mut shots = self.shots.rows.take(Vec::new());
             if !self.has_server {
                 name_missing_server(&mut shots);
             }
-            to(shots);
+            shots
+        });
+        for (place, also) in self.also_judged.iter_mut().enumerate() {
+            let named = |rows| Table { name: rejudged_table(place), ..rows };
+            give(to, full(&shots::SCHEMA, also.rows()), || named(also.rows.take(Vec::new())));
         }
-        for (place, also) in
-            self.also_judged.iter_mut().enumerate().filter(|(_, also)| full(&shots::SCHEMA, also.rows()))
-        {
-            to(Table { name: rejudged_table(place), ..also.rows.take(Vec::new()) });
-        }
-        if full(&effects::SCHEMA, self.effects.rows()) {
-            to(self.effects.take(Vec::new()));
-        }
+        give(to, full(&effects::SCHEMA, self.effects.rows()), || self.effects.take(Vec::new()));
         if full(&variables::SCHEMA, self.variables.rows.rows()) {
-            self.variables.take().into_iter().for_each(&mut to);
+            self.variables.take().into_iter().for_each(&mut *to);
         }
         let Some(network) = &mut self.network else { return };
-        if full(&packets::SCHEMA, network.packets.rows()) {
-            to(network.packets.take(Vec::new()));
-        }
-        if full(&snapshots::SCHEMA, network.snapshots.rows()) {
-            to(network.snapshots.take(Vec::new()));
-        }
+        give(to, full(&packets::SCHEMA, network.packets.rows()), || network.packets.take(Vec::new()));
+        give(to, full(&snapshots::SCHEMA, network.snapshots.rows()), || network.snapshots.take(Vec::new()));
     }
 
     fn effect<G: Game>(&mut self, player: PlayerId, at: Micros, effect: &Effect, predicted: bool) {
