@@ -1,7 +1,7 @@
 //! A convex solid, as level editors define it: all points behind all of its planes.
 //! Its bounding box is large enough that a path that misses the box misses the brush, despite rounding.
 
-use glam::Vec3;
+use glam::{DVec3, Vec3};
 use serde::{Deserialize, Serialize};
 
 use crate::solid::{HullFace, SURFACE_GAP_UNITS, SolidHull};
@@ -16,28 +16,27 @@ const CUT_UNITS: f64 = 4.0 * TRUSTED_UNITS as f64;
 const ROUNDING_UNITS: f64 = 0.25;
 
 /// The six axis directions.
-pub(crate) const AXES: [[f64; 3]; 6] =
-    [[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, -1.0]];
+pub(crate) const AXES: [DVec3; 6] = [DVec3::X, DVec3::NEG_X, DVec3::Y, DVec3::NEG_Y, DVec3::Z, DVec3::NEG_Z];
 
 /// One plane of a brush: `normal · p <= distance` is its solid side.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "[f64; 4]", into = "[f64; 4]")]
 pub struct Facet {
     /// The unit normal, pointing out of the brush.
-    pub normal: [f64; 3],
+    pub normal: DVec3,
     /// The distance from the world's origin along the normal, in units.
     pub distance: f64,
 }
 
 impl From<[f64; 4]> for Facet {
     fn from([x, y, z, distance]: [f64; 4]) -> Facet {
-        Facet { normal: [x, y, z], distance }
+        Facet { normal: DVec3::new(x, y, z), distance }
     }
 }
 
 impl From<Facet> for [f64; 4] {
     fn from(facet: Facet) -> [f64; 4] {
-        let [x, y, z] = facet.normal;
+        let DVec3 { x, y, z } = facet.normal;
         [x, y, z, facet.distance]
     }
 }
@@ -80,10 +79,10 @@ impl ConvexBrush {
             return Err(BrushError::NoPlanes);
         }
         for (plane, facet) in facets.iter().enumerate() {
-            if !facet.normal.iter().chain([&facet.distance]).all(|n| n.is_finite()) {
+            if !facet.normal.is_finite() || !facet.distance.is_finite() {
                 return Err(BrushError::NotFinite { plane });
             }
-            let length = libm::sqrt(facet.normal.iter().map(|n| n * n).sum());
+            let length = facet.normal.length();
             if (length - 1.0).abs() > 1e-3 {
                 return Err(BrushError::NotUnit { plane, length });
             }
@@ -107,7 +106,7 @@ impl ConvexBrush {
     pub(crate) fn faces_for(&self, hull: SolidHull) -> impl Iterator<Item = HullFace> {
         // In single precision throughout, as in Half-Life.
         self.facets.iter().map(move |facet| {
-            let normal = Vec3::from_array(facet.normal.map(|n| n as f32));
+            let normal = facet.normal.as_vec3();
             let support = normal.abs().dot(hull.half_extent_units());
             HullFace { normal, distance: facet.distance as f32 + support }
         })
@@ -115,12 +114,9 @@ impl ConvexBrush {
 
     /// Returns a box outside which no sweep of `hull` can hit this brush.
     pub(crate) fn bounds_for(&self, hull: SolidHull) -> Bounds {
-        let half = hull.half_extent_units().to_array();
+        let half = hull.half_extent_units().as_dvec3();
         // Each plane moves out by the support of the hull.
-        let move_out = |facet: &Facet| {
-            let support: f64 = std::iter::zip(facet.normal, half).map(|(n, half)| n.abs() * f64::from(half)).sum();
-            Facet { normal: facet.normal, distance: facet.distance + support }
-        };
+        let move_out = |facet: &Facet| Facet { distance: facet.distance + facet.normal.abs().dot(half), ..*facet };
         let grown: Vec<Facet> = self.facets.iter().map(move_out).collect();
         Bounds::of_convex(&grown)
     }
@@ -154,8 +150,8 @@ impl Bounds {
         corners.fold(Bounds::EMPTY, |all, at| all.union(Bounds::around(at)))
     }
 
-    fn around(at: [f64; 3]) -> Bounds {
-        let [min, max] = [-ROUNDING_UNITS, ROUNDING_UNITS].map(|by| Vec3::from_array(at.map(|n| (n + by) as f32)));
+    fn around(at: DVec3) -> Bounds {
+        let [min, max] = [-ROUNDING_UNITS, ROUNDING_UNITS].map(|by| (at + by).as_vec3());
         Bounds { min, max }
     }
 
@@ -205,8 +201,8 @@ impl Bounds {
 
 /// Returns the lowest and the highest corner of a box; `None` if the planes form another solid, or none. Most brushes are
 /// boxes, and need no search for corners.
-fn corners_of_box(planes: &[Facet]) -> Option<[[f64; 3]; 2]> {
-    let mut corners = [[0.0; 3]; 2];
+fn corners_of_box(planes: &[Facet]) -> Option<[DVec3; 2]> {
+    let mut corners = [DVec3::ZERO; 2];
     let mut across_axes = 0;
     for (side, axis) in AXES.into_iter().enumerate() {
         let across = || planes.iter().filter(|plane| plane.normal == axis);
@@ -215,8 +211,7 @@ fn corners_of_box(planes: &[Facet]) -> Option<[[f64; 3]; 2]> {
         let (low_or_high, sign) = if side % 2 == 0 { (1, 1.0) } else { (0, -1.0) };
         corners[low_or_high][side / 2] = sign * distance;
     }
-    let is_solid = (0..3).all(|axis| corners[0][axis] <= corners[1][axis]);
-    (across_axes == planes.len() && is_solid).then_some(corners)
+    (across_axes == planes.len() && corners[0].cmple(corners[1]).all()).then_some(corners)
 }
 
 /// Returns the planes of a cube around everything, which give open brushes corners too.
@@ -226,29 +221,20 @@ pub(crate) fn cut_planes(distance: f64) -> impl Iterator<Item = Facet> {
 
 /// Returns the points where three planes meet behind all others. Points within `tolerance_units` of a plane count as
 /// behind it.
-pub(crate) fn corners_of(planes: &[Facet], tolerance_units: f64) -> impl Iterator<Item = [f64; 3]> {
+pub(crate) fn corners_of(planes: &[Facet], tolerance_units: f64) -> impl Iterator<Item = DVec3> {
     let triples = planes.iter().enumerate().flat_map(move |(i, a)| {
         let pairs = planes.iter().enumerate().skip(i + 1);
         pairs.flat_map(move |(j, b)| planes[j + 1..].iter().map(move |c| (a, b, c)))
     });
-    let is_corner = move |at: &[f64; 3]| planes.iter().all(|p| dot(p.normal, *at) <= p.distance + tolerance_units);
+    let is_corner = move |at: &DVec3| planes.iter().all(|p| p.normal.dot(*at) <= p.distance + tolerance_units);
     triples.filter_map(|(a, b, c)| meeting_point(a, b, c)).filter(is_corner)
 }
 
 /// Returns the point on all three planes, unless two of them are nearly parallel.
-fn meeting_point(a: &Facet, b: &Facet, c: &Facet) -> Option<[f64; 3]> {
-    let (bc, ca, ab) = (cross(b.normal, c.normal), cross(c.normal, a.normal), cross(a.normal, b.normal));
-    let volume = dot(a.normal, bc);
-    let along = |axis: usize| (bc[axis] * a.distance + ca[axis] * b.distance + ab[axis] * c.distance) / volume;
-    (volume.abs() > 1e-9).then(|| [along(0), along(1), along(2)])
-}
-
-pub(crate) fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
-    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-}
-
-pub(crate) fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+fn meeting_point(a: &Facet, b: &Facet, c: &Facet) -> Option<DVec3> {
+    let (bc, ca, ab) = (b.normal.cross(c.normal), c.normal.cross(a.normal), a.normal.cross(b.normal));
+    let volume = a.normal.dot(bc);
+    (volume.abs() > 1e-9).then(|| (bc * a.distance + ca * b.distance + ab * c.distance) / volume)
 }
 
 #[cfg(test)]
@@ -259,9 +245,9 @@ mod tests {
     fn a_box_has_the_bounds_of_its_corners() {
         let facets = ConvexBrush::cuboid([-8.0, 16.0, 0.5], [24.0, 17.0, 96.0]).facets().to_vec();
         let corners = corners_of_box(&facets).expect("a box");
-        assert_eq!(corners, [[-8.0, 16.0, 0.5], [24.0, 17.0, 96.0]]);
+        assert_eq!(corners, [DVec3::new(-8.0, 16.0, 0.5), DVec3::new(24.0, 17.0, 96.0)]);
         // A cut that encloses the box makes it another solid, with the same corners.
-        let cut = Facet { normal: [0.6, 0.8, 0.0], distance: 1_000.0 };
+        let cut = Facet { normal: DVec3::new(0.6, 0.8, 0.0), distance: 1_000.0 };
         let cut_off: Vec<Facet> = facets.iter().copied().chain([cut]).collect();
         assert_eq!(corners_of_box(&cut_off), None);
         assert_eq!(Bounds::of_convex(&cut_off), Bounds::of_convex(&facets));

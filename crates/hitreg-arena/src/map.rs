@@ -2,7 +2,7 @@
 
 mod text;
 
-use glam::{DVec3, Vec3};
+use glam::Vec3;
 use serde::{Deserialize, Serialize};
 
 use crate::brush::{ConvexBrush, Facet};
@@ -243,16 +243,15 @@ impl Props {
 }
 
 fn walls_of(brush: &ConvexBrush) -> impl Iterator<Item = Wall> {
-    let steep = brush.facets().iter().enumerate().filter(|(_, facet)| facet.normal[2].abs() < STEEP);
+    let steep = brush.facets().iter().enumerate().filter(|(_, facet)| facet.normal.z.abs() < STEEP);
     steep.filter_map(|(index, facet)| {
-        let normal = DVec3::from(facet.normal);
         let others = brush.facets().iter().enumerate().filter(|(other, _)| *other != index);
         let cut = |side: Option<Polygon>, (_, other): (usize, &Facet)| {
-            let [_, behind] = side?.cut(DVec3::from(other.normal), other.distance);
+            let [_, behind] = side?.cut(other.normal, other.distance);
             behind
         };
-        let side = others.fold(Some(Polygon::on_plane(normal, facet.distance, REACH_UNITS)), cut)?;
-        let (from, to, bottom, top) = side.seen_from_above(normal)?;
+        let side = others.fold(Some(Polygon::on_plane(facet.normal, facet.distance, REACH_UNITS)), cut)?;
+        let (from, to, bottom, top) = side.seen_from_above(facet.normal)?;
         Some(Wall { from, to, bottom, top, of: None })
     })
 }

@@ -349,6 +349,7 @@ fn sort_along(axis: usize, boxes: &[Bounds], items: &mut [u32]) {
 
 #[cfg(test)]
 mod tests {
+    use glam::DVec3;
     use proptest::prelude::*;
 
     use super::*;
@@ -386,8 +387,7 @@ mod tests {
             let (whole, cuts, open) = parts;
             let mut facets = if open { Vec::new() } else { whole.facets().to_vec() };
             for (direction, distance) in cuts {
-                let length = libm::sqrt(direction.iter().map(|n| n * n).sum());
-                facets.push(Facet { normal: direction.map(|n| n / length), distance });
+                facets.push(Facet { normal: DVec3::from(direction).normalize(), distance });
             }
             ConvexBrush::new(facets).ok()
         })

@@ -1,9 +1,9 @@
 //! Parses Quake's `.map` text, and converts the planes of a level editor's brush to a solid for sweeps.
 
-use glam::Vec3;
+use glam::{DVec3, Vec3};
 use quake_map::{Entity, TextParseError};
 
-use crate::brush::{AXES, Bounds, BrushError, ConvexBrush, Facet, corners_of, cross, cut_planes, dot};
+use crate::brush::{AXES, Bounds, BrushError, ConvexBrush, Facet, corners_of, cut_planes};
 use crate::map::{ArenaMap, BellPlace, MOST_BRUSHES, MOST_SIDES, MapSource, Props, SpawnPoint, Teleporter};
 use crate::solid::SolidHull;
 
@@ -288,16 +288,15 @@ pub enum ShapeError {
 
 /// Returns the plane through three points, which are clockwise as seen from outside.
 fn plane_through(points: [[f64; 3]; 3], side: usize) -> Result<Facet, ShapeError> {
-    let [a, b, c] = points;
-    let from_b = |to: [f64; 3]| std::array::from_fn(|axis| to[axis] - b[axis]);
-    let across = cross(from_b(a), from_b(c));
-    let length = libm::sqrt(dot(across, across));
+    let [a, b, c] = points.map(DVec3::from);
+    let across = (a - b).cross(c - b);
+    let length = across.length();
     if !length.is_finite() || length < 1e-6 {
         return Err(ShapeError::NoPlane { side });
     }
     // Adding zero turns a negative zero into a positive one.
-    let normal = across.map(|n| n / length + 0.0);
-    Ok(Facet { normal, distance: dot(normal, b) + 0.0 })
+    let normal = across / length + 0.0;
+    Ok(Facet { normal, distance: normal.dot(b) + 0.0 })
 }
 
 /// Creates a closed solid, and adds axis-aligned sides where it has none. Sweeps move each side out by the hull's
@@ -311,23 +310,23 @@ fn closed_brush(mut sides: Vec<Facet>) -> Result<ConvexBrush, ShapeError> {
     }
     // Open solids are cut off beyond the limit.
     let planes: Vec<Facet> = sides.iter().copied().chain(cut_planes(REACH_UNITS * 2.0)).collect();
-    let corners: Vec<[f64; 3]> = corners_of(&planes, ON_PLANE_UNITS).collect();
+    let corners: Vec<DVec3> = corners_of(&planes, ON_PLANE_UNITS).collect();
     if corners.len() < 4 {
         return Err(ShapeError::Degenerate);
     }
     let is_thick = |side: &Facet| {
-        let depth = corners.iter().map(|at| side.distance - dot(side.normal, *at)).fold(0.0, f64::max);
+        let depth = corners.iter().map(|at| side.distance - side.normal.dot(*at)).fold(0.0, f64::max);
         depth >= THINNEST_UNITS
     };
     if !sides.iter().all(is_thick) {
         return Err(ShapeError::Degenerate);
     }
-    if corners.iter().any(|at| at.iter().any(|n| n.abs() > REACH_UNITS)) {
+    if corners.iter().any(|at| at.abs().max_element() > REACH_UNITS) {
         return Err(ShapeError::TooLarge);
     }
     for axis in AXES {
-        if !sides.iter().any(|side| dot(side.normal, axis) > 1.0 - 1e-9) {
-            let distance = corners.iter().map(|at| dot(*at, axis)).fold(f64::NEG_INFINITY, f64::max);
+        if !sides.iter().any(|side| side.normal.dot(axis) > 1.0 - 1e-9) {
+            let distance = corners.iter().map(|at| at.dot(axis)).fold(f64::NEG_INFINITY, f64::max);
             sides.push(Facet { normal: axis, distance });
         }
     }
@@ -339,8 +338,8 @@ mod tests {
     use super::*;
 
     fn side(normal: [f64; 3], distance: f64) -> Facet {
-        let length = libm::sqrt(dot(normal, normal));
-        Facet { normal: normal.map(|n| n / length), distance: distance / length }
+        let (normal, length) = (DVec3::from(normal), DVec3::from(normal).length());
+        Facet { normal: normal / length, distance: distance / length }
     }
 
     fn cube() -> Vec<Facet> {
@@ -360,7 +359,7 @@ mod tests {
         let (east, west) = (side([1.0, 0.0, 0.0], 16.0), side([-1.0, 0.0, 0.0], 16.0));
         let brush = closed_brush(vec![floor, back, slope, east, west]).unwrap();
         let added = &brush.facets()[5..];
-        assert_eq!(added.iter().map(|side| side.normal).collect::<Vec<_>>(), [[0.0, -1.0, 0.0], [0.0, 0.0, 1.0]]);
+        assert_eq!(added.iter().map(|side| side.normal).collect::<Vec<_>>(), [DVec3::NEG_Y, DVec3::Z]);
         assert!(added[0].distance.abs() < 1e-9 && (added[1].distance - 64.0).abs() < 1e-9);
     }
 

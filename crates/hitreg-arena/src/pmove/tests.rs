@@ -1,6 +1,6 @@
 //! Tests of cases that the recorded runs of Half-Life do not cover, or cover only by chance.
 
-use glam::Vec3;
+use glam::{DVec3, Vec3};
 
 use super::super::solid::sweep_box;
 use super::super::{CollisionWorld, ConvexBrush, Facet};
@@ -76,7 +76,7 @@ fn steps_are_climbed_up_to_stepsize() {
 fn slopes_are_ground_up_to_their_limit() {
     let stands = |normal_z: f64| {
         let normal_x = -libm::sqrt(1.0 - normal_z * normal_z);
-        let slope = Facet { normal: [normal_x, 0.0, normal_z], distance: 0.0 };
+        let slope = Facet { normal: DVec3::new(normal_x, 0.0, normal_z), distance: 0.0 };
         let world = CollisionWorld::new(&[ConvexBrush::new(vec![slope]).expect("a half space")]);
         let high = (normal_x.abs() * 16.0 + normal_z * 36.0) / normal_z;
         run(&world, ArenaBody::standing_at(Vec3::new(0.0, 0.0, high as f32 + 0.1)), 5, still(0)).on_ground
@@ -136,7 +136,9 @@ fn corners_stop_and_creases_lead_on() {
 
 #[test]
 fn a_groove_of_two_steep_slopes_leads_along_itself() {
-    let slope = |x: f64| ConvexBrush::new(vec![Facet { normal: [x, 0.0, 0.6], distance: 0.0 }]).expect("a half space");
+    let slope = |x: f64| {
+        ConvexBrush::new(vec![Facet { normal: DVec3::new(x, 0.0, 0.6), distance: 0.0 }]).expect("a half space")
+    };
     let world = CollisionWorld::new(&[slope(0.8), slope(-0.8)]);
     let falling =
         ArenaBody { velocity: Vec3::new(30.0, 100.0, -200.0), ..ArenaBody::standing_at(Vec3::new(0.0, 0.0, 72.0)) };
