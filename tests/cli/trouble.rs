@@ -526,6 +526,22 @@ fn a_failing_build_is_answered_with_the_command_that_tests_it() {
     assert!(page.contains("next: ./broken replay a.hitlog --record test.hitlog"), "{page}");
 }
 
+/// A disk that is full in one of the later runs says nothing about a build.
+#[test]
+#[cfg(unix)]
+fn a_full_disk_breaks_no_point_of_the_contract() {
+    let folder = Folder::with_session();
+    let build = word(env!("CARGO_BIN_EXE_hitreg"));
+    for fails in ["[ \"$3\" = --record ]", "test -s ran"] {
+        fs::write(folder.path("ran"), "").expect("it is written");
+        let script =
+            format!("if {fails}; then echo 'the disk is full' >&2; exit 128; fi; echo >> ran; exec {build} \"$@\"");
+        crate::pucks::script(&folder.path("build"), &script);
+        let said = folder.refused("check ./build a.hitlog");
+        assert!(said.contains("the build cannot be run: the disk is full"), "{fails}: {said}");
+    }
+}
+
 /// Empty standard input is named.
 #[test]
 fn empty_standard_input_is_named() {

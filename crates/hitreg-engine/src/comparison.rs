@@ -163,8 +163,7 @@ impl ComparisonSpec {
         let folder = store::temporary_folder()?;
         let between = folder.file("server.hitlog");
         let rerecorded = server.rerecord(engine, log, &between)?;
-        check(&engine.runner.stop)?;
-        EngineError::check_machine(&self.first, rerecorded)?.map_err(|untestable| {
+        engine.ran(&self.first, rerecorded)?.map_err(|untestable| {
             let reason = format!("as the server, {}", untestable.reason);
             let untestable = UntestableBuild { reason, ..untestable };
             MissingSide::new(TraceSide::A, (&server, "--record test.hitlog"), untestable)

@@ -88,7 +88,7 @@ pub fn check_contract(engine: &Engine<'_>, build: &Build, log: &Path) -> Result<
     let test = ContractTest { engine, build, log, file, folder: store::temporary_folder()? };
     let mut points = Vec::new();
     let mut add = |point, (result, what)| points.push(ContractPoint { point, result, what });
-    match EngineError::check_machine(log, test.replay(&[])?)? {
+    match test.replay(&[])? {
         Err(UntestableBuild { one_sided: Some(side), .. }) => {
             return Err(EngineError::unsuitable(log, side));
         }
@@ -125,9 +125,7 @@ pub fn check_contract(engine: &Engine<'_>, build: &Build, log: &Path) -> Result<
 impl ContractTest<'_> {
     fn trace(&self, log: &Path, log_digest: Digest, options: &[String]) -> BuildOutcome<Trace> {
         let request = BuildRequest { options, ..BuildRequest::of(log, log_digest, &self.file.session) };
-        let trace = self.engine.runner.trace(self.build, &request);
-        check(&self.engine.runner.stop)?;
-        Ok(trace)
+        self.engine.ran(self.log, self.engine.runner.trace(self.build, &request))
     }
 
     fn replay(&self, options: &[String]) -> BuildOutcome<Trace> {
@@ -303,8 +301,7 @@ impl ContractTest<'_> {
             let target = self.folder.file("recorded.hitlog");
             let request = BuildRequest::of(self.log, self.file.digest, &self.file.session);
             let recorded = self.engine.runner.rerecord(self.build, &request, target.path());
-            check(&self.engine.runner.stop)?;
-            if let Err(untestable) = recorded {
+            if let Err(untestable) = self.engine.ran(self.log, recorded)? {
                 return Ok(wrong(format!("declares `record`, but: {}", said(&untestable))));
             }
         }

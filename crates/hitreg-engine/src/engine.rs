@@ -85,6 +85,15 @@ impl<'a> Engine<'a> {
     pub(crate) fn uncached(&self) -> Engine<'a> {
         Engine { runner: BuildRunner { cache: None, ..self.runner.clone() }, ..self.clone() }
     }
+
+    /// Passes on what a build made of the file at `path`, as [`EngineError::check_machine`] does.
+    ///
+    /// # Errors
+    /// Fails if the job was stopped, or if the build is untestable because of this machine.
+    pub(crate) fn ran<T>(&self, path: &Path, made: Result<T, UntestableBuild>) -> BuildOutcome<T> {
+        check(&self.runner.stop)?;
+        EngineError::check_machine(path, made)
+    }
 }
 
 /// Returns the message of a panic.

@@ -256,8 +256,7 @@ fn recorded_by(
     let log_digest = Digest::of_bytes(&store::read_bytes(candidate.path())?);
     let request = BuildRequest::of(candidate.path(), log_digest, session);
     let recorded = engine.runner.rerecord(build, &request, again.path());
-    check(&engine.runner.stop)?;
-    match EngineError::check_machine(path, recorded)? {
+    match engine.ran(path, recorded)? {
         Ok(()) => Ok(Some(engine.read_log(again.path())?.session)),
         Err(_) => Ok(None),
     }
@@ -269,8 +268,7 @@ fn can_record(engine: &Engine<'_>, build: &Build, path: &Path) -> Result<bool, E
     let log = engine.read_log(path)?;
     let request = BuildRequest::of(path, log.digest, &log.session);
     let traced = engine.runner.trace_file(build, &request);
-    check(&engine.runner.stop)?;
-    Ok(EngineError::check_machine(path, traced)?.is_ok_and(|(trace, _)| trace.header().can(RECORD)))
+    Ok(engine.ran(path, traced)?.is_ok_and(|(trace, _)| trace.header().can(RECORD)))
 }
 
 /// Copies a candidate without the state hashes, which belong to the original session.

@@ -18,7 +18,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use rayon::prelude::*;
 
 use crate::build::{Build, OneSidedLog};
-use crate::engine::{Engine, EngineError, SurveyedLog, check, retry_with_encoding};
+use crate::engine::{Engine, EngineError, SurveyedLog, retry_with_encoding};
 use crate::in_order;
 use crate::surveyed_log::{Leg, ReplaySinks};
 use hitreg_analysis::golden::ReplaySummary;
@@ -166,8 +166,7 @@ fn rerecord(
         None => log.rerecord(engine, None, to)?,
         Some(build) => engine.runner.rerecord(build, &log.request()?, to.path()),
     };
-    check(&engine.runner.stop)?;
-    Ok(EngineError::check_machine(&log.path, made)?.map_err(|untestable| untestable.detail()))
+    Ok(engine.ran(&log.path, made)?.map_err(|untestable| untestable.detail()))
 }
 
 /// The traces of another build. It runs as often as this build replays, and without the cache.
@@ -177,9 +176,7 @@ fn built_replays(engine: &Engine<'_>, build: &Build, log: &SurveyedLog) -> Resul
     let mut replays = Vec::with_capacity(THREADS.len());
     let (mut records, mut has_no_hash) = (RecordComparison::default(), false);
     for _ in THREADS {
-        let made = runner.trace(build, &log.request()?);
-        check(&runner.stop)?;
-        let trace = match EngineError::check_machine(&log.path, made)? {
+        let trace = match engine.ran(&log.path, runner.trace(build, &log.request()?))? {
             Ok(trace) => trace,
             Err(untestable) => return Ok(Err(untestable.detail())),
         };
