@@ -92,7 +92,7 @@ pub fn check_contract(engine: &Engine<'_>, build: &Build, log: &Path) -> Result<
         Err(UntestableBuild { one_sided: Some(side), .. }) => {
             return Err(EngineError::unsuitable(log, side));
         }
-        Err(untestable) => add("replays the log", wrong(said(&untestable))),
+        Err(untestable) => add("replays the log", wrong(untestable.detail())),
         Ok(trace) => {
             let ran = compare_hashes(&test.file.session, &trace);
             if let Some(side) = OneSidedLog::of_replayed(&test.file.session, &ran) {
@@ -153,7 +153,7 @@ impl ContractTest<'_> {
 
     fn repeated(&self, first: &Trace) -> Result<PointFinding, EngineError> {
         Ok(match self.replay(&[])? {
-            Err(untestable) => wrong(format!("only the first time: {}", said(&untestable))),
+            Err(untestable) => wrong(format!("only the first time: {}", untestable.detail())),
             Ok(second) if second.digest() == first.digest() => kept("two runs write equal tables"),
             Ok(second) => {
                 let found = diff(first, &second, &DiffOptions::default())?;
@@ -264,7 +264,7 @@ impl ContractTest<'_> {
         let mut part = session.part(middle.tick, last.tick);
         part.ticks.iter_mut().for_each(|tick| tick.hash = None);
         Ok(Some(match self.changed(&part)? {
-            Err(untestable) => absent(format!("a log that begins within a session: {}", said(&untestable))),
+            Err(untestable) => absent(format!("a log that begins within a session: {}", untestable.detail())),
             Ok(trace) => match late_difference(whole, &trace, middle.tick)? {
                 None => kept(format!("begins after tick {} as the whole session goes on", middle.tick)),
                 Some(place) => absent(format!(
@@ -286,9 +286,9 @@ impl ContractTest<'_> {
         Ok(match self.changed(&few)? {
             Ok(_) => kept("a log without packets, snapshots, shots and rows of its own"),
             Err(untestable) if untestable.is_refusal => {
-                absent(format!("needs packets, snapshots, shots or rows of its own: {}", said(&untestable)))
+                absent(format!("needs packets, snapshots, shots or rows of its own: {}", untestable.detail()))
             }
-            Err(untestable) => wrong(said(&untestable)),
+            Err(untestable) => wrong(untestable.detail()),
         })
     }
 
@@ -302,7 +302,7 @@ impl ContractTest<'_> {
             let request = BuildRequest::of(self.log, self.file.digest, &self.file.session);
             let recorded = self.engine.runner.rerecord(self.build, &request, target.path());
             if let Err(untestable) = self.engine.ran(self.log, recorded)? {
-                return Ok(wrong(format!("declares `record`, but: {}", said(&untestable))));
+                return Ok(wrong(format!("declares `record`, but: {}", untestable.detail())));
             }
         }
         Ok(kept(declared.join(", ")))
@@ -364,15 +364,6 @@ fn refusal(given: &str, ended: ProcessEnd) -> PointFinding {
     }
 }
 
-/// Where two traces differ first, in the tables that both have.
-fn difference(a: &Trace, b: &Trace) -> Result<Option<String>, EngineError> {
-    let found = diff(a, b, &DiffOptions { overlap_only: true, ..DiffOptions::default() })?;
-    if found.verdict != TraceVerdict::Differs {
-        return Ok(None);
-    }
-    Ok(Some(first_place(found.first.as_ref())))
-}
-
 /// The first table with another digest, in traces without a row that differs.
 fn first_unlike_table(a: &Trace, b: &Trace) -> String {
     let [of_a, of_b] = [a, b].map(|trace| trace.tables.iter().map(|table| &table.name));
@@ -391,24 +382,18 @@ fn late_difference(whole: &Trace, part: &Trace, after: Tick) -> Result<Option<St
         let ticks = (0..).zip(table.u32s("tick"));
         table.select(&ticks.filter(|(_, tick)| **tick > after.0).map(|(row, _)| row).collect::<Vec<u32>>())
     };
-    let differs = |is_wanted: fn(&Table) -> bool| {
+    let differs = |is_wanted: fn(&Table) -> bool| -> Result<Option<String>, EngineError> {
         let [whole, part] = [whole, part].map(|trace| {
             let tables = trace.tables.iter().filter(|table| is_wanted(table)).map(later).collect();
             Trace { header: trace.header.clone(), tables }
         });
-        difference(&whole, &part)
+        let found = diff(&whole, &part, &DiffOptions { overlap_only: true, ..DiffOptions::default() })?;
+        Ok((found.verdict == TraceVerdict::Differs).then(|| first_place(found.first.as_ref())))
     };
     // A field says more than a hash.
     match differs(|table| is_bodies(&table.name))? {
         Some(place) => Ok(Some(place)),
         None => differs(|table| table.name == ticks::NAME),
-    }
-}
-
-fn said(untestable: &UntestableBuild) -> String {
-    match untestable.last_words.last() {
-        Some(words) => format!("{} ({words})", untestable.reason),
-        None => untestable.reason.clone(),
     }
 }
 
