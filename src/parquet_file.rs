@@ -27,16 +27,6 @@ use hitreg_log::sorted::SortedMap;
 /// How many rows form a group, which a reader can skip as a whole.
 const ROWS_IN_GROUP: usize = 1 << 17;
 
-/// Writes all rows of a table.
-///
-/// # Errors
-/// When two columns have the same name, or the output cannot be written.
-pub fn write(table: &Table, out: impl Write + Send) -> Result<(), ParquetError> {
-    let mut writer = ParquetWriter::new(table, out)?;
-    writer.groups(table, true)?;
-    writer.finish()
-}
-
 /// Writes a table in several parts.
 pub struct ParquetWriter<W: Write + Send> {
     file: SerializedFileWriter<W>,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use glam::Vec3;
 use hitreg::arena::ArenaBody;
-use hitreg::golden::difference;
+use hitreg::golden::{ReplaySummary, difference};
 use hitreg::history::Frame;
 use hitreg::log;
 use hitreg::packet::{ClientPacket, Echo, Snapshot};
@@ -74,7 +74,8 @@ fn texts() {
         assert_eq!(Settings::from_pairs(&settings.to_pairs()), Ok(settings), "accepted settings are kept");
         refused
     });
-    let golden = hitreg::golden::golden(&log::read_trace(&short_trace()[..]).expect("a trace"));
+    let trace = log::read_trace(&short_trace()[..]).expect("a trace");
+    let golden = ReplaySummary::of(&trace).golden().expect("a golden");
     let replayed = golden.clone();
     target("goldens", vec![golden.into()], mutated_text, &mut |bytes| {
         let accepted = String::from_utf8_lossy(bytes);

@@ -11,6 +11,7 @@ use rayon::prelude::*;
 
 use crate::built_in::replay;
 use hitreg::diff::CellValue;
+use hitreg::engine::LogRecords;
 use hitreg::game::Simulate;
 use hitreg::log::{WriterOptions, read_session, write_session};
 use hitreg::page::{PageInput, PageSubject, html};
@@ -340,8 +341,12 @@ fn corrections_of_a_real_match_agree_with_the_tables() {
         assert!(own.iter().filter(inside).count() * 100 > own.len() * 98, "{name} within {least} to {most}");
     }
     assert!(walls.len() > 1_000 && walls.iter().any(|wall| wall.of.is_some()), "{} walls", walls.len());
-    let side =
-        PageInput { name: "demo16", map: "dm3", trace: &trace, log: Some(&case.session), rejudged: &[], notes: &[] };
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("demo16.hitlog");
+    let bytes = write_session(Vec::new(), &case.session, WriterOptions::whole()).expect("a log");
+    std::fs::write(&path, bytes).expect("written");
+    let log = LogRecords::open(&path, replay::Part::WHOLE).expect("a log");
+    let side = PageInput { name: "demo16", map: "dm3", trace: &trace, log: Some(&log), rejudged: &[], notes: &[] };
     let page = html(&PageSubject { sides: &[side], walls: &walls, difference: None }).expect("a page");
     assert!(page.len() < 2_000_000, "{} bytes", page.len());
 }

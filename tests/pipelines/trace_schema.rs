@@ -7,6 +7,7 @@ use crate::{built_in, traces};
 use hitreg::arena::ArenaRules;
 use hitreg::bisect::bisect_ticks;
 use hitreg::diff::{DiffOptions, TraceVerdict, diff};
+use hitreg::golden::ReplaySummary;
 use hitreg::link::{LinkModel, Loss};
 use hitreg::log::{read_trace, write_trace};
 use hitreg::record::Session;
@@ -136,7 +137,7 @@ fn impulses_alone_count_as_exercised_input() {
     let replayed = || replay::<Discs>(&session, &ReplayOptions::default(), &mut |_| {}).expect("a replay");
     let replays = [replayed(), replayed()];
     // Without hashes, a golden is the only reference.
-    let golden = hitreg::golden::golden(&replays[0].trace);
+    let golden = ReplaySummary::of(&replays[0].trace).golden().expect("a golden");
     let against = verify::VerifyReference { golden: Some(&golden), rollback: false };
     let verified = traces::verify_replays(&session, &replays, against);
     assert_eq!((verified.verdict, verified.detail), (verify::LogVerdict::Same, None));

@@ -11,7 +11,7 @@ use crate::round_trips::{KEPT, RecentTimes};
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::stats::{CountedValues, Tail};
 use hitreg_log::trace::schema::{bodies, is_bodies, ticks, views};
-use hitreg_log::trace::{Table, Trace, TraceHeader};
+use hitreg_log::trace::{Table, TraceHeader};
 
 /// The views that were drawn in one way.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -23,14 +23,6 @@ pub struct DrawingScore {
     /// Distance between the drawn place and the entity's place, in units; `None` if the trace does not have the
     /// entity's places.
     pub error_units: Option<Tail>,
-}
-
-/// The views of a trace by way of drawing, in the order of the names. Empty if the trace has no places of entities, as
-/// in a replay of clients alone.
-pub fn drawn(trace: &Trace) -> Vec<DrawingScore> {
-    let mut drawing = ViewErrorCollector::default();
-    trace.tables.iter().for_each(|table| drawing.gather(table));
-    drawing.drawn()
 }
 
 /// Collects the errors of views from the rows of a replay.
@@ -75,17 +67,11 @@ impl ViewErrorCollector {
 
     /// Adds rows. Rows of `ticks` give the times of all earlier rows.
     pub fn add(&mut self, rows: &Table) {
-        self.gather(rows);
-        if rows.name == ticks::NAME {
-            self.look(false);
-        }
-    }
-
-    fn gather(&mut self, rows: &Table) {
         match rows.name.as_str() {
             ticks::NAME => {
                 let ticks = ticks::Columns::read(rows);
                 ticks.tick.iter().zip(ticks.at_us).for_each(|(tick, at_us)| self.times.add(*tick, *at_us));
+                self.look(false);
             }
             name if is_bodies(name) => self.bodies.push(only(rows, BODIES)),
             views::NAME if !self.is_open_loop => self.views.push(only(rows, VIEWS)),
@@ -93,10 +79,10 @@ impl ViewErrorCollector {
         }
     }
 
-    /// The views by way of drawing, after all rows.
+    /// The views by way of drawing after all rows, in the order of the names. Empty if the trace has no places of
+    /// entities, as in a replay of clients alone.
     pub fn drawn(mut self) -> Vec<DrawingScore> {
         self.look(true);
-        // The trace has no places of entities.
         if self.truth.newest_us.is_none() {
             return Vec::new();
         }
@@ -264,7 +250,13 @@ impl ServerPositions {
 mod tests {
     use super::*;
     use hitreg_log::trace::schema::{bodies, ticks, views};
-    use hitreg_log::trace::{Column, ColumnData};
+    use hitreg_log::trace::{Column, ColumnData, Trace};
+
+    fn drawn(trace: &Trace) -> Vec<DrawingScore> {
+        let mut drawing = ViewErrorCollector::default();
+        trace.tables.iter().for_each(|table| drawing.add(table));
+        drawing.drawn()
+    }
 
     /// One entity that moves by 10 units per tick of 10 ms, and teleports in the last tick.
     fn moving() -> Trace {

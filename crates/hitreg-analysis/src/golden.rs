@@ -117,11 +117,6 @@ pub fn usercmds_of(golden: &str) -> Option<u64> {
     golden.lines().find_map(|line| line.strip_prefix("usercmds ")?.trim().parse().ok())
 }
 
-/// The golden of a trace.
-pub fn golden(trace: &Trace) -> String {
-    ReplaySummary::of(trace).golden().unwrap_or_default()
-}
-
 /// The difference between the accepted and the replayed golden, as a unified diff of each part without line numbers.
 /// Shots and counts come first, because they show what happened. Digests come last. `None` if the goldens are equal.
 pub fn difference(accepted: &str, replayed: &str) -> Option<TextDiff> {

@@ -97,26 +97,6 @@ pub trait PageLog {
     fn between(&self, first: Micros, last: Micros) -> Result<Session, String>;
 }
 
-/// A log in memory.
-impl PageLog for Session {
-    fn header(&self) -> &SessionHeader {
-        &self.header
-    }
-
-    fn each(&self, to: &mut dyn FnMut(&SessionStretch) -> bool) -> Result<(), String> {
-        to(&self.clone().without_header());
-        Ok(())
-    }
-
-    fn shows(&self, _: Micros) -> bool {
-        true
-    }
-
-    fn between(&self, _: Micros, _: Micros) -> Result<Session, String> {
-        Ok(self.clone())
-    }
-}
-
 /// One trace with its context.
 #[derive(Clone, Copy)]
 #[expect(missing_debug_implementations, reason = "a trace and a log may be of any length")]

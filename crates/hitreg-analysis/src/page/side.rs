@@ -413,9 +413,10 @@ fn thinning_notes(of: &Thinning) -> Vec<String> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use hitreg_log::record::{Origin, PlayerInfo, Session, SessionHeader};
+    use crate::page::PageLog;
+    use hitreg_log::record::{Origin, PlayerInfo, Session, SessionHeader, SessionStretch};
     use hitreg_log::trace::{SessionSource, Trace};
-    use hitreg_log::units::Seed;
+    use hitreg_log::units::{Micros, Seed};
 
     /// A session of players with these names.
     pub(in crate::page) fn log_of(players: &[&str]) -> Session {
@@ -436,11 +437,31 @@ pub(super) mod tests {
         })
     }
 
+    /// A log in memory.
+    impl PageLog for Session {
+        fn header(&self) -> &SessionHeader {
+            &self.header
+        }
+
+        fn each(&self, to: &mut dyn FnMut(&SessionStretch) -> bool) -> Result<(), String> {
+            to(&self.clone().without_header());
+            Ok(())
+        }
+
+        fn shows(&self, _: Micros) -> bool {
+            true
+        }
+
+        fn between(&self, _: Micros, _: Micros) -> Result<Session, String> {
+            Ok(self.clone())
+        }
+    }
+
     /// Bots and spectators have no usercmds.
     #[test]
     fn a_page_lists_players_without_rows() {
         let shown_players = |log: Option<&Session>, trace: &Trace| {
-            let log = log.map(|log| log as &dyn crate::page::PageLog);
+            let log = log.map(|log| log as &dyn PageLog);
             let shown = PageInput { name: "", map: "", trace, log, rejudged: &[], notes: &[] };
             PageSide::of(&shown, 1, &mut PageColumns::default()).expect("a page").players
         };
