@@ -2,7 +2,8 @@
 //!
 //! Rows of results are one table with the columns of all kinds of rows. A row has nulls in the columns of other kinds.
 
-use std::io::Write;
+use std::borrow::Cow;
+use std::io::{self, Write};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use serde_json::{Map, Value};
 
 use crate::corpus::{read_row, sample_rows, write_row};
 use crate::trace::{Column, ColumnData, Table};
+use hitreg_analysis::row_text::RowWriter;
 use hitreg_log::sorted::SortedMap;
 
 /// How many rows form a group, which a reader can skip as a whole.
@@ -42,31 +44,6 @@ impl<W: Write + Send> ParquetWriter<W> {
     pub fn new(shape: &Table, out: W) -> Result<ParquetWriter<W>, ParquetError> {
         let fields = shape.columns.iter().map(field).collect::<Result<Vec<_>, _>>()?;
         Ok(ParquetWriter { file: begin("table", fields, metadata_of(shape)?, out)?, waiting: shape.without_rows() })
-    }
-
-    /// Adds rows. They must have all columns in order.
-    ///
-    /// # Errors
-    /// When the columns differ, or the output cannot be written.
-    pub fn rows(&mut self, rows: Table) -> Result<(), ParquetError> {
-        self.waiting.append(rows).map_err(ParquetError::General)?;
-        if self.waiting.rows() < ROWS_IN_GROUP {
-            return Ok(());
-        }
-        let waiting = std::mem::take(&mut self.waiting);
-        let written = self.groups(&waiting, false)?;
-        self.waiting = waiting.select(&(written as u32..waiting.rows() as u32).collect::<Vec<_>>());
-        Ok(())
-    }
-
-    /// Writes the remaining rows and ends the file.
-    ///
-    /// # Errors
-    /// When the output cannot be written.
-    pub fn finish(mut self) -> Result<(), ParquetError> {
-        let waiting = std::mem::take(&mut self.waiting);
-        self.groups(&waiting, true)?;
-        self.file.close().map(drop)
     }
 
     /// Writes the rows in groups and returns how many were written. The last, incomplete group is written only if `all`
@@ -116,6 +93,26 @@ impl<W: Write + Send> ParquetWriter<W> {
             writer.close()?;
         }
         group.close().map(drop)
+    }
+}
+
+impl<W: Write + Send> RowWriter for ParquetWriter<W> {
+    fn write(&mut self, rows: Cow<'_, Table>) -> io::Result<()> {
+        self.waiting.append(rows.into_owned()).map_err(ParquetError::General)?;
+        if self.waiting.rows() < ROWS_IN_GROUP {
+            return Ok(());
+        }
+        let waiting = std::mem::take(&mut self.waiting);
+        let written = self.groups(&waiting, false)?;
+        self.waiting = waiting.select(&(written as u32..waiting.rows() as u32).collect::<Vec<_>>());
+        Ok(())
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        let waiting = std::mem::take(&mut self.waiting);
+        self.groups(&waiting, true)?;
+        self.file.finish()?;
+        Ok(())
     }
 }
 

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use hitreg_analysis::row_text::{CsvWriter, JsonlWriter, RowOutput};
+use hitreg_analysis::row_text::{CsvWriter, JsonlWriter, RowOutput, RowWriter};
 use serde::Serialize;
 
 use super::corpus::{CorpusArgs, EachLog, WorkerArgs, are_several};
@@ -228,7 +228,7 @@ impl ExportSource {
     fn write(&self, name: &str, export: FileExport<'_>, out: &mut (dyn Write + Send)) -> Result<(), CommandError> {
         let (shapes, args) = (self.shapes(), export.args);
         let shape = find(&shapes, name, export.file)?;
-        let mut rows = RowWriter::new(shape, args.format(), out)?;
+        let mut rows = row_writer(shape, args.format(), out)?;
         let trace = match self {
             ExportSource::Recorded(..) => {
                 rows.write(Cow::Borrowed(shape))?;
@@ -571,43 +571,12 @@ impl RowFormat {
     }
 }
 
-/// Writes a table in several groups of rows.
-enum RowWriter<'a> {
-    Jsonl(JsonlWriter<'a>),
-    Csv(Box<CsvWriter<'a>>),
-    #[cfg(feature = "parquet")]
-    Parquet(Box<crate::parquet_file::ParquetWriter<RowOutput<'a>>>),
-}
-
-impl<'a> RowWriter<'a> {
-    /// Writes the header for a table with these columns.
-    fn new(shape: &Table, format: RowFormat, out: RowOutput<'a>) -> io::Result<RowWriter<'a>> {
-        match format {
-            RowFormat::Csv => Ok(RowWriter::Csv(Box::new(CsvWriter::new(shape, out)?))),
-            RowFormat::Jsonl => Ok(RowWriter::Jsonl(JsonlWriter::new(shape, out))),
-            #[cfg(feature = "parquet")]
-            RowFormat::Parquet => {
-                let writer = crate::parquet_file::ParquetWriter::new(shape, out).map_err(io::Error::other)?;
-                Ok(RowWriter::Parquet(Box::new(writer)))
-            }
-        }
-    }
-
-    fn write(&mut self, table: Cow<'_, Table>) -> io::Result<()> {
-        match self {
-            RowWriter::Jsonl(out) => out.write(&table),
-            RowWriter::Csv(out) => out.write(&table),
-            #[cfg(feature = "parquet")]
-            RowWriter::Parquet(out) => out.rows(table.into_owned()).map_err(io::Error::other),
-        }
-    }
-
-    fn finish(self) -> io::Result<()> {
-        match self {
-            RowWriter::Jsonl(out) => out.finish(),
-            RowWriter::Csv(out) => out.finish(),
-            #[cfg(feature = "parquet")]
-            RowWriter::Parquet(out) => out.finish().map_err(io::Error::other),
-        }
-    }
+/// Begins the output of a table with these columns.
+fn row_writer<'a>(shape: &Table, format: RowFormat, out: RowOutput<'a>) -> io::Result<Box<dyn RowWriter + 'a>> {
+    Ok(match format {
+        RowFormat::Csv => Box::new(CsvWriter::new(shape, out)?),
+        RowFormat::Jsonl => Box::new(JsonlWriter::new(shape, out)),
+        #[cfg(feature = "parquet")]
+        RowFormat::Parquet => Box::new(crate::parquet_file::ParquetWriter::new(shape, out)?),
+    })
 }

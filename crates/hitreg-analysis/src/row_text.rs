@@ -1,5 +1,6 @@
 //! Rows of a table as lines of text: JSON objects, or comma-separated values.
 
+use std::borrow::Cow;
 use std::fmt::{Display, LowerExp, Write as _};
 use std::io::{self, BufWriter, Write};
 
@@ -8,7 +9,24 @@ use hitreg_log::trace::{Column, ColumnData, Table};
 /// The output of a writer, without its type: rows are formatted in optimized code of this crate.
 pub type RowOutput<'a> = &'a mut (dyn Write + Send);
 
-/// Writes rows as JSON objects, one a line.
+/// Writes a table in several groups of rows.
+pub trait RowWriter {
+    /// Writes rows. They must have all columns in order.
+    ///
+    /// # Errors
+    /// When the columns differ, or the output cannot be written.
+    fn write(&mut self, rows: Cow<'_, Table>) -> io::Result<()>;
+
+    /// Writes what is buffered, and ends the output.
+    ///
+    /// # Errors
+    /// When the output cannot be written.
+    fn finish(&mut self) -> io::Result<()>;
+}
+
+/// Writes rows as JSON objects, one a line. A missing measurement, which is NaN, and a missing hash, which is 0, are
+/// null. An infinite measurement is the text `inf` or `-inf`. Hashes and ids are text, because many JSON readers keep
+/// only 53 bits of a number.
 pub struct JsonlWriter<'a> {
     out: BufWriter<RowOutput<'a>>,
     /// The column names in JSON.
@@ -21,13 +39,10 @@ impl<'a> JsonlWriter<'a> {
         let keys = shape.columns.iter().map(|column| json_text(&column.name)).collect();
         JsonlWriter { out: BufWriter::with_capacity(1 << 16, out), keys }
     }
+}
 
-    /// Writes all rows of a table. A missing measurement, which is NaN, and a missing hash, which is 0, are null. An
-    /// infinite measurement is the text `inf` or `-inf`. Hashes and ids are text, because many JSON readers keep only 53 bits of a number.
-    ///
-    /// # Errors
-    /// When the output cannot be written.
-    pub fn write(&mut self, table: &Table) -> io::Result<()> {
+impl RowWriter for JsonlWriter<'_> {
+    fn write(&mut self, table: Cow<'_, Table>) -> io::Result<()> {
         let JsonlWriter { out, keys } = self;
         let mut text = String::new();
         let names: Vec<Vec<String>> = table.columns.iter().map(names_in_json).collect();
@@ -55,16 +70,12 @@ impl<'a> JsonlWriter<'a> {
         Ok(())
     }
 
-    /// Writes what is buffered.
-    ///
-    /// # Errors
-    /// When the output cannot be written.
-    pub fn finish(mut self) -> io::Result<()> {
+    fn finish(&mut self) -> io::Result<()> {
         self.out.flush()
     }
 }
 
-/// Writes rows as comma-separated values under a line of column names.
+/// Writes rows as comma-separated values under a line of column names. A missing measurement or hash is empty.
 pub struct CsvWriter<'a>(csv::Writer<RowOutput<'a>>);
 
 impl<'a> CsvWriter<'a> {
@@ -77,12 +88,10 @@ impl<'a> CsvWriter<'a> {
         out.write_record(shape.columns.iter().map(|column| &column.name)).map_err(io_error)?;
         Ok(CsvWriter(out))
     }
+}
 
-    /// Writes all rows of a table. A missing measurement or hash is empty.
-    ///
-    /// # Errors
-    /// When the output cannot be written.
-    pub fn write(&mut self, table: &Table) -> io::Result<()> {
+impl RowWriter for CsvWriter<'_> {
+    fn write(&mut self, table: Cow<'_, Table>) -> io::Result<()> {
         let mut text = String::new();
         for row in 0..table.rows() {
             for column in &table.columns {
@@ -93,11 +102,7 @@ impl<'a> CsvWriter<'a> {
         Ok(())
     }
 
-    /// Writes what is buffered.
-    ///
-    /// # Errors
-    /// When the output cannot be written.
-    pub fn finish(mut self) -> io::Result<()> {
+    fn finish(&mut self) -> io::Result<()> {
         self.0.flush()
     }
 }
@@ -184,8 +189,9 @@ mod tests {
     fn csv_quotes_values_with_commas() {
         let mut out = Vec::new();
         let mut rows = CsvWriter::new(&table(), &mut out).unwrap();
-        rows.write(&table()).unwrap();
+        rows.write(Cow::Owned(table())).unwrap();
         rows.finish().unwrap();
+        drop(rows);
         let expected = "tick,hash,error,speed,reason\n\
                         1,ffffffffffffffff,0.1,-inf,hit\n\
                         2,,,2.5,\"so, \"\"wide\"\"\"\n";
@@ -201,8 +207,9 @@ mod tests {
         let table = Table::new("mine", columns);
         let mut out = Vec::new();
         let mut rows = JsonlWriter::new(&table, &mut out);
-        rows.write(&table).unwrap();
+        rows.write(Cow::Borrowed(&table)).unwrap();
         rows.finish().unwrap();
+        drop(rows);
         let text = String::from_utf8(out).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], r#"{"f":3.4028235e38,"d":1e308}"#);
@@ -215,8 +222,9 @@ mod tests {
     fn every_line_of_jsonl_is_an_object() {
         let mut out = Vec::new();
         let mut rows = JsonlWriter::new(&table(), &mut out);
-        rows.write(&table()).unwrap();
+        rows.write(Cow::Owned(table())).unwrap();
         rows.finish().unwrap();
+        drop(rows);
         let text = String::from_utf8(out).unwrap();
         let rows: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(rows[0]["hash"], "ffffffffffffffff");
