@@ -84,7 +84,7 @@ pub(crate) enum DecodedDatagram {
 }
 
 /// The state of a connection.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Quake3Connection {
     up: Channel,
     down: Channel,
@@ -96,22 +96,6 @@ pub(crate) struct Quake3Connection {
     config_strings: ConfigStringChanges,
     /// The snapshots that later ones may be relative to.
     snapshots: VecDeque<Arc<Quake3Snapshot>>,
-}
-
-impl Default for Quake3Connection {
-    fn default() -> Quake3Connection {
-        Quake3Connection {
-            up: Channel::default(),
-            down: Channel::default(),
-            challenge: 0,
-            gamestate: None,
-            last_command: 0,
-            // Command 0 is empty.
-            commands: VecDeque::from([Vec::new()]),
-            config_strings: ConfigStringChanges::default(),
-            snapshots: VecDeque::new(),
-        }
-    }
 }
 
 impl Quake3Connection {
@@ -161,6 +145,10 @@ impl Quake3Connection {
 
     fn client_said(&mut self, sequence: u32, bytes: &[u8]) -> Result<DecodedDatagram, MessageError> {
         let command = |number: i32| {
+            // No command has this number: the client has received none.
+            if number == 0 {
+                return Some(&[][..]);
+            }
             let back = usize::try_from(self.last_command.checked_sub(number)?).ok()?;
             self.commands.get(self.commands.len().checked_sub(back + 1)?).map(Vec::as_slice)
         };

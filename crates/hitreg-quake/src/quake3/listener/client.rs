@@ -14,7 +14,7 @@ use hitreg_log::usercmd::{Usercmd, buttons};
 const REMEMBERED: usize = 1024;
 
 /// The player of a slot, with its present client.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct HeardClient {
     pub(super) player: PlayerId,
     packets: ContinuedNumbers,
@@ -46,10 +46,14 @@ struct ContinuedNumbers {
     newest: u32,
 }
 
-impl ContinuedNumbers {
-    /// The numbers of the first connection, which are those of the log.
-    const FIRST: ContinuedNumbers = ContinuedNumbers { offset: Some(0), previous: 0, newest: 0 };
+/// The numbers of the first connection, which are those of the log.
+impl Default for ContinuedNumbers {
+    fn default() -> ContinuedNumbers {
+        ContinuedNumbers { offset: Some(0), previous: 0, newest: 0 }
+    }
+}
 
+impl ContinuedNumbers {
     /// Returns the number in the log. Numbers before the connection's first record become the last of the previous one.
     fn of(self, number: u32) -> u32 {
         let in_log = i64::from(number) + self.offset.unwrap_or(i64::MIN / 2);
@@ -71,20 +75,7 @@ impl ContinuedNumbers {
 
 impl HeardClient {
     pub(super) fn new(player: PlayerId) -> HeardClient {
-        HeardClient {
-            player,
-            packets: ContinuedNumbers::FIRST,
-            messages: ContinuedNumbers::FIRST,
-            previous_clients: 0,
-            previous: CommandSeq(0),
-            recent: VecDeque::new(),
-            fired: CommandSeq(0),
-            sent: VecDeque::new(),
-            newest_ack: 0,
-            hits: None,
-            events: SeenEvents::default(),
-            hitting: (CommandSeq(0), 0),
-        }
+        HeardClient { player, ..HeardClient::default() }
     }
 
     /// Returns the player of the slot with its next client. All numbers go on.
