@@ -193,7 +193,7 @@ pub struct OwnState {
 }
 
 /// Another player as the server sent it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct OtherPlayer {
     /// Slot, 0 to 31.
     pub slot: u8,

@@ -177,17 +177,7 @@ impl BotNumbers {
             self.numbers.push(number);
         }
         let slot = MOST_PLAYERS.checked_add(u8::try_from(index).ok()?)?;
-        let bot = OtherPlayer {
-            slot,
-            origin,
-            velocity: [0; 3],
-            angles: [0.0; 3],
-            age_ms: 0,
-            dead: false,
-            gib: false,
-            command: None,
-            bot: true,
-        };
+        let bot = OtherPlayer { slot, origin, bot: true, ..OtherPlayer::default() };
         (index < self.numbers.len()).then_some(bot)
     }
 }

@@ -155,8 +155,8 @@ impl ServedPlayers {
         self.players.insert(slot, player);
         let ServedPlayer { origin, angles, model } = player;
         let gib = flags & Self::GIB != 0 || head == Some(model);
-        let (dead, velocity, command) = (flags & Self::DEAD != 0, [0; 3], None);
-        Ok(OtherPlayer { slot, origin, velocity, angles, age_ms: 0, dead, gib, command, bot: false })
+        let dead = flags & Self::DEAD != 0;
+        Ok(OtherPlayer { slot, origin, angles, dead, gib, ..OtherPlayer::default() })
     }
 }
 
