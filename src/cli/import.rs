@@ -381,39 +381,36 @@ fn log_targets(demos: &[PathBuf], args: &QwdArgs, output: &Output) -> Vec<Result
 
 fn import_demo(demo: &Path, maps: &Maps, force_map: bool, target: &Target) -> Result<QwdImportReport, CommandError> {
     let (imported, demo_bytes) = import_qwd(demo, maps, force_map)?;
-    let ImportResult { by, session, other_levels, cut, after_end, acks_ahead, repaired_times, findings, walls } =
-        imported;
-    let cut = cut.map(|DemoCut { offset, bytes }| {
+    let ImportResult { demo, session, findings, walls } = imported;
+    let cut = demo.cut.map(|DemoCut { offset, bytes }| {
         let rest = match bytes {
             0 => String::new(),
             bytes => format!(", without {bytes} bytes of an incomplete frame"),
         };
         format!("the demo is truncated: it was imported up to byte {offset}{rest}")
     });
-    let gap = (acks_ahead > 0).then(|| {
-        let packets = counted(acks_ahead, "packet");
+    let gap = (demo.acks_ahead > 0).then(|| {
+        let packets = counted(demo.acks_ahead, "packet");
         format!(
             "{packets} acked usercmds that the demo does not have yet: frames are missing, and later usercmds have wrong numbers"
         )
     });
+    let after_end = demo.after_end.map(|offset| rest_of_file(offset as u64));
     store::save_log(target, &session, WriterOptions::whole())?;
     Ok(QwdImportReport {
         path: target.path().display().to_string(),
         info: SessionInfo::of(&session),
         demo_bytes,
         size_bytes: FileSize::of(target.path()),
-        recorded_by: match by {
+        recorded_by: match demo.by {
             RecordedBy::Player => "player",
             RecordedBy::Spectator => "spectator",
             RecordedBy::Server => "server",
         },
         server: findings,
         walls_missing: walls,
-        other_levels,
-        warnings: [cut, gap, after_end.map(|offset| rest_of_file(offset as u64)), replaced_times(repaired_times)]
-            .into_iter()
-            .flatten()
-            .collect(),
+        other_levels: demo.other_levels,
+        warnings: [cut, gap, after_end, replaced_times(demo.repaired_times)].into_iter().flatten().collect(),
     })
 }
 

@@ -13,7 +13,7 @@ use std::io::{ErrorKind, Read};
 use glam::Vec3;
 use lzma_rust2::{Action, Status, XzStream};
 
-use super::demo::{DemoCut, ORIGIN_STEP, OtherLevels, OtherPlayer, QuakeWorldDemo, QwdError, RecordedBy, ServerPacket};
+use super::demo::{DemoCut, ORIGIN_STEP, OtherPlayer, QuakeWorldDemo, QwdError, RecordedBy, ServerPacket};
 use super::movement::{Surroundings, offsets};
 use super::{LATEST_TIME_S, QuakeWorldRules, map_stem, micros};
 use crate::bsp::MapError;
@@ -44,20 +44,11 @@ pub struct ImportOptions {
 /// The result of an import.
 #[derive(Debug)]
 pub struct ImportResult {
-    /// Who made the recording. Only a player's demo has predictions to check.
-    pub by: RecordedBy,
+    /// The demo. Only a player's demo has predictions to check. What it holds of levels on other maps and after its end is
+    /// not in the session.
+    pub demo: QuakeWorldDemo,
     /// The session.
     pub session: Session,
-    /// What the demo holds of levels on other maps. It is not in the session.
-    pub other_levels: OtherLevels,
-    /// The truncation, if the demo is truncated.
-    pub cut: Option<DemoCut>,
-    /// Offset of the bytes after the end of the demo, which are not imported.
-    pub after_end: Option<usize>,
-    /// Number of packets that ack usercmds which the demo does not have yet.
-    pub acks_ahead: u64,
-    /// Number of frames whose times ran backward or jumped, and were replaced.
-    pub repaired_times: u64,
     /// Behaviours in which this server may differ from others.
     pub findings: Vec<TraitFinding>,
     /// Number of walls that the played map had and the given one lacks.
@@ -82,17 +73,8 @@ pub fn import(demo: &[u8], map: &[u8], options: &ImportOptions) -> Result<Import
     if plays {
         find_walls(&demo, &mut rules);
     }
-    Ok(ImportResult {
-        by: demo.by,
-        session: session_of(&demo, &rules, options)?,
-        other_levels: demo.other_levels,
-        cut: demo.cut,
-        after_end: demo.after_end,
-        acks_ahead: demo.acks_ahead,
-        repaired_times: demo.repaired_times,
-        findings,
-        walls: rules.map.walls.len(),
-    })
+    let session = session_of(&demo, &rules, options)?;
+    Ok(ImportResult { demo, session, findings, walls: rules.map.walls.len() })
 }
 
 /// Returns the name of the map that a demo was played on, such as `dm3`. The demo may be compressed with gzip or xz.

@@ -137,17 +137,18 @@ fn a_truncated_packed_demo_is_read() {
     let packed = gzip(&demo(5, |_| Vec::new()));
     let of = |bytes: &[u8]| import(bytes, &quake_bytes(), &ImportOptions::default());
     let whole = of(&packed).expect("a demo");
-    assert_eq!(whole.cut, None);
+    assert_eq!(whole.demo.cut, None);
     let cut = of(&packed[..packed.len() * 3 / 4]).expect("a demo");
     let usercmds = |of: &ImportResult| of.session.players[3].frames.len();
-    assert!(cut.cut.is_some() && (10..usercmds(&whole)).contains(&usercmds(&cut)), "{}", usercmds(&cut));
+    assert!(cut.demo.cut.is_some() && (10..usercmds(&whole)).contains(&usercmds(&cut)), "{}", usercmds(&cut));
     // All content is present, and only the end marker is missing.
     let ends = of(&packed[..packed.len() - 8]).expect("a demo");
-    assert_eq!((ends.cut.map(|cut| cut.bytes), usercmds(&ends)), (Some(0), usercmds(&whole)));
+    assert_eq!((ends.demo.cut.map(|cut| cut.bytes), usercmds(&ends)), (Some(0), usercmds(&whole)));
     // Bytes after the compressed demo are no part of it.
     let followed = of(&[&packed[..], b"other"].concat()).expect("a demo");
-    assert_eq!((followed.cut, followed.after_end.is_some(), usercmds(&followed)), (None, true, usercmds(&whole)));
-    assert_eq!(whole.after_end, None);
+    let ImportResult { demo, .. } = &followed;
+    assert_eq!((demo.cut, demo.after_end.is_some(), usercmds(&followed)), (None, true, usercmds(&whole)));
+    assert_eq!(whole.demo.after_end, None);
     let map = gzip(&quake_bytes());
     let cut_map = import(&packed, &map[..map.len() / 2], &ImportOptions::default());
     assert!(matches!(cut_map, Err(DemoImportError::Unpack { file: "map", .. })));
@@ -307,7 +308,7 @@ fn levels_on_other_maps_are_left_out_and_counted() {
     writer.packet(START_S + 1.0, 70, 50, &[2, b'B', b'y', b'e', 0]);
     let demo = QuakeWorldDemo::parse(&writer.bytes).expect("demo");
     let found = import(&writer.bytes, &quake_bytes(), &ImportOptions::default()).expect("the map of the played level");
-    assert_eq!(found.other_levels, OtherLevels { levels: 2, packets: 1 + 1 + 9 + 1, usercmds: 9 });
+    assert_eq!(found.demo.other_levels, OtherLevels { levels: 2, packets: 1 + 1 + 9 + 1, usercmds: 9 });
     assert_eq!((demo.levels.len(), demo.packets[0].level, demo.end), (2, 0, DemoEnd::File));
     let records = &found.session.players[3];
     assert_eq!((records.frames.len(), found.session.header.map.as_str()), (39, "small"));
