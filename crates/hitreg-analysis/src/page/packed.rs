@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use hitreg_log::sorted::SortedMap;
+use hitreg_log::varint::{put_varint, zigzag};
 
 /// All columns of a page, one after the other.
 #[derive(Debug, Default)]
@@ -59,7 +60,7 @@ impl PageColumns {
             let moved = value.wrapping_sub(before);
             let surprise = if order == 2 { moved.wrapping_sub(step) } else { moved };
             (before, step, rows) = (value, moved, rows + 1);
-            put_number(&mut self.bytes, surprise);
+            put_varint(&mut self.bytes, zigzag(surprise));
         }
         PackedColumn { at, rows, order, unit, origin: 0.0 }
     }
@@ -69,16 +70,6 @@ impl PageColumns {
         self.bytes.extend_from_slice(bytes);
         self.bytes.len() - bytes.len()
     }
-}
-
-/// Adds a number: seven bits per byte, lowest first, with the sign in the lowest bit.
-fn put_number(bytes: &mut Vec<u8>, number: i64) {
-    let mut left = ((number << 1) ^ (number >> 63)) as u64;
-    while left > 127 {
-        bytes.push(left as u8 | 128);
-        left >>= 7;
-    }
-    bytes.push(left as u8);
 }
 
 /// Converts a measured value to a whole number of units. NaN and values beyond the page's range are clamped.
@@ -93,18 +84,9 @@ pub(super) const MOST: f64 = (1u64 << 40) as f64;
 impl PackedColumn {
     /// The values of a column, as `web/data.js` restores them.
     pub(super) fn restored(&self, columns: &PageColumns) -> Vec<f64> {
-        let (mut bytes, mut before, mut step) = (columns.bytes[self.at..].iter(), 0i64, 0i64);
-        let mut number = || {
-            let (mut number, mut shift) = (0u64, 0);
-            loop {
-                let byte = bytes.next().expect("a byte");
-                number |= u64::from(byte & 127) << shift;
-                shift += 7;
-                if *byte < 128 {
-                    return (number >> 1) as i64 ^ -((number & 1) as i64);
-                }
-            }
-        };
+        use hitreg_log::varint::{Cursor, unzigzag};
+        let (mut bytes, mut before, mut step) = (Cursor::new(&columns.bytes[self.at..]), 0i64, 0i64);
+        let mut number = || unzigzag(bytes.varint().expect("a number"));
         let value = |_| {
             step = if self.order == 2 { step + number() } else { number() };
             before += step;
@@ -162,7 +144,7 @@ impl RecordPacker {
         let shape = self.shape(&record, &mut String::new(), &mut values).to_string();
         let next = self.shapes.len();
         let shape = *self.shapes.entry(shape).or_insert(next) as i64;
-        put_number(&mut self.numbers, shape - std::mem::replace(&mut self.last_shape, shape));
+        put_varint(&mut self.numbers, zigzag(shape - std::mem::replace(&mut self.last_shape, shape)));
         self.numbers.append(&mut values);
         self.records += 1;
         Ok(())
@@ -222,7 +204,7 @@ impl RecordPacker {
     fn number(&mut self, path: &str, kind: char, value: i64, numbers: &mut Vec<u8>) -> Value {
         let field = self.field(path, kind);
         let last = std::mem::replace(&mut self.last[field], value);
-        put_number(numbers, value.wrapping_sub(last));
+        put_varint(numbers, zigzag(value.wrapping_sub(last)));
         field.into()
     }
 
