@@ -1,7 +1,6 @@
 //! Repairs or explains common mistakes on the command line.
 
 use std::ffi::{OsStr, OsString};
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::builder::StyledStr;
@@ -67,7 +66,7 @@ fn importer(file: &Path) -> Result<&'static str, CommandError> {
     if plain.ends_with(".dm_68") || plain.ends_with(".dm_71") {
         return Ok("quake3-demo");
     }
-    if name.ends_with(".trace.zst") || begins_like_capture(file)? {
+    if name.ends_with(".trace.zst") {
         return Ok("quake3-udp");
     }
     if let FileKind::Log | FileKind::Trace = store::kind_of(file)? {
@@ -76,6 +75,7 @@ fn importer(file: &Path) -> Result<&'static str, CommandError> {
     }
     let what = match store::looks_like(file)? {
         Some(Lookalike::QUAKEWORLD_DEMO) => return Ok("qwd"),
+        Some(Lookalike::CAPTURE) => return Ok("quake3-udp"),
         Some(looks) => format!(
             "not a recording that hitreg recognises: it looks like {}. `hitreg import --help` lists what hitreg imports",
             looks.kind
@@ -87,15 +87,6 @@ fn importer(file: &Path) -> Result<&'static str, CommandError> {
         }
     };
     Err(CommandError::file(file, what))
-}
-
-/// Whether a file begins like a capture of datagrams. Reads no further, because captures may be long.
-fn begins_like_capture(file: &Path) -> Result<bool, CommandError> {
-    const MAGIC: &[u8] = b"UDPTRC1";
-    let mut start = Vec::new();
-    let read = store::open(file)?.take(MAGIC.len() as u64).read_to_end(&mut start);
-    read.map_err(|error| CommandError::file(file, format!("cannot be read: {error}")))?;
-    Ok(start == MAGIC)
 }
 
 /// Adds what to do to the error of a wrong command line.
