@@ -33,8 +33,8 @@ pub(super) struct WhatIfArgs {
     )]
     pub(super) what_if: WhatIf,
     /// Closed loop runs server and clients; open loop runs only clients, on the recorded snapshots
-    #[arg(long, value_enum, value_name = "closed|open", hide_possible_values = true)]
-    mode: Option<LoopMode>,
+    #[arg(long, value_parser = loop_mode(), value_name = "closed|open", hide_possible_values = true)]
+    mode: Option<Mode>,
 }
 
 /// A parser for one of these values of `--what-if`.
@@ -43,16 +43,12 @@ pub(super) fn one_of(questions: &'static [WhatIf]) -> impl TypedValueParser<Valu
         .try_map(|name| name.parse::<WhatIf>().map_err(|_| format!("`{name}` is not a value of --what-if")))
 }
 
+fn loop_mode() -> impl TypedValueParser<Value = Mode> {
+    PossibleValuesParser::new(["closed", "open"]).map(|name| if name == "open" { Mode::Open } else { Mode::Closed })
+}
+
 /// The values of `--what-if` for a single replay.
 const OF_ONE_RUN: &[WhatIf] = &[WhatIf::Replay, WhatIf::Rejudge];
-
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum LoopMode {
-    /// Server and clients.
-    Closed,
-    /// Clients alone.
-    Open,
-}
 
 impl WhatIfArgs {
     /// Whether the log is replayed under its own settings.
@@ -83,15 +79,9 @@ impl WhatIfArgs {
         let settings = recorded.with_changes(self.preset.as_deref(), &self.set)?;
         let changes = settings.changes_from(&recorded).into_iter();
         let changed: Vec<String> = changes.map(|(key, value)| format!("{key}={value}")).collect();
-        let mode = match self.mode {
-            None => Mode::Auto,
-            Some(LoopMode::Closed) => Mode::Closed,
-            Some(LoopMode::Open) => Mode::Open,
-        };
         let settings = (!changed.is_empty()).then_some(settings);
-        let options =
-            ReplayOptions { mode, ..ReplayOptions::default() }.under(settings, self.what_if == WhatIf::Rejudge);
-        Ok((options, changed))
+        let options = ReplayOptions { mode: self.mode.unwrap_or_default(), ..ReplayOptions::default() };
+        Ok((options.under(settings, self.what_if == WhatIf::Rejudge), changed))
     }
 
     /// The replay by another build.
@@ -108,7 +98,7 @@ impl WhatIfArgs {
 
     /// Whether only the clients run, as requested.
     pub(super) fn is_open(&self) -> bool {
-        matches!(self.mode, Some(LoopMode::Open))
+        self.mode == Some(Mode::Open)
     }
 }
 
