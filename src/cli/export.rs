@@ -309,27 +309,15 @@ const MOST_NAME_BYTES: usize = 200;
 
 /// The kind of an earlier export of this table.
 fn like(table: &Table, format: RowFormat) -> FileType {
-    match format {
-        #[cfg(feature = "parquet")]
-        RowFormat::Parquet => FileType::Parquet,
-        RowFormat::Jsonl | RowFormat::Csv => {
-            let columns = table.columns.iter().map(|column| column.name.clone()).collect();
-            FileType::TraceTable { name: table.name.clone(), columns }
-        }
-    }
+    let columns = table.columns.iter().map(|column| column.name.clone()).collect();
+    format.file_type(FileType::TraceTable { name: table.name.clone(), columns })
 }
 
 /// What is known of the kind before the table is: the columns that identify its rows. A custom table declares none, so
 /// any file passes until its columns are known.
 fn like_key(name: &str, format: RowFormat) -> FileType {
-    match format {
-        #[cfg(feature = "parquet")]
-        RowFormat::Parquet => FileType::Parquet,
-        RowFormat::Jsonl | RowFormat::Csv => {
-            let key = TableSchema::of(name).map_or(&[][..], |schema| schema.key);
-            FileType::Table(key.iter().map(|column| (*column).to_owned()).collect())
-        }
-    }
+    let key = TableSchema::of(name).map_or(&[][..], |schema| schema.key);
+    format.file_type(FileType::Table(key.iter().map(|column| (*column).to_owned()).collect()))
 }
 
 fn list(tables: &[(&Table, u64)], output: &mut Output) -> CommandResult {
@@ -567,6 +555,15 @@ impl RowFormat {
             RowFormat::Csv => "csv",
             #[cfg(feature = "parquet")]
             RowFormat::Parquet => "parquet",
+        }
+    }
+
+    /// The kind of a file whose rows, as text, are of this kind.
+    fn file_type(self, text: FileType) -> FileType {
+        match self {
+            RowFormat::Jsonl | RowFormat::Csv => text,
+            #[cfg(feature = "parquet")]
+            RowFormat::Parquet => FileType::Parquet,
         }
     }
 }
