@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use super::diff;
 use super::page::Page;
 use super::progress::{Progress, now_ms};
 use super::{CommandError, CommandOutcome, CommandResult, Output, OutputPath};
@@ -12,6 +13,7 @@ use crate::corpus::{
     Corpus, CorpusJudge, CorpusRun, CorpusShare, CorpusSummary, CorpusSummaryBuilder, JudgedCorpus, LogRow,
     MeasuredFigures, ResultFolder, THIS_BUILD, Threshold, ThresholdFigure, ThresholdResult, for_each_log, is_corpus,
 };
+use crate::diff::TraceVerdict;
 use crate::engine::EngineError;
 use crate::page::corpus_html;
 use crate::report::corpus_page;
@@ -238,9 +240,9 @@ pub(super) fn outcome(summary: &CorpusSummary, thresholds: &[ThresholdResult]) -
     let differs = logs.differs > 0 && (summary.command != "diff" || thresholds.is_empty());
     if logs.broken > 0 || !summary.problems.is_empty() {
         CommandOutcome::Trouble
-    } else if differs || has("differs") {
+    } else if differs || has(TraceVerdict::Differs) {
         CommandOutcome::Differs
-    } else if logs.untestable > 0 || logs.total == 0 || has("untestable") {
+    } else if logs.untestable > 0 || logs.total == 0 || has(TraceVerdict::Untestable) {
         CommandOutcome::Untestable
     } else {
         CommandOutcome::Done
@@ -288,12 +290,8 @@ impl CheckArgs {
     /// each row.
     pub(super) fn apply(&self, measured: &[MeasuredFigures]) -> (Vec<ThresholdResult>, CommandOutcome) {
         let results: Vec<ThresholdResult> = self.max.iter().map(|threshold| threshold.check(measured)).collect();
-        let has = |verdict| results.iter().any(|result| result.verdict == verdict);
-        let outcome = match (has("differs"), has("untestable")) {
-            (true, _) => CommandOutcome::Differs,
-            (false, true) => CommandOutcome::Untestable,
-            (false, false) => CommandOutcome::Done,
-        };
+        let worst = results.iter().map(|result| result.verdict).max();
+        let outcome = worst.map_or(CommandOutcome::Done, diff::outcome);
         (results, outcome)
     }
 
@@ -344,7 +342,7 @@ fn annotation(level: &str, log: &str, what: &str) -> String {
 /// Annotations about thresholds and problems besides the logs.
 pub(super) fn annotations(thresholds: &[ThresholdResult], problems: &[String]) -> String {
     let of_threshold = |result: &ThresholdResult| annotation("error", "", &format!("hitreg: {}", result.text()));
-    let of_thresholds = thresholds.iter().filter(|result| result.verdict != "same").map(of_threshold);
+    let of_thresholds = thresholds.iter().filter(|result| result.verdict != TraceVerdict::Same).map(of_threshold);
     of_thresholds.chain(problems.iter().map(|problem| annotation("error", "", problem))).collect()
 }
 

@@ -19,6 +19,7 @@ use super::trouble::engine_with_notes;
 use super::{CommandError, CommandOutcome, CommandResult, Output, OutputFormat, OutputPath, process};
 use crate::build::{Build, BuildRunner, TIME_LIMIT};
 use crate::corpus::{CorpusRun, CorpusSummary, JudgedLog, LogRow, VerifiedCorpus, name_of};
+use crate::diff::TraceVerdict;
 use crate::engine::{Engine, EngineError, Games};
 use crate::golden::GoldenChange;
 use crate::report::layout::WIDTH;
@@ -253,11 +254,11 @@ fn write_report(
     }
     for result in &summary.thresholds {
         let status = match result.verdict {
-            "same" => TestCaseStatus::success(),
-            "differs" => TestCaseStatus::non_success(NonSuccessKind::Failure),
-            _ => TestCaseStatus::non_success(NonSuccessKind::Error),
+            TraceVerdict::Same => TestCaseStatus::success(),
+            TraceVerdict::Differs => TestCaseStatus::non_success(NonSuccessKind::Failure),
+            TraceVerdict::Untestable => TestCaseStatus::non_success(NonSuccessKind::Error),
         };
-        add(format!("--max {}", result.threshold.figure.name()), status, result.verdict, &result.text());
+        add(format!("--max {}", result.threshold.figure.name()), status, &name_of(result.verdict), &result.text());
     }
     let mut report = Report::new("hitreg");
     report.add_test_suite(suite);

@@ -79,15 +79,15 @@ pub struct TraceDiff {
 }
 
 /// The verdict on two traces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TraceVerdict {
     /// Everything that was compared is equal, or within the given tolerances, and at least one row was compared.
     Same,
-    /// Something differs.
-    Differs,
     /// The traces cannot be compared.
     Untestable,
+    /// Something differs.
+    Differs,
 }
 
 /// Compares two traces, in memory or in files; the result is the same. Rows of files are compared while they are read,

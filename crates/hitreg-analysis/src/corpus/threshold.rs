@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::side::three_digits;
 use super::summary::CorpusSummary;
+use crate::diff::TraceVerdict;
 use crate::swept::SweepFigures;
 use hitreg_log::units::named;
 
@@ -48,7 +49,7 @@ pub struct ThresholdResult {
     /// The measured value; `None` if the results do not have the figure.
     pub value: Option<f64>,
     /// `same` within the threshold, `differs` above it, `untestable` without a value.
-    pub verdict: &'static str,
+    pub verdict: TraceVerdict,
 }
 
 impl ThresholdResult {
@@ -57,7 +58,7 @@ impl ThresholdResult {
         let threshold = self.threshold;
         let with_digits = |digits| [self.value, Some(threshold.max)].map(|value| threshold.text_of(value, digits));
         // A value above the limit has as many digits as show it.
-        let is_clear = |[value, max]: &[String; 2]| self.verdict != "differs" || value != max;
+        let is_clear = |[value, max]: &[String; 2]| self.verdict != TraceVerdict::Differs || value != max;
         let [value, max] = (2..17).map(with_digits).find(is_clear).unwrap_or_else(|| with_digits(17));
         format!("{}: {value}, at most {max}", threshold.figure.name())
     }
@@ -131,9 +132,9 @@ impl Threshold {
         let values: Option<Vec<f64>> = measured.iter().map(|of| self.value(of)).collect();
         let value = values.and_then(|values| values.into_iter().reduce(f64::max));
         let verdict = match value {
-            None => "untestable",
-            Some(value) if value > threshold.max => "differs",
-            Some(_) => "same",
+            None => TraceVerdict::Untestable,
+            Some(value) if value > threshold.max => TraceVerdict::Differs,
+            Some(_) => TraceVerdict::Same,
         };
         ThresholdResult { threshold, value, verdict }
     }
@@ -187,6 +188,7 @@ impl From<&SweepFigures> for MeasuredFigures {
 
 #[cfg(test)]
 mod tests {
+    use super::TraceVerdict::{Differs, Same, Untestable};
     use super::*;
     use crate::corpus::{CorpusSummaryBuilder, LogRow, ResultRow, SideCounts, ViewErrors};
     use hitreg_log::stats::Spread;
@@ -209,12 +211,12 @@ mod tests {
             let result = threshold.check(&[MeasuredFigures::from(&builder.summary())]);
             (result.value, result.verdict)
         };
-        assert_eq!(checked(&[(10, Some(0)), (0, None)]), (Some(0.0), "same"), "the second log was not replayed");
-        assert_eq!(checked(&[(10, Some(5))]), (Some(0.5), "differs"));
-        assert_eq!(checked(&[(10, None)]), (None, "untestable"));
+        assert_eq!(checked(&[(10, Some(0)), (0, None)]), (Some(0.0), Same), "the second log was not replayed");
+        assert_eq!(checked(&[(10, Some(5))]), (Some(0.5), Differs));
+        assert_eq!(checked(&[(10, None)]), (None, Untestable));
         assert_eq!(
             checked(&[(10, Some(5)), (90, None)]),
-            (Some(0.5), "differs"),
+            (Some(0.5), Differs),
             "the second log leaves the share alone"
         );
     }
@@ -263,17 +265,17 @@ mod tests {
             ("hits-changed=2", "hits-changed=1"),
             ("hits-changed=2%", "hits-changed=1.9%"),
         ] {
-            assert_eq!([verdict(within, &measured), verdict(above, &measured)], ["same", "differs"]);
-            assert_eq!(verdict(within, &CorpusSummary::default()), "untestable");
+            assert_eq!([verdict(within, &measured), verdict(above, &measured)], [Same, Differs]);
+            assert_eq!(verdict(within, &CorpusSummary::default()), Untestable);
         }
         let lost = CorpusSummary { b: SideCounts::default(), hits_changed: Some(40), ..measured.clone() };
-        assert_eq!(verdict("hits-changed=0", &lost), "differs", "B has no shots, and A has");
+        assert_eq!(verdict("hits-changed=0", &lost), Differs, "B has no shots, and A has");
         let of_rows = |text: &str, of: &[&CorpusSummary]| {
             let rows: Vec<MeasuredFigures> = of.iter().map(|of| (*of).into()).collect();
             text.parse::<Threshold>().expect(text).check(&rows)
         };
         let more = CorpusSummary { hits_changed: Some(4), ..measured.clone() };
         assert_eq!(of_rows("hits-changed=3", &[&measured, &more, &measured]).value, Some(4.0), "the greatest counts");
-        assert_eq!(of_rows("hits-changed=3", &[&measured, &CorpusSummary::default()]).verdict, "untestable");
+        assert_eq!(of_rows("hits-changed=3", &[&measured, &CorpusSummary::default()]).verdict, Untestable);
     }
 }

@@ -6,6 +6,7 @@ use crate::corpus::{
     CorpusSummary, CorrectionCause, LEAST_CHANGED_LOGS, ShotGroup, SideCounts, ThresholdResult, VerdictCounts,
     WeaponChange, three_digits,
 };
+use crate::diff::TraceVerdict;
 
 /// The numbers of logs in one line: `3 logs: 2 ok, 1 different`.
 pub fn verdict_line(logs: &VerdictCounts) -> String {
@@ -97,9 +98,9 @@ pub fn print_problems(page: &mut Page, problems: &[String]) {
 pub fn print_thresholds(page: &mut Page, results: &[ThresholdResult]) {
     for result in results {
         let (mark, word) = match result.verdict {
-            "same" => (GOOD, "ok"),
-            "differs" => (BAD, "exceeded"),
-            _ => (UNSURE, "unknown"),
+            TraceVerdict::Same => (GOOD, "ok"),
+            TraceVerdict::Differs => (BAD, "exceeded"),
+            TraceVerdict::Untestable => (UNSURE, "unknown"),
         };
         page.parts(vec![TextSpan::styled(mark, format!("{word:<10} ")), result.text().into()]);
     }
