@@ -145,22 +145,23 @@ impl LiveSink for LogSink {
 /// A completed log, and figures of the session.
 #[derive(Serialize)]
 pub(super) struct FinishedLog<R = LiveReport> {
-    duration_us: i64,
-    interrupted: bool,
-    pub(super) size_bytes: u64,
+    pub(super) duration_us: i64,
+    /// Whether Ctrl-C or a signal ended the session.
+    pub(super) interrupted: bool,
+    pub(super) size_bytes: FileSize,
     #[serde(flatten)]
     pub(super) figures: R,
 }
 
 /// A completed log of a session whose server ran here.
 #[derive(Serialize)]
-pub(super) struct HostedReport {
+pub(super) struct HostedReport<R = LiveReport> {
     path: String,
     game: String,
     map: String,
     players: usize,
     #[serde(flatten)]
-    pub(super) kept: FinishedLog,
+    pub(super) kept: FinishedLog<R>,
     /// The number of keyframes in the log; `None` for one side of a session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) keyframes: Option<usize>,
@@ -172,7 +173,7 @@ impl<R> FinishedLog<R> {
         FinishedLog {
             duration_us: span.map_or(0, |(first, last)| (last - first).0),
             interrupted: stop.load(Ordering::Relaxed),
-            size_bytes: FileSize::of(path).0.unwrap_or_default(),
+            size_bytes: FileSize::of(path),
             figures,
         }
     }
@@ -196,27 +197,40 @@ impl FinishedLog {
     /// The contents as text, such as `40,000 usercmds in 1.20 MB`.
     pub(super) fn holds(&self) -> String {
         let usercmds = self.figures.clients.as_ref().map_or(0, |clients| clients.usercmds);
-        format!("{} usercmds in {}", count(usercmds), bytes(self.size_bytes))
+        format!("{} usercmds in {}", count(usercmds), self.size_bytes)
     }
 }
 
-impl HostedReport {
-    pub(super) fn new(path: &Path, header: SessionHeader, kept: FinishedLog) -> HostedReport {
+impl<R> HostedReport<R> {
+    pub(super) fn new(path: &Path, header: &SessionHeader, kept: FinishedLog<R>) -> HostedReport<R> {
         HostedReport {
             path: path.display().to_string(),
-            game: header.game,
-            map: header.map,
+            game: header.game.clone(),
+            map: header.map.clone(),
             players: header.players.len(),
             kept,
             keyframes: None,
         }
     }
 
-    /// Prints the session, its duration, and the punctuality of its ticks.
-    pub(super) fn print(&self, page: &mut Page) {
+    /// Prints the session and its duration, followed by `more` about it.
+    pub(super) fn print_session(&self, page: &mut Page, more: &str) {
         page.heading(&self.path);
         page.pair("session", &format!("{} on {}, {}", self.game, self.map, counted(self.players as u64, "player")));
-        page.pair("duration", &self.kept.duration("ended"));
+        page.pair("duration", &format!("{}{more}", self.kept.duration("ended")));
+    }
+
+    pub(super) fn print_keyframes(&self, page: &mut Page) {
+        if let Some(keyframes @ 1..) = self.keyframes {
+            page.pair("keyframes", &count(keyframes as u64));
+        }
+    }
+}
+
+impl HostedReport {
+    /// Prints the session, its duration, and the punctuality of its ticks.
+    pub(super) fn print(&self, page: &mut Page) {
+        self.print_session(page, "");
         let Some(live) = &self.kept.figures.server else { return };
         let left_out = match live.ticks_left_out {
             0 => String::new(),

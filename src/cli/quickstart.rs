@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::figures::{count, counted, duration, share, speed};
 use super::page::{BAD, FAINT, GOOD, Page, TextSpan};
 use super::progress::{Progress, Stopwatch};
-use super::record::{RecordReport, record};
+use super::record::{SynthReport, record};
 use super::replay::view_error;
 use super::trouble::engine_with_notes;
 use super::{CommandError, CommandOutcome, CommandResult, Output, OutputPath};
@@ -47,7 +47,7 @@ pub(super) struct Args {
 
 #[derive(Serialize)]
 struct QuickstartReport<'a> {
-    recorded: RecordReport,
+    recorded: SynthReport,
     info: SessionInfo,
     hashes_compared: u64,
     first_difference_tick: Option<u32>,
@@ -82,7 +82,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
         false => output.files.target(path, FileType::Log)?,
     };
     let recorded = record(&*ready, scenario.length(), &target)?;
-    if recorded.interrupted {
+    if recorded.kept.interrupted {
         return Err(CommandError::Interrupted { resumes: false });
     }
     // The rest uses only the file.
@@ -176,7 +176,9 @@ impl QuickstartReport<'_> {
         let info = &self.info;
         page.heading("1. Recorded: four bots fight, 50 ms each way, with jitter and 1 % loss");
         let length = duration(Micros(info.duration_us));
-        let made = format!("{length} of {} on {}, {} usercmds", info.game, info.map, count(self.recorded.usercmds));
+        let recorded = &self.recorded.kept;
+        let usercmds = recorded.figures.usercmds;
+        let made = format!("{length} of {} on {}, {} usercmds", info.game, info.map, count(usercmds));
         page.pair("session", &made);
         let rtt = |p: Option<f64>| p.map_or("-".to_owned(), |ms| format!("{ms:.0}"));
         let (p50, p99) = (rtt(info.rtt_ms.p50), rtt(info.rtt_ms.p99));
@@ -184,7 +186,7 @@ impl QuickstartReport<'_> {
         let lost = |packets: PacketCounts| share(packets.lost.unwrap_or(0), packets.sent.unwrap_or(0));
         let (up, down) = (lost(info.packets_up), lost(info.packets));
         page.pair("loss", &format!("up {up}, down {down} (configured: 1 %)"));
-        page.pair("file", &format!("{}, {}", self.log, self.recorded.size()));
+        page.pair("file", &format!("{}, {}", self.log, recorded.size_bytes.per_usercmd(usercmds)));
 
         page.heading("2. Replayed: server and four clients again, from the file alone");
         self.print_proof(page);

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use clap::builder::PossibleValuesParser;
 use serde::Serialize;
 
-use super::figures::{bytes, count, counted, duration, share, speed};
+use super::figures::{bytes, count, counted, share, speed};
 use super::live_log::{FinishedLog, HostedReport, LogSink, avatars};
 use super::output::FileSize;
 use super::page::{Page, UNSURE};
@@ -85,21 +85,14 @@ struct RecordingArgs {
     pub(super) keyframes: keyframes::KeyframeArgs,
 }
 
-/// The result of a recording.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct RecordReport {
-    path: String,
-    game: String,
-    map: String,
-    players: usize,
-    duration_us: i64,
-    /// Whether Ctrl-C or a signal ended it.
-    pub(super) interrupted: bool,
+/// The log of a synthetic session.
+pub(super) type SynthReport = HostedReport<SynthFigures>;
+
+/// Figures of a synthetic session.
+#[derive(Serialize)]
+pub(super) struct SynthFigures {
     ticks: u64,
     pub(super) usercmds: u64,
-    /// The number of keyframes in the log.
-    keyframes: usize,
-    size_bytes: FileSize,
     real_time_factor: f64,
 }
 
@@ -113,15 +106,16 @@ pub(super) fn run(games: &Games, command: &RecordCommand, output: &mut Output) -
     let scenario = args.scenario()?;
     args.keyframes.check(&target, scenario.length(), output)?;
     let mut recorded = record(&*args.session.set_up(games, &scenario)?, scenario.length(), &target)?;
-    if !recorded.interrupted {
-        recorded.keyframes = args.keyframes.add(games, &target, Micros(recorded.duration_us), output)?;
-        recorded.size_bytes = FileSize::of(target.path());
+    if !recorded.kept.interrupted {
+        let keyframes = args.keyframes.add(games, &target, Micros(recorded.kept.duration_us), output)?;
+        recorded.keyframes = Some(keyframes);
+        recorded.kept.size_bytes = FileSize::of(target.path());
     }
-    output.show(&recorded, |page| recorded.print(page))
+    output.show(&recorded, |page| print_synth(page, &recorded))
 }
 
 /// Records a synthetic session to a log.
-pub(super) fn record(ready: &dyn ReadySession, length: Micros, target: &Target) -> Result<RecordReport, CommandError> {
+pub(super) fn record(ready: &dyn ReadySession, length: Micros, target: &Target) -> Result<SynthReport, CommandError> {
     let header = ready.header();
     let watch = Stopwatch::start();
     let stop = stop_on_signal()?;
@@ -138,19 +132,13 @@ pub(super) fn record(ready: &dyn ReadySession, length: Micros, target: &Target) 
         };
         ran?
     };
-    Ok(RecordReport {
-        path: target.path().display().to_string(),
-        game: header.game.clone(),
-        map: header.map.clone(),
-        players: header.players.len(),
-        duration_us: tally.reached.0,
-        interrupted: !may_continue(),
-        ticks: tally.ticks,
-        usercmds: tally.usercmds,
-        keyframes: 0,
-        size_bytes: FileSize::of(target.path()),
-        real_time_factor: tally.reached.as_s_f64() / watch.elapsed_s().max(1e-9),
-    })
+    let RecordProgress { ticks, usercmds, reached } = tally;
+    let real_time_factor = reached.as_s_f64() / watch.elapsed_s().max(1e-9);
+    let figures = SynthFigures { ticks, usercmds, real_time_factor };
+    let kept = FinishedLog::new(target.path(), Some((Micros::ZERO, reached)), &stop, figures);
+    let mut recorded = HostedReport::new(target.path(), header, kept);
+    recorded.keyframes = Some(0);
+    Ok(recorded)
 }
 
 /// Records to a stream while the session runs. A stream needs no temporary name.
@@ -238,30 +226,12 @@ impl RecordingArgs {
     }
 }
 
-impl RecordReport {
-    fn print(&self, page: &mut Page) {
-        page.heading(&self.path);
-        page.pair("session", &format!("{} on {}, {}", self.game, self.map, counted(self.players as u64, "player")));
-        page.pair(
-            "duration",
-            &format!(
-                "{}{}, recorded at {}",
-                duration(Micros(self.duration_us)),
-                if self.interrupted { ", ended by Ctrl-C or a signal" } else { "" },
-                speed(self.real_time_factor)
-            ),
-        );
-        let usercmds = count(self.usercmds);
-        page.pair("holds", &format!("{} ticks, {usercmds} usercmds in {}", count(self.ticks), self.size()));
-        if self.keyframes > 0 {
-            page.pair("keyframes", &count(self.keyframes as u64));
-        }
-    }
-
-    /// The size as text, such as `58.3 kB (11.4 bytes per usercmd)`.
-    pub(super) fn size(&self) -> String {
-        self.size_bytes.per_usercmd(self.usercmds)
-    }
+fn print_synth(page: &mut Page, recorded: &SynthReport) {
+    let SynthFigures { ticks, usercmds, real_time_factor } = recorded.kept.figures;
+    recorded.print_session(page, &format!(", recorded at {}", speed(real_time_factor)));
+    let size = recorded.kept.size_bytes.per_usercmd(usercmds);
+    page.pair("holds", &format!("{} ticks, {} usercmds in {size}", count(ticks), count(usercmds)));
+    recorded.print_keyframes(page);
 }
 
 /// Record bots over real UDP on this machine, in real time
@@ -309,7 +279,7 @@ fn run_live(games: &Games, args: &LiveArgs, output: &mut Output) -> CommandResul
             added => keyframes = added?,
         }
     }
-    let mut hosted = HostedReport::new(path, header, FinishedLog::new(path, span, &stop, ran?));
+    let mut hosted = HostedReport::new(path, &header, FinishedLog::new(path, span, &stop, ran?));
     hosted.keyframes = Some(keyframes);
     output.show(&hosted, |page| print_live(page, &hosted))
 }
@@ -340,9 +310,7 @@ fn print_live(page: &mut Page, hosted: &HostedReport) {
         }
     }
     page.pair("holds", &hosted.kept.holds());
-    if let Some(keyframes @ 1..) = hosted.keyframes {
-        page.pair("keyframes", &count(keyframes as u64));
-    }
+    hosted.print_keyframes(page);
 }
 
 /// Describes how snapshots were sent and used.
@@ -559,7 +527,7 @@ impl ProxySummary {
             "{} usercmds, {} snapshots in {}",
             count(heard.usercmds),
             count(heard.snapshots),
-            bytes(self.kept.size_bytes)
+            self.kept.size_bytes
         );
         page.pair("holds", &holds);
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::builds::parse_seconds;
-use super::figures::{bytes, count};
+use super::figures::count;
 use super::live_log::{FinishedLog, HostedReport, LogSink, avatars};
 use super::page::Page;
 use super::process::stop_on_signal;
@@ -91,7 +91,7 @@ pub(super) fn run_serve(games: &Games, args: &ServeArgs, output: &mut Output) ->
     let options = ServeOptions { address: SocketAddr::new(args.bind, args.port), limits, wait };
     let ran = ready.serve(options, &stop, &mut sink);
     let span = sink.finish(ran.is_ok())?;
-    let served = HostedReport::new(&args.output, header, FinishedLog::new(&args.output, span, &stop, ran?));
+    let served = HostedReport::new(&args.output, &header, FinishedLog::new(&args.output, span, &stop, ran?));
     output.show(&served, |page| print_served(page, &served))
 }
 
@@ -102,7 +102,7 @@ fn print_served(page: &mut Page, served: &HostedReport) {
         page.pair("avatars", &avatars(&server.perceived));
         page.pair("sent", &served.kept.sent(&server.sent));
     }
-    page.pair("size", &bytes(served.kept.size_bytes));
+    page.pair("size", &served.kept.size_bytes.to_string());
 }
 
 /// Join a server over UDP with a bot, and record its side
