@@ -306,6 +306,30 @@ fn the_round_trip_is_measured_at_the_first_ack_of_a_snapshot() {
     assert_eq!((judged.rewind.limit, judged.rewind.by), (Limit::None, Micros::from_ms(100 + TICK_MS)));
 }
 
+/// Two packets arrive within one tick. The round trip is 340 ms at the first, 40 ms at the second.
+#[test]
+fn a_usercmd_is_checked_against_the_round_trip_of_its_own_packet() {
+    let mut rig = ServerBench::new(&[]);
+    let mut run_for = |rig: &mut ServerBench, ticks: u32| {
+        for _ in 0..ticks {
+            rig.send_and_tick(TARGET, walk(500.0));
+            rig.tick();
+        }
+        rig.newest_sent(SHOOTER)
+    };
+    let old = run_for(&mut rig, 50);
+    let newest = run_for(&mut rig, 30);
+    let drawn_at = rig.now - Micros::from_ms(340 + 100);
+    let attack = Input { buttons: buttons::ATTACK, msec: 1, ..Input::default() };
+    let shot = rig.command(SHOOTER, drawn_at, attack);
+    let next = rig.command(SHOOTER, rig.now, Input::default());
+    rig.send_with(old, SHOOTER, vec![shot]);
+    rig.send_with(newest, SHOOTER, vec![next]);
+    rig.tick();
+    let rewind = &rig.judged.last().expect("the shot was judged").rewind;
+    assert_eq!((rewind.limit, rewind.by), (Limit::None, rig.now - drawn_at));
+}
+
 #[test]
 fn the_shot_of_a_stand_in_is_judged_in_the_present() {
     let mut rig = ServerBench::new(&["server.update_hz=1", "server.command_credit_ms=1000"]);

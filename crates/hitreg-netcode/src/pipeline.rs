@@ -250,7 +250,8 @@ named! {
         Off = "off",
         /// `lag_compensation.max_unlag_ms`: the rewind ended there, or the newest acked snapshot was older.
         MaxUnlag = "max_unlag",
-        /// The usercmd's time disagreed with the measured latency, so the latency was used, within the other limits.
+        /// The usercmd's time disagreed with the latency measured up to its packet, so the latency was used, within the
+        /// other limits.
         Claim = "claim",
         /// The history does not go back far enough, so the oldest frame was used.
         Oldest = "oldest",

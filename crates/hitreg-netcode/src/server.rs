@@ -110,7 +110,8 @@ impl<G: Game> ServerPipeline<G> for Server<G> {
         }
         connection.measure_latency(now, packet.ack);
         connection.note_packet(now, packet.number);
-        self.inbox.push((player, PacketArrival { at: now, newest: connection.acked_sent }, packet));
+        let arrived = PacketArrival { at: now, newest: connection.acked_sent, round_trip: connection.round_trip };
+        self.inbox.push((player, arrived, packet));
     }
 
     fn handle_left(&mut self, player: PlayerId) {

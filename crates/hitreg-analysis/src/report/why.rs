@@ -467,7 +467,7 @@ fn limit(shot: &ShotExplanation, judged: &JudgedOutcome, settings: &[(String, St
             });
             let cut = format!(". It ended at {longest}; a higher value rewinds further from the usercmd's time");
             format!(
-                "{asked} is over {} off the measured round trip, so the server used the round trip{}",
+                "{asked} is over {} off the round trip measured up to its packet, so the server used the round trip{}",
                 with_value("lag_compensation.max_claim_error_ms"),
                 if judged.rewind_us == max_unlag_us(settings) { &cut } else { "" }
             )

@@ -28,9 +28,11 @@ pub(super) struct PacketArrival {
     pub(super) at: Micros,
     /// The send time of the newest snapshot that the client had, by the acks so far; `None` without an ack.
     pub(super) newest: Option<Micros>,
+    /// The newest round trip measured by then; `None` without an ack.
+    pub(super) round_trip: Option<Micros>,
 }
 
-value!(PacketArrival { at, newest });
+value!(PacketArrival { at, newest, round_trip });
 
 /// The longest duration that a usercmd can state.
 const MSEC_MAX: Micros = Micros::from_ms(u8::MAX as i64);

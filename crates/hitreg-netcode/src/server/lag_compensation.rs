@@ -112,7 +112,7 @@ impl<G: Game> Server<G> {
             return in_present(Limit::None);
         };
         let connection = &self.connections[usize::from(shooter.0)];
-        let accepted = accepted_time(connection, arrived.at, claim, settings);
+        let accepted = accepted_time(&arrived, claim, settings);
         let earliest = self.now - Micros::from_ms(settings.lag_compensation.max_unlag_ms);
         let [(at, limit), (claimed, _)] =
             [accepted, claim.drawn_at].map(|wanted| bounded(connection, wanted, [earliest, self.now]));
@@ -148,14 +148,11 @@ impl<G: Game> Server<G> {
 
 /// Returns the server time that the shooter's screen showed. The usercmd's time counts if it is within
 /// `max_claim_error_ms` of the time that the measured round trip and the shooter's settings imply. Otherwise the implied
-/// time counts, so that a client gains nothing by false times. A client that never acked a snapshot has no round trip.
-fn accepted_time<G: Game>(
-    connection: &PlayerConnection<G>,
-    arrived: Micros,
-    claim: &ShotClaim,
-    settings: &Settings,
-) -> Micros {
-    let implied = arrived - connection.round_trip.unwrap_or(Micros::ZERO) - claim.behind;
+/// time counts, so that a client gains nothing by false times. The round trip is the newest one when the usercmd's
+/// packet arrived: Half-Life runs usercmds then, and later packets of the tick may be faster. A client that never acked a
+/// snapshot has no round trip.
+fn accepted_time(arrived: &PacketArrival, claim: &ShotClaim, settings: &Settings) -> Micros {
+    let implied = arrived.at - arrived.round_trip.unwrap_or(Micros::ZERO) - claim.behind;
     let off = Micros((claim.drawn_at - implied).0.saturating_abs());
     if off <= Micros::from_ms(settings.lag_compensation.max_claim_error_ms) { claim.drawn_at } else { implied }
 }

@@ -160,7 +160,8 @@ settings! {
         max_unlag_ms: i64 (0..=1500 "ms") = 500,
             "maximum rewind of a shot, and maximum age of the snapshot that its shooter drew", "ReHLDS: sv_maxunlag 0.5";
         max_claim_error_ms: i64 (0..=1500 "ms") = 200,
-            "maximum difference between a usercmd's time and the measured latency; beyond it, the latency is used",
+            "maximum difference between a usercmd's time and the latency measured up to its packet; \
+             beyond it, the latency is used",
             "source-sdk-2013: 0.2 s";
     }
     /// Settings of the server.
