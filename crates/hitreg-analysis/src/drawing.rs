@@ -1,6 +1,6 @@
-//! Measures how far from the truth clients drew the other entities. It compares every view of a trace with the entity's
-//! place on the server at the view's time. An entity that only a client knows, such as an arrow that it has just shot,
-//! has no truth.
+//! Measures how far from the truth clients drew entities: the others, and with drawing by category the own avatar. It
+//! compares every view of a trace with the entity's place on the server at the view's time. An entity that only a client
+//! knows, such as an arrow that it has just shot, has no truth.
 
 use std::collections::VecDeque;
 
@@ -52,8 +52,7 @@ struct View {
 
 /// The columns that are read from these tables.
 const BODIES: &[&str] = &["tick", "entity", "origin.x", "origin.y", "origin.z", "teleports"];
-const VIEWS: &[&str] =
-    &["player", "drawn_at_us", "entity", "origin.x", "origin.y", "origin.z", "how", "category", "teleports"];
+const VIEWS: &[&str] = &["drawn_at_us", "entity", "origin.x", "origin.y", "origin.z", "how", "category", "teleports"];
 
 fn only(table: &Table, columns: &[&str]) -> Table {
     Table::new(&*table.name, columns.iter().filter_map(|name| table.column(name).cloned()).collect())
@@ -118,9 +117,6 @@ impl ViewErrorCollector {
         // Indexed by the codes of the names, within this table.
         let mut by: Vec<_> = ways.names.iter().map(|way| self.by.remove(way)).collect();
         for (row, code) in ways.codes.iter().enumerate() {
-            if views.player[row] == views.entity[row] {
-                continue;
-            }
             let (way, Some(drawn)) = (*code as usize, by.get_mut(*code as usize)) else { continue };
             let (entity, at_us, place) = (views.entity[row], views.drawn_at_us[row], Vec3::new(x[row], y[row], z[row]));
             let teleports = views.teleports.get(row).copied();
@@ -334,7 +330,8 @@ mod tests {
         let views = [(1, 20_000, 20.0, Some(2)), (0xf000, 20_000, 3.0, Some(6)), (0, 20_000, 3.0, Some(3))];
         let drawn = drawn(&with_views(moving(), &views));
         let ways: Vec<(&str, u64, bool)> = drawn.iter().map(|d| (&*d.by, d.views, d.error_units.is_some())).collect();
-        assert_eq!(ways, [("authoritative", 1, true), ("reactive", 1, false)]);
+        // The own avatar counts too. Here the trace has no places of it.
+        assert_eq!(ways, [("authoritative", 1, true), ("controlled", 1, false), ("reactive", 1, false)]);
     }
 
     #[test]
