@@ -209,8 +209,16 @@ fn false_stamps(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
 
 fn while_dodging([straight, dodging, fluctuating]: [&SessionWatch; 3]) -> NamedFigures {
     let hits = |seen: &SessionWatch| share(seen.hits().count(), seen.shots.len());
+    // From the time of the drawn state, which the client's clock has adopted, to the judgement.
+    let latency = |seen: &SessionWatch| {
+        let drawn_at = |shot: &ObservedShot| Some(seen.frame_of(shot.shooter, shot.command)?.command.server_time);
+        let ms: Vec<f64> = seen.shots.iter().filter_map(|shot| Some((shot.at - drawn_at(shot)?).as_ms_f64())).collect();
+        (!ms.is_empty()).then(|| ms.iter().sum::<f64>() / ms.len() as f64)
+    };
     vec![
         ("shots", count(straight.shots.len())),
+        ("latency of the shots, mean", latency(straight)),
+        ("fluctuating latency of the shots, mean", latency(fluctuating)),
         ("right lead, straight run: hits", hits(straight)),
         ("same lead, dodging: hits", hits(dodging)),
         ("same lead, fluctuating latency: hits", hits(fluctuating)),
