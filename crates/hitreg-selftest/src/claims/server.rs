@@ -192,14 +192,15 @@ fn full_packets(seen: &SessionWatch) -> NamedFigures {
     }
     let share = |range: std::ops::Range<usize>| {
         let of = range.len() * updates;
-        Some(100.0 * stale[range].iter().sum::<usize>() as f64 / of as f64)
+        100.0 * stale[range].iter().sum::<usize>() as f64 / of as f64
     };
     let third = (players - 1) / 3;
+    let [nearest, farthest] = [share(1..1 + third), share(players - third..players)];
     vec![
         ("updates", count(updates)),
         ("of those, with an old state of the client's avatar", count(stale[0])),
-        ("old states, nearest third", share(1..1 + third)),
-        ("old states, farthest third", share(players - third..players)),
+        ("old states, farthest third", Some(farthest)),
+        ("old states, farthest third minus nearest third", Some(farthest - nearest)),
         ("updates waited, max", count(longest)),
     ]
 }
