@@ -175,6 +175,7 @@ impl ExportSource {
                 let session = Engine::new(games).read_log(path)?.session;
                 let mut trace = recorded::all_records(&session);
                 trace.tables.extend(recorded::recorded_network(&session));
+                trace.tables.extend(recorded::recorded_bytes(&session));
                 let packets = traffic::of_session(&session);
                 Ok(ExportSource::Recorded(Box::new(trace), packets, SnapshotNumbers::of(&session.header)))
             }

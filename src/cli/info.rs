@@ -247,12 +247,17 @@ fn print_log(page: &mut Page, shown: &LogInfo, header: &SessionHeader) {
     // Only the game knows which button fires.
     let firing = format!(", {} with the fire button held", count(info.usercmds_firing as u64));
     let firing = if is_foreign || info.usercmds_firing == 0 { "" } else { &firing };
+    let together = bytes(info.usercmd_bytes as u64);
+    let with_bytes = match info.usercmds_with_bytes {
+        0 => String::new(),
+        some => format!(", {} with {together} of the game's own", count(some as u64)),
+    };
     let arrivals = match &as_received {
         ReceivedUsercmds::None => String::new(),
         ReceivedUsercmds::All => ", with the times of their arrivals".to_owned(),
         ReceivedUsercmds::Some(players) => format!(", those of {players} with the times of their arrivals"),
     };
-    page.pair("usercmds", &format!("{}{firing}{arrivals}", count(info.usercmds as u64)));
+    page.pair("usercmds", &format!("{}{firing}{with_bytes}{arrivals}", count(info.usercmds as u64)));
     match (shown.shots, shown.hits) {
         (Some(shots), Some(hits)) => {
             page.pair("shots", &format!("{}, {} hits ({})", count(shots), count(hits), share(hits, shots)));

@@ -45,6 +45,7 @@ fn header() -> impl Strategy<Value = SessionHeader> {
                 Class::new("ball", [CellKind::F64, CellKind::I64, CellKind::U64, CellKind::Bool].map(field).to_vec()),
             ],
             usercmd: [usercmd_fields(), own_fields()].concat(),
+            usercmd_bytes: true,
             unknown: Vec::new(),
         },
     )
@@ -84,12 +85,14 @@ fn own_fields() -> Vec<FieldSchema> {
 
 fn frame() -> impl Strategy<Value = FrameRecord> {
     let moves = (vector(), vector());
-    let small = (any::<u16>(), any::<u8>(), any::<u16>(), any::<u8>(), own_cells());
+    let bytes = proptest::collection::vec(any::<u8>(), 0..20);
+    let small = (any::<u16>(), any::<u8>(), any::<u16>(), any::<u8>(), own_cells(), bytes);
     (micros(), number(), micros(), moves, small).prop_map(|(at, seq, server_time, (viewangles, moves), small)| {
-        let (lerp_msec, msec, buttons, impulse, own) = small;
+        let (lerp_msec, msec, buttons, impulse, own, bytes) = small;
         let (forwardmove, sidemove, upmove) = (moves.x, moves.y, moves.z);
         let input = Input { msec, viewangles, forwardmove, sidemove, upmove, buttons, impulse, own };
-        FrameRecord { at, command: Usercmd { seq: CommandSeq(seq), lerp_msec, server_time, input } }
+        let command = Usercmd { seq: CommandSeq(seq), lerp_msec, server_time, input };
+        FrameRecord { at, command, bytes: bytes.into() }
     })
 }
 

@@ -39,6 +39,7 @@ pub(crate) fn header(players: u16) -> SessionHeader {
         side: None,
         classes: Class::only(CELLS.map(field).to_vec()),
         usercmd: usercmd_fields(),
+        usercmd_bytes: false,
         unknown: Vec::new(),
     }
 }
@@ -84,7 +85,7 @@ fn play(session: &mut Session, player: u16, tick: u32, at: Micros, mut rng: Rng,
     };
     let buttons = input.buttons;
     let command = Usercmd { seq: CommandSeq(tick), lerp_msec: 100, server_time: made - Micros(18_000), input };
-    records.frames.push(FrameRecord { at: made, command });
+    records.frames.push(FrameRecord { at: made, command, ..FrameRecord::default() });
     let packet = PacketRecord {
         number: tick,
         at: made,

@@ -199,9 +199,10 @@ impl Calls<'_> {
                 )
             }
             2 => {
-                let (at, command) = (self.at(), CommandSeq(self.number() as u32));
+                let (at, command) = (self.at(), self.usercmd());
                 let bytes = vec![self.byte(); usize::from(self.byte())];
-                stream.usercmd_bytes(player, at, command, &bytes)
+                let own = [OwnValue::Number(self.number()), OwnValue::Float(self.float())];
+                stream.usercmd_with_bytes(player, at, command, &own, &bytes)
             }
             3 => {
                 let (tick, at) = (Tick(self.number() as u32), self.at());

@@ -53,6 +53,7 @@ impl SessionListener for PassingCounter {
             side: None,
             classes: Vec::new(),
             usercmd: Vec::new(),
+            usercmd_bytes: false,
             unknown: Vec::new(),
         }))
     }

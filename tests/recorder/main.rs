@@ -39,6 +39,11 @@ fn tick(stream: &mut Stream, players: u16, tick: u32) -> Result<(), hitreg::reco
     for player in 0..players {
         stream.usercmd(PlayerId(player), at(tick), usercmd(tick))?;
     }
+    end_tick(stream, players, tick)
+}
+
+/// Pushes the end of one tick, and a state of each player.
+fn end_tick(stream: &mut Stream, players: u16, tick: u32) -> Result<(), hitreg::recorder::PushError> {
     stream.tick(Tick(tick), at(tick), Some(u64::from(tick)))?;
     for player in 0..players {
         let cells = [(tick as f32).to_bits(), u32::from(player)];

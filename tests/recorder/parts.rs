@@ -7,12 +7,12 @@ use hitreg::record::{
     CellKind, Class, ClassId, Execution, ExecutionRecord, FieldSchema, FrameRecord, GapCause, OwnValue, Presence,
     PresenceRecord, Record, Scope, Session, TextCode,
 };
-use hitreg::recorder::{FinishError, Recorder, RecorderOptions, Rotation, USERCMD_BYTES, usercmd_bytes};
+use hitreg::recorder::{FinishError, Recorder, RecorderOptions, Rotation};
 use hitreg::replay::LogSurvey;
 use hitreg::store::read_log;
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 
-use super::{about, at, tick, usercmd};
+use super::{about, at, end_tick, tick, usercmd};
 
 /// The delay of usercmds, in ticks.
 const DELAY_TICKS: u32 = 5;
@@ -27,9 +27,12 @@ fn play(recorder: &Recorder, ticks: std::ops::RangeInclusive<u32>) {
             let change = if number == 50 { Presence::Joined } else { Presence::Left };
             stream.push(Record::Presence(PlayerId(1), presence(number, change))).unwrap();
         }
-        tick(&mut stream, 2, number).unwrap();
         for player in [PlayerId(0), PlayerId(1)] {
-            stream.usercmd_bytes(player, at(number), CommandSeq(number), &number.to_le_bytes()).unwrap();
+            let bytes = number.to_le_bytes();
+            stream.usercmd_with_bytes(player, at(number), usercmd(number), &[], &bytes).unwrap();
+        }
+        end_tick(&mut stream, 2, number).unwrap();
+        for player in [PlayerId(0), PlayerId(1)] {
             if number > DELAY_TICKS {
                 let ran = ExecutionRecord {
                     command: CommandSeq(number - DELAY_TICKS),
@@ -70,14 +73,12 @@ fn assert_can_be_replayed(part: &Session, number: u32, after: u32) {
         assert_eq!([part.duration(), LogSurvey::of(part).duration()], [covered; 2]);
         assert_eq!(SessionInfo::of(part).duration_us, covered.0);
     }
-    let carried = part.unknown.iter().find(|records| records.kind == USERCMD_BYTES).expect("bytes");
-    for (id, player) in (0..).zip(&part.players) {
-        let has = |seq: CommandSeq| player.frames.iter().filter(|frame| frame.command.seq == seq).count();
-        let carried = usercmd_bytes(carried, PlayerId(id));
+    for player in &part.players {
         for ran in &player.executed {
-            assert_eq!(has(ran.command), 1, "usercmd {} runs in part {number}", ran.command);
-            let bytes = carried.iter().filter(|(seq, _)| *seq == ran.command).map(|(_, bytes)| &**bytes);
-            assert_eq!(bytes.collect::<Vec<_>>(), [&ran.command.0.to_le_bytes()[..]]);
+            let bytes =
+                player.frames.iter().filter(|frame| frame.command.seq == ran.command).map(|frame| &*frame.bytes);
+            let expected = [&ran.command.0.to_le_bytes()[..]];
+            assert_eq!(bytes.collect::<Vec<_>>(), expected, "usercmd {} runs in part {number}", ran.command);
         }
         let ticks = |of: &ExecutionRecord| of.tick;
         assert!(player.executed.first().map(ticks) >= part.ticks.first().map(|tick| tick.tick));

@@ -8,7 +8,7 @@ use hitreg::record::{
     ArrivalRecord, CellKind, ClassId, DamageRecord, Execution, ExecutionRecord, FieldSchema, GapCause, OwnValue,
     PacketRecord, Presence, PresenceRecord, Reason, Record, Scope, Session, ShotRecord, SnapshotRecord,
 };
-use hitreg::recorder::{Description, PushError, Recorder, RecorderOptions, Stream, USERCMD_BYTES, usercmd_bytes};
+use hitreg::recorder::{Description, PushError, Recorder, RecorderOptions, Stream};
 use hitreg::trace::{Digest, Table};
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
 
@@ -171,7 +171,7 @@ fn records_of_every_kind_come_back_unchanged() {
     let session = memory.session();
     let mut expected = Session::new(session.header.clone());
     for player in 0..2 {
-        let frame = hitreg::record::FrameRecord { at: now, command: usercmd(1) };
+        let frame = hitreg::record::FrameRecord { at: now, command: usercmd(1), ..FrameRecord::default() };
         expected.push(Record::Frame(PlayerId(player), frame)).unwrap();
     }
     expected.ticks = session.ticks.clone();
@@ -197,8 +197,7 @@ fn own_fields_and_kinds_of_a_game_are_recorded() {
     let bytes = |seq: u32| (0..seq % 21).map(|byte| (byte * seq) as u8).collect::<Vec<u8>>();
     for seq in 1..=1000 {
         let own = [OwnValue::Float(seq as f32 / 8.0)];
-        stream.usercmd_with(PlayerId(0), at(seq), usercmd(seq), &own).unwrap();
-        stream.usercmd_bytes(PlayerId(0), at(seq), CommandSeq(seq), &bytes(seq)).unwrap();
+        stream.usercmd_with_bytes(PlayerId(0), at(seq), usercmd(seq), &own, &bytes(seq)).unwrap();
     }
     stream.row(casts, 1, at(1000), &[OwnValue::Number(9), OwnValue::Float(0.5)]).unwrap();
     recorder.finish().unwrap();
@@ -207,9 +206,8 @@ fn own_fields_and_kinds_of_a_game_are_recorded() {
     let own = session.players[0].frames.iter().map(|frame| frame.command.input.own.stored());
     let leans: Vec<f32> = own.map(|cells| f32::from_bits(cells[0])).collect();
     assert_eq!(leans, (1..=1000).map(|seq| seq as f32 / 8.0).collect::<Vec<_>>());
-    let found = usercmd_bytes(of(USERCMD_BYTES), PlayerId(0));
-    let expected: Vec<_> = (1..=1000).map(|seq| (CommandSeq(seq), bytes(seq))).filter(|(_, b)| !b.is_empty()).collect();
-    assert_eq!(found, expected);
+    let found: Vec<&[u8]> = session.players[0].frames.iter().map(|frame| &*frame.bytes).collect();
+    assert_eq!(found, (1..=1000).map(bytes).collect::<Vec<_>>());
     let casts = of("casts");
     let values: Vec<i64> = casts.columns.iter().map(|column| column.values[0]).collect();
     assert_eq!((&casts.series[..], &values[..]), (&[1][..], &[at(1000).0, 9, i64::from(0.5f32.to_bits())][..]));

@@ -24,8 +24,8 @@ fn invalid_records_are_refused_without_side_effects() {
         stream.row(1, 0, now, &[]),
         stream.row(0, 0, now, &[OwnValue::Number(1)]),
         stream.row(0, 0, now, &[OwnValue::Float(1.0), OwnValue::Number(1)]),
-        stream.usercmd_bytes(PlayerId(0), now, CommandSeq(1), &[1]),
-        stream.usercmd_with(PlayerId(0), now, usercmd(1), &[]),
+        stream.usercmd_with_bytes(PlayerId(0), now, usercmd(1), &[], &[1]),
+        stream.usercmd_with(PlayerId(0), now, usercmd(1), &[OwnValue::Number(1)]),
     ];
     let output = refused.map(|outcome| outcome.unwrap_err().to_string());
     assert_eq!(
@@ -39,8 +39,8 @@ fn invalid_records_are_refused_without_side_effects() {
             "there is no kind 1: the description declares 1 kinds",
             "a row of `casts` is 1, and the description says u32, f32",
             "a row of `casts` is a float, 1, and the description says u32, f32",
-            "a usercmd has extra bytes, but the description does not declare them",
-            "a usercmd has extra fields, but the description declares no fields of usercmds",
+            "a usercmd has bytes of its own, but the description does not declare them",
+            "a row of `frames` is 1, and the description says nothing",
         ]
     );
     tick(&mut stream, 2, 1).unwrap();

@@ -9,11 +9,10 @@ use ::hitreg_log::record::{
     ArrivalRecord, CellKind, Effect, Execution, FieldSchema, FrameRecord, NumberForm, OF_PLAYERS, PlayerRecords,
     Presence, Reason, Session, ShotRecord, TextCode, UnknownColumn, UnknownKind, cells_of,
 };
-use ::hitreg_log::recorder::{USERCMD_BYTES, usercmd_bytes};
 use ::hitreg_log::sorted::SortedMap;
 use ::hitreg_log::store;
 use ::hitreg_log::trace::Digest;
-use ::hitreg_log::units::{CommandSeq, PlayerId};
+use ::hitreg_log::units::CommandSeq;
 
 use crate::guard::hitreg_code::{self, HITREG_ERROR_FILE, HITREG_ERROR_NO_ROW};
 use crate::guard::{Failure, answer, fail, free, guard, look, text};
@@ -30,10 +29,8 @@ pub struct hitreg_log {
     settings: Vec<(CString, CString)>,
     /// Numbers of each player's usercmds with their indices, in order. The log has usercmds in the order of time.
     by_number: Vec<Vec<(CommandSeq, usize)>>,
-    /// Bytes of each player's usercmds, in the order of usercmd numbers.
-    bytes: Vec<Vec<(CommandSeq, Vec<u8>)>>,
-    /// Fields of the caller's own of usercmds, by player and usercmd number.
-    fields: SortedMap<(usize, CommandSeq), Vec<hitreg_value>>,
+    /// Fields of the caller's own of each player's usercmds; empty lists if there are none.
+    fields: Vec<Vec<Vec<hitreg_value>>>,
     /// Effects of each player's snapshots.
     effects: Vec<Vec<Vec<hitreg_effect>>>,
     custom: Vec<CustomTable>,
@@ -78,12 +75,6 @@ impl hitreg_log {
 
     pub(super) fn of(session: Arc<Session>, digest: Digest) -> hitreg_log {
         let text = |text: &str| CString::new(text.replace('\0', " ")).unwrap_or_default();
-        let of_bytes = session.unknown.iter().find(|records| records.kind == USERCMD_BYTES);
-        let carried = |player| {
-            let mut carried = of_bytes.map_or(Vec::new(), |records| usercmd_bytes(records, PlayerId(player)));
-            carried.sort_by_key(|(command, _)| *command);
-            carried
-        };
         let texts: SortedMap<TextCode, CString> =
             session.texts.iter().map(|(code, known)| (code, text(known))).collect();
         let fields = usercmd_fields(&session, &texts);
@@ -96,7 +87,7 @@ impl hitreg_log {
             let of_snapshots = player.snapshots.iter().map(|sent| sent.effects.iter().map(effect).collect());
             of_snapshots.collect()
         };
-        let is_custom = |kind: &&UnknownKind| !kind.is_known_kind() && kind.name != USERCMD_BYTES;
+        let is_custom = |kind: &&UnknownKind| !kind.is_known_kind();
         hitreg_log {
             fields,
             by_number: session.players.iter().map(by_number).collect(),
@@ -112,7 +103,6 @@ impl hitreg_log {
             game: text(&session.header.game),
             map: text(&session.header.map),
             settings: session.header.settings.iter().map(|(key, value)| (text(key), text(value))).collect(),
-            bytes: (0..session.players.len() as u16).map(carried).collect(),
             session,
             texts,
         }
@@ -192,7 +182,7 @@ impl hitreg_log {
         }
         let (player, of) = self.player(series)?;
         match table {
-            HITREG_TABLE_FRAMES => Ok(self.usercmd(player, row(&of.frames, index)?)),
+            HITREG_TABLE_FRAMES => Ok(self.usercmd(player, index, row(&of.frames, index)?)),
             HITREG_TABLE_PREDICTED => shot(&of.predicted),
             HITREG_TABLE_JUDGED => shot(&of.judged),
             HITREG_TABLE_SENT => {
@@ -231,13 +221,10 @@ impl hitreg_log {
         self.texts.get(&code).map_or(hitreg_value::none(), |text| hitreg_value::text(text))
     }
 
-    fn usercmd(&self, player: usize, frame: &FrameRecord) -> (i64, Vec<hitreg_value>) {
+    fn usercmd(&self, player: usize, index: usize, frame: &FrameRecord) -> (i64, Vec<hitreg_value>) {
         let (command, input) = (&frame.command, &frame.command.input);
         let number = |number: u32| hitreg_value::number(number);
-        let carried = &self.bytes[player];
-        let bytes = carried.binary_search_by_key(&command.seq, |(command, _)| *command);
-        let bytes: &[u8] = bytes.map_or(&[], |place| &carried[place].1);
-        let fields = self.fields.get(&(player, command.seq));
+        let fields = self.fields[player].get(index).map_or(&[][..], |fields| fields);
         let [pitch, yaw, roll] = input.viewangles.to_array().map(hitreg_value::real);
         let values = vec![
             number(command.seq.0),
@@ -252,8 +239,8 @@ impl hitreg_log {
             hitreg_value::real(input.upmove),
             number(input.buttons.into()),
             number(input.impulse.into()),
-            hitreg_value::list(bytes),
-            hitreg_value::list(fields.map_or(&[][..], |fields| fields)),
+            hitreg_value::list(&frame.bytes),
+            hitreg_value::list(fields),
         ];
         (frame.at.0, values)
     }
@@ -271,23 +258,19 @@ fn effect(effect: &Effect) -> hitreg_effect {
 }
 
 /// Returns the values of the usercmd fields that the game declares, of each player's usercmds.
-fn usercmd_fields(
-    session: &Session,
-    texts: &SortedMap<TextCode, CString>,
-) -> SortedMap<(usize, CommandSeq), Vec<hitreg_value>> {
+fn usercmd_fields(session: &Session, texts: &SortedMap<TextCode, CString>) -> Vec<Vec<Vec<hitreg_value>>> {
     let fields = session.header.own_usercmd_fields();
-    if fields.is_empty() {
-        return SortedMap::new();
-    }
     let values = |frame: &FrameRecord| {
         let own = &frame.command.input.own;
         let number = |(field, place): (&FieldSchema, _)| (field.kind, own.number(field.kind, place));
         let value = |(kind, number): (CellKind, i64)| value(number, kind.form(), kind == CellKind::Text, texts);
         cells_of(&fields).map(number).map(value).collect()
     };
-    let players = session.players.iter().enumerate();
-    let frames = players.flat_map(|(player, records)| records.frames.iter().map(move |frame| (player, frame)));
-    frames.map(|(player, frame)| ((player, frame.command.seq), values(frame))).collect()
+    let of_player = |player: &PlayerRecords| match fields[..] {
+        [] => Vec::new(),
+        _ => player.frames.iter().map(values).collect(),
+    };
+    session.players.iter().map(of_player).collect()
 }
 
 /// Returns a number as the value that it stands for. The texts must outlive it.

@@ -486,15 +486,9 @@ unsafe fn push_usercmd(
     };
     // SAFETY: the caller upholds this function's contract; any bits are a byte or a value.
     let (bytes, fields) = unsafe { (bytes.read_list::<u8>("bytes")?, fields.read_list::<hitreg_value>("fields")?) };
-    if !bytes.is_empty() {
-        stream.usercmd_bytes(player, at, command.seq, bytes)?;
-    }
-    if fields.is_empty() {
-        return Ok(stream.usercmd(player, at, command)?);
-    }
     // SAFETY: the caller upholds this function's contract.
     let fields = unsafe { own_values(stream, fields) }?;
-    Ok(stream.usercmd_with(player, at, command, &fields)?)
+    Ok(stream.usercmd_with_bytes(player, at, command, &fields, bytes)?)
 }
 
 /// # Safety

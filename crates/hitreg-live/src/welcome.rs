@@ -153,6 +153,7 @@ impl Welcome {
             side: Some(RecordedSide { session: self.session, player: Some(player) }),
             classes: G::classes(),
             usercmd: G::Input::usercmd_fields(),
+            usercmd_bytes: false,
             unknown: Vec::new(),
         };
         if rules_digest(&header) == self.rules_digest {

@@ -41,6 +41,7 @@ mod trace_file;
 mod writer;
 
 pub(crate) use chunk::CHUNK_KEYS;
+pub(crate) use kinds::USERCMD_BYTES;
 pub(crate) use chunks::START_BYTES;
 pub use chunks::{Lookalike, looks_like};
 pub use error::{LogError, MAX_PLAYERS, Truncation, WriteError};

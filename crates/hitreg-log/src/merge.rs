@@ -303,6 +303,7 @@ fn check_header(server: &SessionHeader, client: &SessionHeader, log: usize) -> R
         ("seed", server.seed == client.seed),
         ("kinds of records", have_equal_kinds(&server.unknown, &client.unknown)),
         ("fields of usercmds", server.usercmd == client.usercmd),
+        ("bytes of usercmds", server.usercmd_bytes == client.usercmd_bytes),
         ("number of players", server.players.len() == client.players.len()),
         ("classes of entities", server.classes == client.classes),
     ];
@@ -328,7 +329,7 @@ mod tests {
     }
 
     fn frame(number: u32, at: Micros) -> FrameRecord {
-        FrameRecord { at, command: Usercmd { seq: CommandSeq(number), ..Usercmd::default() } }
+        FrameRecord { at, command: Usercmd { seq: CommandSeq(number), ..Usercmd::default() }, ..FrameRecord::default() }
     }
 
     /// The logs of a server of 20 ticks and of a client whose log begins with usercmd and packet `begins`.

@@ -32,7 +32,7 @@ pub use stream::{
     ClockOwner, EventTime, OF_PLAYERS, PlayerRecords, Record, RecordStream, RecordType, each_stream, state_bytes,
 };
 pub use texts::{MAX_TEXT_BYTES, TextCode, TextError, Texts};
-pub use unknown::{CustomRow, NumberForm, OwnValue, USERCMD_BYTES, UnknownColumn, UnknownKind, UnknownRecords};
+pub use unknown::{CustomRow, NumberForm, OwnValue, UnknownColumn, UnknownKind, UnknownRecords};
 
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick, named};
 use crate::usercmd::Usercmd;
@@ -44,6 +44,8 @@ pub struct FrameRecord {
     pub at: Micros,
     /// The usercmd.
     pub command: Usercmd,
+    /// Bytes that the application adds to the usercmd, if [`SessionHeader::usercmd_bytes`].
+    pub bytes: Box<[u8]>,
 }
 
 /// One packet from a client. It carries the usercmds `newest - count + 1 ..= newest`.

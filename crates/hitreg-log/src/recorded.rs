@@ -4,14 +4,14 @@
 use std::ops::Range;
 
 use crate::record::{
-    ArrivalTable, CellKind, Class, DamageRecord, Execution, FieldSchema, LogContents, NumberForm, Reason, Scope,
-    Session, ShotRecord, StateKey, TextCode, UnknownColumn, UnknownKind, UnknownRecords, cells_of,
+    ArrivalTable, CellKind, Class, DamageRecord, Execution, FieldSchema, FrameRecord, LogContents, NumberForm, Reason,
+    Scope, Session, ShotRecord, StateKey, TextCode, UnknownColumn, UnknownKind, UnknownRecords, cells_of,
     viewer_specific_fields,
 };
 use crate::sorted::{SortedMap, SortedSet};
 use crate::trace::schema::{
-    BODIES_OF_CLASS, IMPACT, NO_HASH, bodies, executed, frames, is_input, is_judged, is_reserved, name_missing_server,
-    packets, shots, snapshots, ticks,
+    BODIES_OF_CLASS, IMPACT, NO_HASH, USERCMD_BYTES, bodies, executed, frames, is_input, is_judged, is_reserved,
+    name_missing_server, packets, shots, snapshots, ticks,
 };
 use crate::trace::{Column, ColumnData, Table, Trace, TraceHeader};
 use crate::units::{Micros, PlayerId, Tick};
@@ -71,6 +71,25 @@ pub fn all_records(session: &Session) -> Trace {
 /// the log does not record has no table.
 pub fn recorded_network(session: &Session) -> Vec<Table> {
     [packet_table(session), snapshot_table(session)].into_iter().filter(|table| table.rows() > 0).collect()
+}
+
+/// Returns the bytes that a log's usercmds have, in the table `usercmd_bytes`; `None` without bytes.
+pub fn recorded_bytes(session: &Session) -> Option<Table> {
+    let frames =
+        (0..).zip(&session.players).flat_map(|(player, of)| of.frames.iter().map(move |frame| (player, frame)));
+    let rows: Vec<(u32, &FrameRecord)> = frames.filter(|(_, frame)| !frame.bytes.is_empty()).collect();
+    let texts = rows.iter().map(|(_, frame)| hexadecimal(&frame.bytes));
+    let columns = vec![
+        Column::new("player", ColumnData::U32(rows.iter().map(|(player, _)| *player).collect())),
+        Column::new("at_us", ColumnData::I64(rows.iter().map(|(_, frame)| frame.at.0).collect())).in_unit("µs"),
+        Column::new("command", ColumnData::U32(rows.iter().map(|(_, frame)| frame.command.seq.0).collect())),
+        Column::new("bytes", ColumnData::of_texts(texts)),
+    ];
+    (!rows.is_empty()).then(|| Table::new(USERCMD_BYTES, columns).keyed_by(["player", "at_us", "command"]))
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Returns the shots of a log's own records. They need the predicted and judged shots, the ticks, and the executed
@@ -503,16 +522,11 @@ fn damage_table(session: &Session) -> Option<Table> {
     let rows = &session.damage;
     let players = session.header.players.len();
     let attacker = |of: Option<PlayerId>| of.map_or_else(|| "none".to_owned(), |of| of.entity().name(players));
-    let mut names: Vec<String> = rows.iter().map(|row| attacker(row.attacker)).collect();
-    names.sort_unstable();
-    names.dedup();
-    let code = |name: &String| names.binary_search(name).unwrap_or_default() as u32;
-    let codes = rows.iter().map(|row| code(&attacker(row.attacker))).collect();
     let mut columns = vec![
         Column::new("tick", ColumnData::U32(rows.iter().map(|row| row.tick.0).collect())),
         Column::new("at_us", ColumnData::I64(rows.iter().map(|row| row.at.0).collect())).in_unit("µs"),
         Column::new("victim", ColumnData::U32(rows.iter().map(|row| row.victim.0.into()).collect())),
-        Column::new("attacker", ColumnData::Name { names, codes }),
+        Column::new("attacker", ColumnData::of_texts(rows.iter().map(|row| attacker(row.attacker)))),
         Column::new("amount", ColumnData::I64(rows.iter().map(|row| row.amount.into()).collect())),
     ];
     if rows.iter().any(|row| row.weapon != TextCode::default()) {

@@ -46,8 +46,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-pub use crate::record::USERCMD_BYTES;
-pub use description::{CustomKind, Description, last_usercmd_as_received, usercmd_bytes};
+pub use description::{CustomKind, Description, last_usercmd_as_received};
 pub(crate) use description::{Y_AXIS, usercmds_as_received_of};
 pub use output::Rotation;
 pub use playback::{Playback, PlaybackError, PlaybackStep};
@@ -59,7 +58,6 @@ use crate::store::{FileType, RecordingClaim, StoreError, Targets};
 use crate::trace::Digest;
 use crate::units::{Micros, Tick};
 use collector::{Collector, RecorderShared};
-use cut::FlightCut;
 use output::{FlightBuffer, PendingTrace, RecordOutput, RotatingFiles};
 
 /// Options of a recorder. The default is for a session that runs in real time.
@@ -131,10 +129,7 @@ impl Recorder {
         let (header, kinds) = about.into_header()?;
         let how = (options.chunks, options.when_full);
         let out: Box<dyn RecordOutput> = match options.rotation {
-            Some(rotation) => {
-                let cut = FlightCut::new(kinds.iter().position(CustomKind::is_usercmd_bytes));
-                Box::new(RotatingFiles::begin(path.to_owned(), header.clone(), cut, rotation, how)?)
-            }
+            Some(rotation) => Box::new(RotatingFiles::begin(path.to_owned(), header.clone(), rotation, how)?),
             None => {
                 let target = Targets::new([], false).file(path, FileType::Log)?;
                 Box::new(RecordingClaim::new(&target)?.begin(&header, how.0, how.1)?)
@@ -168,8 +163,7 @@ impl Recorder {
             return Err(FinishError::Span { span });
         }
         let (header, kinds) = about.into_header()?;
-        let cut = FlightCut::new(kinds.iter().position(CustomKind::is_usercmd_bytes));
-        Recorder::begin_live(Box::new(FlightBuffer::new(header.clone(), cut, span)), header, kinds, options)
+        Recorder::begin_live(Box::new(FlightBuffer::new(header.clone(), span)), header, kinds, options)
     }
 
     /// Starts a trace: the output of a build that replays a log. The build pushes records with the same calls that
@@ -222,7 +216,7 @@ impl Recorder {
 
     /// Returns the index of a custom kind by its name in the [`Description`].
     pub fn kind(&self, name: &str) -> Option<usize> {
-        self.shared.kinds.iter().position(|kind| kind.name == name && !kind.is_usercmd_bytes())
+        self.shared.kinds.iter().position(|kind| kind.name == name)
     }
 
     /// Returns the counters so far.
@@ -345,12 +339,6 @@ pub enum PushError {
     /// A text cannot be recorded.
     #[error(transparent)]
     Text(#[from] TextError),
-    /// A usercmd has custom fields that the description does not declare.
-    #[error("a usercmd has extra fields, but the description declares no fields of usercmds")]
-    NoFields,
-    /// A usercmd has extra bytes that the description does not declare.
-    #[error("a usercmd has extra bytes, but the description does not declare them")]
-    NoBytes,
 }
 
 /// Why a recording could not start, or is incomplete.

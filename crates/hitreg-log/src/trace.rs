@@ -39,7 +39,7 @@ pub use source::{ColumnSpan, NextRows, Series, SharedTrace, TraceSource, body_ta
 
 use crate::record::{CellKind, GapRecord, Origin, Session, SessionHeader, SessionId, TextCode, Texts};
 use crate::recorder::Y_AXIS;
-use crate::sorted::SortedMap;
+use crate::sorted::{SortedMap, SortedSet};
 use crate::units::{ClockTime, Micros, Seed};
 use schema::NONE;
 
@@ -460,6 +460,15 @@ impl ColumnData {
                 ColumnData::Name { names, codes }
             }
         }
+    }
+
+    /// Returns a column of texts. Its names are sorted.
+    pub(crate) fn of_texts(texts: impl Iterator<Item = String>) -> ColumnData {
+        let texts: Vec<String> = texts.collect();
+        let names: SortedSet<&String> = texts.iter().collect();
+        let places: SortedMap<&String, u32> = names.into_iter().zip(0..).collect();
+        let codes = texts.iter().map(|text| places[text]).collect();
+        ColumnData::Name { names: places.keys().map(|name| (*name).clone()).collect(), codes }
     }
 
     /// Returns whether a row has no value, or one whose bits are all 0; for names, the empty one.

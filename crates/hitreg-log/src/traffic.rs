@@ -505,6 +505,7 @@ mod tests {
             side: None,
             classes: Vec::new(),
             usercmd: Vec::new(),
+            usercmd_bytes: false,
             unknown: Vec::new(),
         };
         for origin in [Origin::Synthetic, Origin::Imported { format: "demo".into() }] {

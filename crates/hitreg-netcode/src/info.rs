@@ -64,6 +64,12 @@ pub struct SessionInfo {
     pub usercmds: usize,
     /// The usercmds with the attack button pressed.
     pub usercmds_firing: usize,
+    /// Usercmds with bytes of the application; left out if there are none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub usercmds_with_bytes: usize,
+    /// The number of these bytes.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub usercmd_bytes: usize,
     /// Packets from the server to all recorded players.
     pub packets: PacketCounts,
     /// Packets to the server; unknown in an imported recording, which does not record arrivals.
@@ -221,6 +227,8 @@ impl InfoBuilder {
             ticks: self.counts.get("ticks").copied().unwrap_or(0),
             usercmds,
             usercmds_firing,
+            usercmds_with_bytes: self.players.iter().map(|player| player.with_bytes).sum(),
+            usercmd_bytes: self.players.iter().map(|player| player.bytes).sum(),
             packets: PacketCounts::total(by_player.iter().map(|player| player.packets)),
             packets_up: PacketCounts::total(by_player.iter().map(|player| player.packets_up)),
             rtt_ms: Percentiles::of_us(&rtt_us),
@@ -229,6 +237,10 @@ impl InfoBuilder {
             gaps: std::mem::take(&mut self.gaps),
         }
     }
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 impl SessionInfo {
@@ -284,6 +296,8 @@ fn add_packet(players: &mut [ConnectionBuilder], packet: &Packet) {
 struct ConnectionBuilder {
     frames: usize,
     firing: usize,
+    with_bytes: usize,
+    bytes: usize,
     /// Usercmds that the server received; used if the client's own records are missing.
     heard: NumberSet,
     heard_firing: usize,
@@ -311,6 +325,8 @@ impl ConnectionBuilder {
     fn add(&mut self, outline: &PlayerOutline) {
         self.frames += outline.frames.len();
         self.firing += outline.firing;
+        self.with_bytes += outline.bytes.len();
+        self.bytes += outline.bytes.iter().map(|bytes| *bytes as usize).sum::<usize>();
         for (number, fires) in &outline.heard {
             self.heard_firing += usize::from(self.heard.insert(*number) && *fires);
         }
@@ -402,6 +418,7 @@ mod tests {
             side: None,
             classes: Vec::new(),
             usercmd: hitreg_log::record::usercmd_fields(),
+            usercmd_bytes: false,
             unknown: Vec::new(),
         });
         let me = PlayerId(0);
@@ -410,7 +427,7 @@ mod tests {
             let sent = Micros::from_ms(i64::from(n) * 10);
             let mut command: Usercmd = Usercmd { seq: CommandSeq(n), ..Usercmd::default() };
             command.input.buttons = if n == 7 { buttons::ATTACK } else { 0 };
-            add(Record::Frame(me, FrameRecord { at: sent, command }));
+            add(Record::Frame(me, FrameRecord { at: sent, command, ..FrameRecord::default() }));
             let arrived = sent + Micros::from_ms(40 + i64::from(n));
             let snapshot = SnapshotRecord {
                 seq: SnapshotSeq(n),
@@ -502,7 +519,7 @@ mod tests {
             for n in 0..10 {
                 let at = away + Micros::from_ms(10 * i64::from(n) + 10);
                 let command = Usercmd { seq: CommandSeq(first_again + n), ..Usercmd::default() };
-                player.frames.push(FrameRecord { at, command });
+                player.frames.push(FrameRecord { at, command, ..FrameRecord::default() });
             }
             for (seq, ack) in (11..).zip(acks) {
                 let at = away + Micros::from_ms(10 * i64::from(seq) - 80);

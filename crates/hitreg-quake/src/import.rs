@@ -94,6 +94,7 @@ pub(crate) fn header_of<G: Simulate>(
         side: None,
         classes: G::classes(),
         usercmd: G::Input::usercmd_fields(),
+        usercmd_bytes: false,
         unknown: Vec::new(),
     })
 }

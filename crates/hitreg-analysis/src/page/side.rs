@@ -433,6 +433,7 @@ pub(super) mod tests {
             side: None,
             classes: Vec::new(),
             usercmd: Vec::new(),
+            usercmd_bytes: false,
             unknown: Vec::new(),
         })
     }

@@ -610,7 +610,7 @@ mod tests {
     fn a_usercmd_after_a_gap_is_found_by_its_time() {
         let frame = |seq: u32| {
             let input = Usercmd { seq: CommandSeq(seq), ..Usercmd::default() };
-            FrameRecord { at: Micros(i64::from(seq) * 10), command: input }
+            FrameRecord { at: Micros(i64::from(seq) * 10), command: input, ..FrameRecord::default() }
         };
         let records = PlayerRecords { frames: [1, 2, 9].map(frame).to_vec(), ..PlayerRecords::default() };
         let number = |command: u32, made_us: Option<i64>| recorded_number(&records, command, made_us);

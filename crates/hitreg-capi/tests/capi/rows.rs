@@ -139,11 +139,8 @@ fn push_records(stream: &mut Stream, round: u32, of: &Lists) {
         own: OwnCells::default(),
     };
     let usercmd = Usercmd { seq: command, lerp_msec: 100, server_time: at(-30_000), input };
-    if !of.bytes.is_empty() {
-        stream.usercmd_bytes(zero, at(0), command, &of.bytes).unwrap();
-    }
     let fields = [OwnValue::Float(round as f32 / 8.0), OwnValue::Number(-i64::from(round))];
-    stream.usercmd_with(zero, at(0), usercmd, &fields).unwrap();
+    stream.usercmd_with_bytes(zero, at(0), usercmd, &fields, &of.bytes).unwrap();
     let rifle = stream.text("rifle").unwrap();
     let shot = |at, reason, target: Option<EntityId>| ShotRecord {
         command,

@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::chunk::to_messagepack;
 use super::container::ZSTD_MAGIC;
 use super::error::{LogError, MAX_HEADER_VALUES, MAX_PLAYERS, WriteError};
-use super::kinds::HEARD_USERCMD;
-use super::kinds::RecordLayout;
+use super::kinds::{HEARD_USERCMD, RecordLayout, USERCMD_BYTES};
 use crate::record::{
     ArrivalRecord, DamageRecord, ExecutionRecord, FieldSchema, FrameRecord, GapRecord, HeardRecord, PacketRecord,
     PlayerInfo, PlayerRecords, PresenceRecord, SessionHeader, ShotRecord, SnapshotRecord, TickRecord, UnknownKind,
@@ -142,7 +141,7 @@ pub(crate) fn decode_log(content: &[u8]) -> Result<((SessionHeader, Schema), boo
     let StoredHeader { header, kinds, columns } = stored;
     let (mut header, schema) = (header.into_owned(), Schema { kinds, version });
     check_players(&header.players).map_err(|what| LogError::corrupt(0, "the header", what))?;
-    header.unknown = schema.unknown(&header.own_usercmd_fields());
+    header.unknown = schema.unknown(&header);
     for kind in &mut header.unknown {
         let declared = columns.iter().find(|(name, _)| *name == kind.name);
         let fields = declared.map_or(&[][..], |(_, fields)| fields).iter();
@@ -271,14 +270,16 @@ fn columns_of<T: RecordLayout>() -> Vec<String> {
     T::column_names().into_iter().chain(T::list_names()).collect()
 }
 
-/// Returns the columns of a kind that hold usercmd fields of the game.
-fn own_columns(kind: &str, own: &[FieldSchema]) -> impl Iterator<Item = String> {
-    let prefix = match kind {
-        "frames" => Some(""),
-        "heard" => Some(HEARD_USERCMD),
-        _ => None,
+/// Returns the columns of a kind that hold usercmd fields of the game, and bytes of usercmds.
+fn own_columns(kind: &str, header: &SessionHeader) -> Vec<String> {
+    let (prefix, bytes): (_, &[&str]) = match kind {
+        "frames" if header.usercmd_bytes => ("", &USERCMD_BYTES),
+        "frames" => ("", &[]),
+        "heard" => (HEARD_USERCMD, &[]),
+        _ => return Vec::new(),
     };
-    prefix.into_iter().flat_map(|prefix| own.iter().map(move |field| format!("{prefix}{}", field.name)))
+    let fields = header.own_usercmd_fields().into_iter().map(|field| format!("{prefix}{}", field.name));
+    fields.chain(bytes.iter().map(|name| (*name).to_owned())).collect()
 }
 
 impl Schema {
@@ -287,9 +288,8 @@ impl Schema {
     pub(crate) fn new(header: &SessionHeader) -> Schema {
         let mut kinds: Vec<(String, Vec<String>)> =
             own_kinds().into_iter().map(|(kind, columns)| (kind.to_owned(), columns)).collect();
-        let own = header.own_usercmd_fields();
         for (kind, columns) in &mut kinds {
-            columns.extend(own_columns(kind, &own));
+            columns.extend(own_columns(kind, header));
         }
         for UnknownKind { name, columns, .. } in &header.unknown {
             match kinds.iter_mut().find(|(kind, _)| kind == name) {
@@ -312,13 +312,12 @@ impl Schema {
         self.kinds.iter().find(|(name, _)| name == kind).map(|(_, columns)| &columns[..])
     }
 
-    /// Returns the declared kinds and columns that this build does not know. `own` holds the usercmd fields that the
-    /// game declares.
-    pub(crate) fn unknown(&self, own: &[FieldSchema]) -> Vec<UnknownKind> {
+    /// Returns the declared kinds and columns that this build does not know.
+    pub(crate) fn unknown(&self, header: &SessionHeader) -> Vec<UnknownKind> {
         let kinds = own_kinds();
         let unknown = |(name, columns): &(String, Vec<String>)| {
             let known = kinds.iter().find(|(kind, _)| kind == name).map_or(&[][..], |(_, columns)| &columns[..]);
-            let own: Vec<String> = own_columns(name, own).collect();
+            let own = own_columns(name, header);
             let is_unknown = |column: &&String| !known.contains(column) && !own.contains(column);
             let columns: Vec<String> = columns.iter().filter(is_unknown).cloned().collect();
             let is_known = !known.is_empty() && columns.is_empty();

@@ -326,17 +326,40 @@ impl RecordLayout for FrameRecord {
         "impulse" Whole command.input.impulse,
     }
 
-    /// Writes the declared fields, one column each.
+    /// Writes the declared fields, one column each, and the bytes.
     fn put_lists(rows: &mut TableWriter<'_, FrameRecord>, context: &WriteContext<'_>) {
-        for (field, place) in cells_of(context.own_fields) {
-            let number = |frame: &FrameRecord| frame.command.input.own.number(field.kind, place.clone());
-            let texts = (field.kind == CellKind::Text).then_some(context.texts);
-            rows.columns.numbers_as(field.kind.form(), rows.iter().map(number).collect(), texts);
+        put_own_fields(rows, context);
+        if context.usercmd_bytes {
+            rows.whole(|frame| frame.bytes.len() as i64);
+            let bytes = rows.iter().flat_map(|frame| frame.bytes.iter().copied()).collect();
+            rows.columns.raw(bytes);
         }
     }
 
     fn take_lists(frames: &mut [FrameRecord], lists: ListReader<'_>, budget: &mut Budget) -> Result<(), String> {
-        take_named(frames, ("", &lists.columns.series), lists, budget)
+        let columns = lists.columns;
+        take_named(frames, ("", &columns.series), lists, budget)?;
+        if lists.context.usercmd_bytes {
+            let [counts, bytes] = USERCMD_BYTES;
+            let mut all = column::Cursor::new(columns.raw(bytes));
+            for (frame, count) in frames.iter_mut().zip(columns.narrow::<u32>(counts)?) {
+                frame.bytes = all.take(count as usize).map_err(|what| columns.bad(bytes, what))?.into();
+            }
+            all.end().map_err(|what| columns.bad(bytes, what))?;
+        }
+        Ok(())
+    }
+}
+
+/// The columns of `frames` with the bytes of usercmds: the number of each, and all of them.
+pub(crate) const USERCMD_BYTES: [&str; 2] = ["extra_bytes", "extra"];
+
+/// Writes the declared fields of usercmds, one column each.
+fn put_own_fields(rows: &mut TableWriter<'_, FrameRecord>, context: &WriteContext<'_>) {
+    for (field, place) in cells_of(context.own_fields) {
+        let number = |frame: &FrameRecord| frame.command.input.own.number(field.kind, place.clone());
+        let texts = (field.kind == CellKind::Text).then_some(context.texts);
+        rows.columns.numbers_as(field.kind.form(), rows.iter().map(number).collect(), texts);
     }
 }
 
@@ -569,7 +592,7 @@ impl RecordLayout for HeardRecord {
         }
         rows.columns.numbers(&masks);
         rows.nest(fresh.iter().map(|(id, fresh)| (*id, &fresh[..])).collect(), |nested| {
-            FrameRecord::put_lists(nested, context)
+            put_own_fields(nested, context);
         });
     }
 

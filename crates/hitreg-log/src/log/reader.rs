@@ -513,6 +513,7 @@ mod tests {
             side: None,
             classes: Class::only((0..12).map(field).collect()),
             usercmd: Vec::new(),
+            usercmd_bytes: false,
             unknown: Vec::new(),
         }
     }

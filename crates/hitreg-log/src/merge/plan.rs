@@ -10,8 +10,7 @@ use std::collections::VecDeque;
 use super::survey::{LogProgress, MergeSurvey, PlayerMerge};
 use super::{AlignedClient, MergeError, MergeErrorKind, SessionCut, SessionEnd, SideIndex};
 use crate::record::{
-    ClockOwner, GapCause, GapRecord, RecordStream, SessionHeader, SessionStretch, TickRecord, USERCMD_BYTES,
-    UnknownRecords,
+    ClockOwner, GapCause, GapRecord, RecordStream, SessionHeader, SessionStretch, TickRecord, UnknownRecords,
 };
 use crate::sorted::SortedSet;
 use crate::units::{CommandSeq, Micros};
@@ -220,8 +219,6 @@ impl MergeInput {
                     records.frames.retain(|frame| shares.of_server.contains(&frame.command.seq));
                     records.heard.clear();
                 }
-                let bytes = stretch.unknown.iter_mut().filter(|records| records.kind == USERCMD_BYTES);
-                bytes.for_each(|records| drop_bytes(records, &plan.usercmds));
             }
         }
         stretch.end_at(plan.end.tick, plan.end.until);
@@ -239,17 +236,6 @@ impl MergeInput {
     }
 }
 
-/// Removes the server's extra bytes of the usercmds whose bytes are in a client's log.
-fn drop_bytes(records: &mut UnknownRecords, shares: &[UsercmdShares]) {
-    let is_own = |row: usize| {
-        let command = records.columns.get(1).map(|commands| CommandSeq(commands.values[row] as u32));
-        let own = shares.get(records.series[row] as usize).and_then(|shares| shares.with_bytes.as_ref());
-        own.is_some_and(|own| command.is_none_or(|command| own.contains(&command)))
-    };
-    let kept: Vec<usize> = (0..records.len()).filter(|row| !is_own(*row)).collect();
-    *records = records.rows(&kept);
-}
-
 /// Which usercmds of a player with a client's log come from which log.
 #[derive(Clone, Debug, Default)]
 pub(super) struct UsercmdShares {
@@ -258,8 +244,6 @@ pub(super) struct UsercmdShares {
     last: Option<CommandSeq>,
     /// The usercmds of the server's log that the client's log lacks.
     pub(super) of_server: SortedSet<CommandSeq>,
-    /// The usercmds of the client's log, if the log has extra bytes of usercmds.
-    with_bytes: Option<SortedSet<CommandSeq>>,
     /// The gap before the client's log if it begins late.
     began_late: Option<GapRecord>,
 }
@@ -284,7 +268,6 @@ impl UsercmdShares {
                 let (to, player) = (to + offset.offset, Some(client.player));
                 GapRecord { from, to, player, why: GapCause::BeganLate }
             }),
-            with_bytes: of.has_bytes.then_some(own),
         }
     }
 }

@@ -5,8 +5,7 @@ use super::packets::PacketMatcher;
 use super::plan::UsercmdShares;
 use super::{AlignedClient, MergeError, MergeErrorKind, SideIndex, SideLogs, UnknownPacket, is_in_time};
 use crate::record::{
-    PlayerRecords, RecordStream, SessionHeader, SessionStretch, TickRecord, USERCMD_BYTES, UnknownColumn,
-    UnknownRecords, widest,
+    PlayerRecords, RecordStream, SessionHeader, SessionStretch, TickRecord, UnknownColumn, UnknownRecords, widest,
 };
 use crate::recorder::usercmds_as_received_of;
 use crate::units::{CommandSeq, Micros, PlayerId, Tick};
@@ -44,9 +43,8 @@ pub(super) struct PlayerMerge {
     down: PacketMatcher,
     above: OffsetBounds,
     below: OffsetBounds,
-    /// Whether the client's log has usercmds, extra bytes of usercmds, packets, and states.
+    /// Whether the client's log has usercmds, packets, and states.
     has_usercmds: bool,
-    pub(super) has_bytes: bool,
     has_packets: bool,
     has_states: bool,
     /// Whether the server received packets that are older than the client's log.
@@ -320,7 +318,6 @@ impl PlayerMerge {
         let records = &stretch.players[player];
         self.has_usercmds |= !records.frames.is_empty();
         self.has_packets |= !records.sent.is_empty();
-        self.has_bytes |= stretch.unknown.iter().any(|records| records.kind == USERCMD_BYTES);
         records.sent.iter().for_each(|packet| self.up.send(packet.number, packet.at));
         self.down.waiting.extend(&records.received);
         self.last_sent = records.sent.last().map(|packet| packet.newest).or(self.last_sent);

@@ -41,6 +41,9 @@ pub struct SessionHeader {
     /// The fields of a usercmd except its number and its server time. They are
     /// [`usercmd_fields`](super::usercmd_fields), and any that the application or a later format version adds.
     pub usercmd: Vec<FieldSchema>,
+    /// Whether usercmds have [bytes of their own](super::FrameRecord::bytes).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub usercmd_bytes: bool,
     /// Custom kinds, and kinds and columns that a later format version added. Logs store them with the columns of all
     /// tables.
     #[serde(skip)]

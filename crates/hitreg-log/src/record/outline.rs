@@ -29,6 +29,8 @@ pub struct PlayerOutline {
     pub frames: Vec<(u32, Micros)>,
     /// Number of client frames with the attack button down.
     pub firing: usize,
+    /// Number of bytes of each usercmd that has some.
+    pub bytes: Vec<u32>,
     /// Usercmds that the server heard, with repeats, and whether the attack button is down in each.
     pub heard: Vec<(u32, bool)>,
     /// Numbers of the packets whose content the server recorded.
@@ -88,6 +90,7 @@ impl PlayerOutline {
         PlayerOutline {
             frames: records.frames.iter().map(|frame| (frame.command.seq.0, frame.at)).collect(),
             firing: records.frames.iter().filter(|frame| is_firing(&frame.command)).count(),
+            bytes: records.frames.iter().map(|frame| frame.bytes.len() as u32).filter(|bytes| *bytes > 0).collect(),
             heard: heard.map(|command| (command.seq.0, is_firing(command))).collect(),
             heard_packets: records.heard.iter().map(|heard| heard.number).collect(),
             sent: records.sent.iter().map(|packet| (packet.number, packet.at)).collect(),

@@ -2,8 +2,8 @@
 
 use super::{
     Class, ClockOwner, CustomRow, DamageRecord, EventTime, GapRecord, PlayerRecords, Presence, Record, RecordStream,
-    RecordType, SessionHeader, StateKey, States, Texts, TickRecord, USERCMD_BYTES, UnknownColumn, UnknownKind,
-    UnknownRecords, lowest_and_highest, widest,
+    RecordType, SessionHeader, StateKey, States, Texts, TickRecord, UnknownColumn, UnknownKind, UnknownRecords,
+    lowest_and_highest, widest,
 };
 use crate::sorted::SortedSet;
 use crate::units::{CommandSeq, Micros, PlayerId, Tick};
@@ -237,6 +237,7 @@ impl Record {
         match self {
             Record::State(state) => state.key().check(state.cells.len(), header),
             Record::Heard(_, heard) if !heard.is_sound() => Err(MisplacedRecord::Heard { number: heard.number }),
+            Record::Frame(_, frame) if !frame.bytes.is_empty() && !header.usercmd_bytes => Err(MisplacedRecord::Bytes),
             Record::Frame(_, frame) => check_own_cells(&frame.command, header),
             Record::Heard(_, heard) => heard.commands.iter().try_for_each(|command| check_own_cells(command, header)),
             _ => Ok(()),
@@ -312,6 +313,9 @@ pub enum MisplacedRecord {
         /// Number of cells that the header declares.
         cells: usize,
     },
+    /// A usercmd has bytes of its own, and the header does not declare them.
+    #[error("a usercmd has bytes of its own, but the description does not declare them")]
+    Bytes,
     /// The class does not exist.
     #[error("a state of class {class}, but the session has {classes} classes")]
     Class {
@@ -369,22 +373,11 @@ impl Session {
             EventTime::At(then) => then > at,
             EventTime::In(tick) => tick > after,
         };
-        let to_run: Vec<SortedSet<CommandSeq>> =
-            self.players.iter_mut().map(|player| player.begin_after(after, &is_later)).collect();
+        self.players.iter_mut().for_each(|player| player.begin_after(after, &is_later));
         self.streams_mut().into_iter().for_each(|stream| stream.retain(&is_later));
         let states = std::mem::take(&mut self.states);
         self.states = began(&states, after);
-        for records in &mut self.unknown {
-            let Some(times) = records.times() else { continue };
-            let runs_later = |row: usize| {
-                let command = records.columns.get(1).and_then(|column| column.values.get(row));
-                let of_player = to_run.get(records.series[row] as usize);
-                records.kind == USERCMD_BYTES
-                    && command.zip(of_player).is_some_and(|(seq, of)| of.contains(&CommandSeq(*seq as u32)))
-            };
-            let kept: Vec<usize> = (0..records.len()).filter(|&row| times[row] > at.0 || runs_later(row)).collect();
-            *records = records.rows(&kept);
-        }
+        self.unknown.iter_mut().for_each(|records| records.retain(&is_later));
     }
 
     /// Removes a player's records, states and rows. The player's number remains, without usercmds.
@@ -411,8 +404,8 @@ impl Session {
 }
 
 impl PlayerRecords {
-    /// Removes what happened up to a tick, except the usercmds that run later. Returns their numbers.
-    fn begin_after(&mut self, after: Tick, is_later: &dyn Fn(EventTime) -> bool) -> SortedSet<CommandSeq> {
+    /// Removes what happened up to a tick, except the usercmds that run later.
+    fn begin_after(&mut self, after: Tick, is_later: &dyn Fn(EventTime) -> bool) {
         let to_run: SortedSet<CommandSeq> =
             self.executed.iter().filter(|done| done.tick > after).map(|done| done.command).collect();
         let frames = std::mem::take(&mut self.frames);
@@ -422,7 +415,6 @@ impl PlayerRecords {
         self.frames = kept.collect();
         let present = present.filter(|change| change.change == Presence::Joined);
         self.presence.splice(0..0, present);
-        to_run
     }
 }
 
@@ -460,7 +452,7 @@ mod tests {
             let (tick, at) = (Tick(number), Micros(i64::from(number) * 10_000));
             session.ticks.push(TickRecord { tick, at, hash: None });
             let command = Usercmd { seq: CommandSeq(number), ..Usercmd::default() };
-            session.players[0].frames.push(FrameRecord { at, command });
+            session.players[0].frames.push(FrameRecord { at, command, ..FrameRecord::default() });
             if number > 2 {
                 let command = CommandSeq(number - 2);
                 session.players[0].executed.push(ExecutionRecord { command, tick, ..ExecutionRecord::default() });

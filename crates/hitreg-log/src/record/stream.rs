@@ -57,7 +57,7 @@ macro_rules! timed_records {
 }
 
 timed_records! {
-    FrameRecord => |record| record.command.heap_bytes();
+    FrameRecord => |record| record.command.heap_bytes() + record.bytes.len();
     PacketRecord;
     ArrivalRecord;
     HeardRecord => |record| {

@@ -6,9 +6,6 @@ use std::ops::Range;
 use super::{CellKind, EventTime, FieldSchema, RecordStream, TextCode, lowest_and_highest};
 use crate::units::Micros;
 
-/// Name of the custom kind that holds the extra bytes of usercmds, eight bytes a row. Its second column is the usercmd.
-pub const USERCMD_BYTES: &str = "usercmd_bytes";
-
 /// A record kind that this build does not know, or the unknown columns of a known kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownKind {

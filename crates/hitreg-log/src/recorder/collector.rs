@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use rtrb::Consumer;
 
 use super::output::{FlightRecording, RecordOutput};
-use super::{CustomKind, FinishError, PushError, RecordingSummary, description};
+use super::{CustomKind, FinishError, PushError, RecordingSummary};
 use crate::log::QueuePolicy;
 use crate::record::{GapCause, GapRecord, Record, SessionHeader, TextCode, TextError, Texts, TickRecord};
 use crate::sorted::SortedMap;
-use crate::units::{CommandSeq, Micros, PlayerId, Tick};
+use crate::units::{Micros, Tick};
 
 /// How long the thread sleeps when the streams are empty. A stream that fills up wakes it.
 const TURN: Duration = Duration::from_millis(10);
@@ -29,8 +29,8 @@ pub(super) struct Collector {
     window: Micros,
     /// The streams, each with the time of its last record without an own time.
     streams: Vec<(Consumer<RingEntry>, Micros)>,
-    /// Items that still wait in the reorder window.
-    held: Vec<(Micros, Item)>,
+    /// Records that still wait in the reorder window.
+    held: Vec<(Micros, Record)>,
     newest: Micros,
     released: Micros,
     /// How many texts the output knows.
@@ -103,7 +103,7 @@ impl Collector {
         for (stream, last) in &mut self.streams {
             // A bounded number of pops, so that a busy stream does not starve the others.
             for _ in 0..stream.slots() {
-                let Ok(RingEntry { at, item }) = stream.pop() else { break };
+                let Ok(RingEntry { at, record }) = stream.pop() else { break };
                 let at = match at {
                     RecordTime::At(at) => at,
                     // Records without an own time keep their order, whatever times come between them.
@@ -113,7 +113,7 @@ impl Collector {
                     }
                 };
                 self.newest = self.newest.max(at);
-                self.held.push((at, item));
+                self.held.push((at, record));
             }
         }
         // A stream adds a text before the first record that has it.
@@ -128,7 +128,7 @@ impl Collector {
         self.held.len() > before
     }
 
-    /// Answers save requests with the kept data and the items that still wait in the reorder window.
+    /// Answers save requests with the kept data and the records that still wait in the reorder window.
     fn answer(&mut self, requests: Vec<Sender<FlightRecording>>) -> Result<(), FinishError> {
         if !requests.is_empty() {
             // A second pass completes what the first one saw, however many records it found.
@@ -139,16 +139,14 @@ impl Collector {
         }
         for request in requests {
             let Some(mut kept) = self.out.kept() else { continue };
-            for (at, item) in &self.held {
-                records_of(&self.shared.kinds, *at, item.clone(), &mut |record| kept.add(record))?;
-            }
+            self.held.iter().try_for_each(|(_, record)| kept.add(record.clone()))?;
             // A send fails only if the caller has given up.
             let _ = request.send(kept);
         }
         Ok(())
     }
 
-    /// Passes on all items before a time.
+    /// Passes on all records before a time.
     fn release(&mut self, until: Micros) -> Result<(), FinishError> {
         self.write_first(self.held.partition_point(|(at, _)| *at < until))?;
         if until > self.released && !self.out.takes_late_records() {
@@ -159,23 +157,16 @@ impl Collector {
     }
 
     fn write_first(&mut self, count: usize) -> Result<(), FinishError> {
-        let mut handed = 0;
         let later = self.held.split_off(count);
-        for (at, item) in std::mem::replace(&mut self.held, later) {
-            handed += self.write_item(at, item)?;
+        for (at, record) in std::mem::replace(&mut self.held, later) {
+            if at < self.released {
+                self.shared.lose_late(at);
+            } else {
+                self.out.push(record)?;
+                self.shared.records.fetch_add(1, Ordering::Relaxed);
+            }
         }
-        self.shared.records.fetch_add(handed, Ordering::Relaxed);
         Ok(())
-    }
-
-    /// Passes on one item and returns the number of records written.
-    fn write_item(&mut self, at: Micros, item: Item) -> Result<u64, FinishError> {
-        if at < self.released {
-            self.shared.lose_late(at);
-            return Ok(0);
-        }
-        records_of(&self.shared.kinds, at, item, &mut |record| self.out.push(record))?;
-        Ok(1)
     }
 
     /// Writes a gap for the lost and late records since the last one.
@@ -200,43 +191,19 @@ impl Collector {
     }
 }
 
-/// Passes the records of an item to `to`.
-fn records_of(
-    kinds: &[CustomKind],
-    at: Micros,
-    item: Item,
-    to: &mut dyn FnMut(Record) -> Result<(), FinishError>,
-) -> Result<(), FinishError> {
-    match item {
-        Item::Record(record) => to(record),
-        Item::Bytes(bytes) => {
-            let (player, command, bytes) = *bytes;
-            let mut rows = description::rows_of_bytes(kinds, player, command, at, &bytes);
-            rows.try_for_each(|row| to(Record::Row(at, row)))
-        }
-    }
-}
-
-/// One item in a stream's ring.
+/// One record in a stream's ring.
 #[derive(Clone, Debug)]
 pub(super) struct RingEntry {
     pub(super) at: RecordTime,
-    pub(super) item: Item,
+    pub(super) record: Record,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum RecordTime {
     At(Micros),
-    /// The item has no time of its own. It takes the time of the stream's previous item, if there is one, but no earlier
-    /// time than the stream's previous item without one.
+    /// The record has no time of its own. It takes the time of the stream's previous record, if there is one, but no
+    /// earlier time than the stream's previous record without one.
     After(Option<Micros>),
-}
-
-#[derive(Clone, Debug)]
-pub(super) enum Item {
-    Record(Record),
-    /// The extra bytes of a usercmd.
-    Bytes(Box<(PlayerId, CommandSeq, Vec<u8>)>),
 }
 
 /// The state of a recording.

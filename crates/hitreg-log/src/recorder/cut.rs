@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use super::FinishError;
 use crate::log::WriteError;
 use crate::record::{
-    BEGINS_AFTER_TICK, EventTime, OwnValue, Presence, PresenceRecord, Record, SessionHeader, SessionStretch,
+    BEGINS_AFTER_TICK, EventTime, FrameRecord, Presence, PresenceRecord, Record, SessionHeader, SessionStretch,
     StateRecord, TickRecord,
 };
 use crate::sorted::SortedMap;
@@ -15,7 +15,7 @@ use crate::units::{CommandSeq, Micros, PlayerId, Tick};
 /// The setting that holds the number of this part.
 const PART: &str = "recorder.part";
 
-/// The most records of waiting usercmds per player; the oldest are dropped beyond it. Only recordings without ticks and
+/// The most waiting usercmds per player; the oldest are dropped beyond it. Only recordings without ticks and
 /// queues of many seconds reach it.
 const MOST_WAITING: usize = 8192;
 
@@ -33,8 +33,6 @@ pub(super) struct FlightCut {
     present: SortedMap<PlayerId, PresenceRecord>,
     bodies: Vec<StateRecord>,
     players: SortedMap<PlayerId, Usercmds>,
-    /// Index of the kind that holds the extra bytes of usercmds.
-    bytes: Option<usize>,
 }
 
 /// Ticks since the first one, and the time between them.
@@ -53,20 +51,19 @@ struct Usercmds {
     recent: VecDeque<(CommandSeq, Tick)>,
     /// The most ticks after which a usercmd ran again.
     again_after: u32,
-    waiting: VecDeque<WaitingRecord>,
+    waiting: VecDeque<WaitingUsercmd>,
 }
 
-/// A record of a usercmd that a later part may need.
+/// A usercmd that a later part may need.
 #[derive(Debug)]
-struct WaitingRecord {
-    command: CommandSeq,
+struct WaitingUsercmd {
     /// When the usercmd was recorded, or when its player left.
     since: Elapsed,
     /// Whether the player has left since.
     has_left: bool,
     /// The tick in which the usercmd, or a later one, ran first.
     ran_in: Option<Tick>,
-    record: Record,
+    frame: FrameRecord,
 }
 
 /// The state that a part begins with.
@@ -77,10 +74,6 @@ pub(super) struct PartStart {
 }
 
 impl FlightCut {
-    pub(super) fn new(bytes: Option<usize>) -> FlightCut {
-        FlightCut { bytes, ..FlightCut::default() }
-    }
-
     /// Returns whether a new part may begin with this record: it is the first record after the last tick. A recording
     /// without ticks may be split anywhere.
     pub(super) fn may_split_before(&self, record: &Record) -> bool {
@@ -138,33 +131,20 @@ impl FlightCut {
                         of.recent.pop_front();
                     }
                 }
-                for waiting in of.waiting.iter_mut().filter(|waiting| waiting.command <= done.command) {
+                for waiting in of.waiting.iter_mut().filter(|waiting| waiting.frame.command.seq <= done.command) {
                     waiting.ran_in.get_or_insert(done.tick);
                 }
                 of.drop_unneeded(done.tick, self.elapsed);
             }
-            Record::Frame(player, frame) => {
-                self.add_waiting(*player, frame.command.seq, record);
-            }
-            Record::Row(_, row) if Some(row.kind) == self.bytes => {
-                if let (Ok(player), Some(OwnValue::Number(seq))) = (u16::try_from(row.series), row.values.get(1)) {
-                    self.add_waiting(PlayerId(player), CommandSeq(*seq as u32), record);
-                }
-            }
+            Record::Frame(player, frame) => self.add_waiting(*player, frame),
             _ => {}
         }
     }
 
-    fn add_waiting(&mut self, player: PlayerId, seq: CommandSeq, record: &Record) {
+    fn add_waiting(&mut self, player: PlayerId, frame: &FrameRecord) {
         let of = self.players.entry(player).or_default();
-        let record = record.clone();
-        of.waiting.push_back(WaitingRecord {
-            command: seq,
-            since: self.elapsed,
-            has_left: false,
-            ran_in: None,
-            record,
-        });
+        let (since, frame) = (self.elapsed, frame.clone());
+        of.waiting.push_back(WaitingUsercmd { since, has_left: false, ran_in: None, frame });
         if of.waiting.len() > MOST_WAITING {
             of.waiting.pop_front();
         }
@@ -176,8 +156,10 @@ impl FlightCut {
         let bodies = self.bodies.iter().map(|body| Record::State(StateRecord { tick: Tick(0), ..body.clone() }));
         // Without any execution, no usercmd can be known to wait.
         let has_executions = self.players.values().any(|of| of.last_run.is_some());
-        let waiting = self.players.values().filter(|_| has_executions).flat_map(|of| &of.waiting);
-        let waiting = waiting.map(|waiting| waiting.record.clone());
+        let waiting =
+            self.players.iter().filter(|_| has_executions).flat_map(|(player, of)| {
+                of.waiting.iter().map(|waiting| Record::Frame(*player, waiting.frame.clone()))
+            });
         PartStart { after: self.last, records: present.chain(bodies).chain(waiting).collect() }
     }
 }
@@ -218,7 +200,7 @@ impl PartStart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{ExecutionRecord, FrameRecord};
+    use crate::record::ExecutionRecord;
     use crate::units::Micros;
     use crate::usercmd::Usercmd;
 
@@ -226,7 +208,7 @@ mod tests {
 
     fn frame(number: u32) -> Record {
         let command = Usercmd { seq: CommandSeq(number), ..Usercmd::default() };
-        Record::Frame(PLAYER, FrameRecord { at: Micros::ZERO, command })
+        Record::Frame(PLAYER, FrameRecord { at: Micros::ZERO, command, ..FrameRecord::default() })
     }
 
     fn ran_of(player: PlayerId, command: u32, tick: u32) -> Record {
@@ -257,7 +239,7 @@ mod tests {
 
     #[test]
     fn a_part_keeps_usercmds_that_may_run_again() {
-        let mut cut = FlightCut::new(None);
+        let mut cut = FlightCut::default();
         (1..=5).for_each(|number| cut.update(&frame(number)));
         cut.update(&ran(1, 1));
         assert_eq!(kept(&cut), [2, 3, 4, 5], "no usercmd has run twice");
@@ -270,7 +252,7 @@ mod tests {
 
     #[test]
     fn usercmds_of_a_player_who_left_wait_for_5_s_and_64_ticks() {
-        let mut cut = FlightCut::new(None);
+        let mut cut = FlightCut::default();
         let tick = |cut: &mut FlightCut, number: u32| cut.update(&tick_at(number, 20 * i64::from(number)));
         cut.update(&presence(Presence::Joined, 1));
         (1..=4).for_each(|number| cut.update(&frame(number)));
@@ -295,7 +277,7 @@ mod tests {
     /// Each tick of `ms` records a usercmd of a player whose usercmds the server does not run, and runs one of another
     /// player.
     fn cut_of_spectator(ticks: u32, ms: i64) -> FlightCut {
-        let mut cut = FlightCut::new(None);
+        let mut cut = FlightCut::default();
         for number in 1..=ticks {
             cut.update(&frame(number));
             cut.update(&ran_of(PlayerId(1), number, number));
@@ -314,7 +296,7 @@ mod tests {
 
     #[test]
     fn usercmds_of_a_long_queue_wait_while_the_server_runs_others_before_them() {
-        let mut cut = FlightCut::new(None);
+        let mut cut = FlightCut::default();
         (1..=1000).for_each(|number| cut.update(&frame(number)));
         for number in 1..=900 {
             cut.update(&ran(number, number));
@@ -348,7 +330,7 @@ mod tests {
             Record::Executed(PlayerId(0), done)
         };
         let state = |number| Record::State(StateRecord { tick: Tick(number), ..StateRecord::default() });
-        let mut cut = FlightCut::new(None);
+        let mut cut = FlightCut::default();
         assert!(cut.may_split_before(&ran(1)), "there is no tick yet");
         let joined = PresenceRecord { at: Micros(-9_000), ..PresenceRecord::default() };
         assert!(cut.may_split_before(&Record::Presence(PLAYER, joined)), "times may be negative");

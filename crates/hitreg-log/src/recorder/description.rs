@@ -3,11 +3,11 @@
 use super::{FinishError, PushError};
 use crate::log;
 use crate::record::{
-    CellKind, Class, CustomRow, FieldSchema, Origin, OwnValue, PlayerInfo, RecordedSide, Scope, SessionHeader,
-    SessionId, TakenName, USERCMD_BYTES, UnknownKind, UnknownRecords, usercmd_fields, value_of_setting,
+    CellKind, Class, FieldSchema, Origin, OwnValue, PlayerInfo, RecordedSide, Scope, SessionHeader, SessionId,
+    TakenName, UnknownKind, usercmd_fields, value_of_setting,
 };
 use crate::trace::schema::is_reserved;
-use crate::units::{CommandSeq, Micros, PlayerId, Seed};
+use crate::units::{CommandSeq, PlayerId, Seed};
 
 /// The header data of a session: game, map, settings, players, classes and custom kinds.
 #[derive(Clone, Debug)]
@@ -42,6 +42,7 @@ impl Description {
             side: None,
             classes: Vec::new(),
             usercmd: usercmd_fields(),
+            usercmd_bytes: false,
             unknown: Vec::new(),
         };
         Description { header, kinds: Vec::new(), capabilities: Vec::new() }
@@ -104,19 +105,16 @@ impl Description {
         self
     }
 
-    /// Declares that usercmds carry extra bytes.
+    /// Declares that usercmds have bytes of their own ([`Stream::usercmd_with_bytes`](super::Stream::usercmd_with_bytes)).
     pub fn usercmd_bytes(mut self) -> Description {
-        let columns = ["command", "size", "word"].map(|name| (name.to_owned(), CellKind::I64)).into();
-        self.kinds.push(CustomKind { name: USERCMD_BYTES.into(), columns });
+        self.header.usercmd_bytes = true;
         self
     }
 
     /// Adds a custom record kind. Kinds count from 0 in the order of these calls. Each row has a time, a series (such
     /// as a player number) and these columns.
     pub fn kind(mut self, name: impl Into<String>, columns: Vec<(String, CellKind)>) -> Description {
-        // The kind of usercmd bytes comes last, so that it does not shift the numbers of the other kinds.
-        let place = self.kinds.iter().position(CustomKind::is_usercmd_bytes).unwrap_or(self.kinds.len());
-        self.kinds.insert(place, CustomKind { name: name.into(), columns });
+        self.kinds.push(CustomKind { name: name.into(), columns });
         self
     }
 
@@ -168,6 +166,19 @@ impl Description {
         }
         if is_twice(header.usercmd.iter().map(|field| &field.name)) {
             return fault("a usercmd has two fields of one name".into());
+        }
+        let is_column = |field: &&FieldSchema| header.usercmd_bytes && log::USERCMD_BYTES.contains(&&*field.name);
+        if let Some(field) = header.usercmd.iter().find(is_column) {
+            return fault(format!("a usercmd has bytes, and a field of the name `{}`: rename the field", field.name));
+        }
+        if is_twice(header.classes.iter().map(|class| &class.name)) {
+            return fault("two classes of entities have one name".into());
+        }
+        let fields = header.classes.iter().flat_map(|class| &class.fields).chain(&header.usercmd);
+        let columns = kinds.iter().flat_map(|kind| &kind.columns).map(|(name, _)| name);
+        let names = header.classes.iter().map(|class| &class.name).chain(kinds.iter().map(|kind| &kind.name));
+        if names.chain(fields.map(|field| &field.name)).chain(columns).any(String::is_empty) {
+            return fault("a class, a kind of records, a field or a column has an empty name".into());
         }
         if let Err(taken) = TakenName::check(&header.classes, &header.usercmd[usercmd_fields().len()..]) {
             return fault(taken.to_string());
@@ -258,13 +269,6 @@ fn is_twice<'a>(names: impl Iterator<Item = &'a String>) -> bool {
     names.windows(2).any(|pair| pair[0] == pair[1])
 }
 
-impl CustomKind {
-    /// Returns whether the kind holds the extra bytes of usercmds. The application declares all other kinds.
-    pub(super) fn is_usercmd_bytes(&self) -> bool {
-        self.name == USERCMD_BYTES
-    }
-}
-
 /// Checks the number and the types of values against those of fields or columns.
 pub(super) fn check_values(
     kind: &str,
@@ -286,43 +290,6 @@ pub(super) fn check_values(
         found: list(values.iter().map(word).collect()),
         columns: list(columns.map(|kind| kind.name().to_owned()).collect()),
     })
-}
-
-/// Returns the rows that hold the extra bytes of a usercmd.
-pub(super) fn rows_of_bytes(
-    kinds: &[CustomKind],
-    player: PlayerId,
-    command: CommandSeq,
-    at: Micros,
-    bytes: &[u8],
-) -> impl Iterator<Item = CustomRow> {
-    let kind = kinds.iter().position(CustomKind::is_usercmd_bytes).unwrap_or(kinds.len());
-    let head = [at.0, i64::from(command.0), bytes.len() as i64];
-    bytes.chunks(8).map(move |part| {
-        let mut word = [0; 8];
-        word[..part.len()].copy_from_slice(part);
-        let values = head.into_iter().chain([i64::from_le_bytes(word)]).map(OwnValue::Number).collect();
-        CustomRow { kind, series: u32::from(player.0), values }
-    })
-}
-
-/// Returns the extra bytes of a player's usercmds, for each usercmd that had any.
-pub fn usercmd_bytes(records: &UnknownRecords, player: PlayerId) -> Vec<(CommandSeq, Vec<u8>)> {
-    let [_, commands, sizes, words] = &records.columns[..] else { return Vec::new() };
-    let mut found: Vec<(CommandSeq, Vec<u8>)> = Vec::new();
-    let mut missing = 0;
-    for row in (0..records.len()).filter(|&row| records.series[row] == u32::from(player.0)) {
-        if missing == 0 {
-            missing = usize::try_from(sizes.values[row]).unwrap_or(0);
-            found.push((CommandSeq(commands.values[row] as u32), Vec::new()));
-        }
-        let part = missing.min(8);
-        if let Some((_, bytes)) = found.last_mut() {
-            bytes.extend_from_slice(&words.values[row].to_le_bytes()[..part]);
-        }
-        missing -= part;
-    }
-    found
 }
 
 #[cfg(test)]

@@ -112,12 +112,12 @@ impl RotatingFiles {
     pub(super) fn begin(
         path: PathBuf,
         header: SessionHeader,
-        cut: FlightCut,
         rotation: Rotation,
         how: (log::WriterOptions, QueuePolicy),
     ) -> Result<RotatingFiles, FinishError> {
         let number = Recording::last_number(&path)? + 1;
-        let (file, texts, begun, is_full, dropped) = (None, Texts::default(), None, false, 0);
+        let (cut, file, texts) = (FlightCut::default(), None, Texts::default());
+        let (begun, is_full, dropped) = (None, false, 0);
         let files = RotatingFiles { path, header, how, rotation, cut, file, number, texts, begun, is_full, dropped };
         let first = files.begin_file(&PartStart::default())?;
         Ok(RotatingFiles { file: Some(first), ..files })
@@ -225,11 +225,11 @@ pub(super) struct FlightRecording {
 }
 
 impl FlightBuffer {
-    pub(super) fn new(header: SessionHeader, cut: FlightCut, keep: Micros) -> FlightBuffer {
+    pub(super) fn new(header: SessionHeader, keep: Micros) -> FlightBuffer {
         let current = SessionStretch::of(&header);
         let (parts, beginning, newest, first, forgotten) = (VecDeque::new(), Arc::default(), None, None, None);
         let kept = FlightRecording { header, keep, parts, beginning, current, newest, first, forgotten };
-        FlightBuffer { kept, cut, begun: None }
+        FlightBuffer { kept, cut: FlightCut::default(), begun: None }
     }
 
     /// Packs the full part, starts the next, and drops parts older than the kept span.

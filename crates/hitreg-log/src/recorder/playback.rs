@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::{Description, FinishError, PushError, Recorder, Stream};
 use crate::log::{self, LogError};
-use crate::record::{Execution, PlayerRecords, Presence, Record, Session, TickRecord, USERCMD_BYTES};
+use crate::record::{Execution, FrameRecord, PlayerRecords, Presence, Record, Session, TickRecord};
 use crate::store::{self, StoreError};
 use crate::trace::Digest;
 use crate::units::{CommandSeq, Micros, PlayerId, Tick};
@@ -99,8 +99,7 @@ impl PlayerCursor {
 impl PlaybackSteps {
     /// Returns the steps of a session.
     fn new(session: &Session) -> PlaybackSteps {
-        let kinds = session.header.unknown.iter().enumerate().filter(|(_, kind)| kind.name != USERCMD_BYTES);
-        let rows = kinds.filter_map(|(index, kind)| {
+        let rows = session.header.unknown.iter().enumerate().filter_map(|(index, kind)| {
             let records = session.unknown.iter().position(|records| records.kind == kind.name)?;
             session.unknown[records].times().map(|_| (index, records, 0))
         });
@@ -153,7 +152,9 @@ impl PlaybackSteps {
         }
         for (player, (cursor, records)) in (0..).map(PlayerId).zip(self.players.iter_mut().zip(&session.players)) {
             while let Some(frame) = records.frames.get(cursor.frames).filter(|frame| frame.at <= end.at) {
-                copy(Record::Frame(player, frame.clone()))?;
+                // A trace has no bytes of usercmds.
+                let (at, command) = (frame.at, frame.command.clone());
+                copy(Record::Frame(player, FrameRecord { at, command, ..FrameRecord::default() }))?;
                 cursor.frames += 1;
                 if !self.has_executions {
                     return Ok(Some(PlaybackStep::Input { player, frame: cursor.frames - 1, how: Execution::Run }));

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use rtrb::{Producer, PushError as RingFull};
 
-use super::collector::{Item, RecordTime, RecorderShared, RingEntry};
+use super::PushError;
+use super::collector::{RecordTime, RecorderShared, RingEntry};
 use super::description::check_values;
-use super::{CustomKind, PushError};
 use crate::log::{MAX_RECORD_BYTES, QueuePolicy};
 use crate::record::{
     ClassId, CustomRow, EventTime, FieldSchema, FrameRecord, OwnValue, Record, StateRecord, TextCode, TickRecord,
@@ -50,29 +50,7 @@ impl Stream {
     /// As [`Stream::push`].
     #[inline]
     pub fn usercmd(&mut self, player: PlayerId, at: Micros, command: Usercmd) -> Result<(), PushError> {
-        self.push(Record::Frame(player, FrameRecord { at, command }))
-    }
-
-    /// Pushes the extra bytes of a usercmd, stored unchanged. Push the usercmd itself with the same `at`.
-    ///
-    /// # Errors
-    /// As [`Stream::push`]; also when the description does not declare such bytes.
-    pub fn usercmd_bytes(
-        &mut self,
-        player: PlayerId,
-        at: Micros,
-        command: CommandSeq,
-        bytes: &[u8],
-    ) -> Result<(), PushError> {
-        if !self.shared.kinds.iter().any(CustomKind::is_usercmd_bytes) {
-            return Err(PushError::NoBytes);
-        }
-        is_usercmd(command)?;
-        self.fits(bytes.len().saturating_mul(8))?;
-        let record = Record::Frame(player, FrameRecord::default());
-        record.check(&self.shared.header)?;
-        self.shared.check(Some(at))?;
-        self.send(Some(at), Item::Bytes(Box::new((player, command, bytes.to_vec()))))
+        self.push(Record::Frame(player, FrameRecord { at, command, ..FrameRecord::default() }))
     }
 
     /// Returns the code of a text, for fields and columns of texts. The recorder remembers each different text until it
@@ -145,7 +123,7 @@ impl Stream {
         self.shared.check(at)?;
         match (tick, self.refused) {
             (Some(tick), Some(refused)) if tick == refused => Err(PushError::OfRefusedTick { tick }),
-            _ => self.send(at, Item::Record(record)),
+            _ => self.send(at, record),
         }
     }
 
@@ -161,7 +139,7 @@ impl Stream {
             self.refused = (!is_repeated).then_some(tick.tick);
             return Err(error);
         }
-        let sent = self.send(Some(tick.at), Item::Record(Record::Tick(tick)));
+        let sent = self.send(Some(tick.at), Record::Tick(tick));
         match sent {
             Ok(()) => self.refused = None,
             Err(_) => self.shared.remove_tick(tick.tick),
@@ -175,13 +153,12 @@ impl Stream {
     /// # Errors
     /// As [`Stream::push`]; also when the values do not match the declared columns.
     pub fn row(&mut self, kind: usize, series: u32, at: Micros, values: &[OwnValue]) -> Result<(), PushError> {
-        // The kind of usercmd bytes comes last, so the number of any other is its place in the header.
-        let kinds = || self.shared.kinds.iter().filter(|kind| !kind.is_usercmd_bytes());
-        let own = kinds().nth(kind).ok_or_else(|| PushError::NoKind { kind, kinds: kinds().count() })?;
+        let kinds = &self.shared.kinds;
+        let own = kinds.get(kind).ok_or(PushError::NoKind { kind, kinds: kinds.len() })?;
         check_values(&own.name, values, own.columns.iter().map(|(_, kind)| *kind))?;
         self.shared.check(Some(at))?;
         let values = std::iter::once(OwnValue::Number(at.0)).chain(values.iter().copied()).collect();
-        self.send(Some(at), Item::Record(Record::Row(at, CustomRow { kind, series, values })))
+        self.send(Some(at), Record::Row(at, CustomRow { kind, series, values }))
     }
 
     /// Pushes a usercmd with its game-defined fields, one value for each declared field.
@@ -195,13 +172,26 @@ impl Stream {
         command: Usercmd,
         own: &[OwnValue],
     ) -> Result<(), PushError> {
+        self.usercmd_with_bytes(player, at, command, own, &[])
+    }
+
+    /// Pushes a usercmd with its game-defined fields, and bytes that the log stores unchanged.
+    ///
+    /// # Errors
+    /// As [`Stream::usercmd_with`]; also when the description does not declare such bytes.
+    pub fn usercmd_with_bytes(
+        &mut self,
+        player: PlayerId,
+        at: Micros,
+        command: Usercmd,
+        own: &[OwnValue],
+        bytes: &[u8],
+    ) -> Result<(), PushError> {
         let fields = &self.shared.header.usercmd[usercmd_fields().len()..];
-        if fields.is_empty() {
-            return Err(PushError::NoFields);
-        }
         let cells = cells_of_values("frames", own, fields)?;
         let input = Input { own: OwnCells::new(&cells), ..command.input };
-        self.usercmd(player, at, Usercmd { input, ..command })
+        let (command, bytes) = (Usercmd { input, ..command }, bytes.into());
+        self.push(Record::Frame(player, FrameRecord { at, command, bytes }))
     }
 
     fn fits(&self, bytes: usize) -> Result<(), PushError> {
@@ -210,9 +200,9 @@ impl Stream {
     }
 
     #[inline]
-    fn send(&mut self, at: Option<Micros>, item: Item) -> Result<(), PushError> {
+    fn send(&mut self, at: Option<Micros>, record: Record) -> Result<(), PushError> {
         let moment = at.map_or(RecordTime::After(self.now), RecordTime::At);
-        match self.ring.push(RingEntry { at: moment, item }) {
+        match self.ring.push(RingEntry { at: moment, record }) {
             Ok(()) => {}
             Err(RingFull::Full(entry)) => self.full(at, entry)?,
         }

@@ -21,6 +21,7 @@ fn session() -> Session {
         side: None,
         classes: Vec::new(),
         usercmd: Vec::new(),
+        usercmd_bytes: false,
         unknown: Vec::new(),
     });
     session.players[0].frames = (1..200).map(frame).collect();
@@ -29,7 +30,7 @@ fn session() -> Session {
 
 fn frame(seq: u32) -> FrameRecord {
     let command = Usercmd { seq: CommandSeq(seq), ..Usercmd::default() };
-    FrameRecord { at: Micros(i64::from(seq) * 15_625), command }
+    FrameRecord { at: Micros(i64::from(seq) * 15_625), command, ..FrameRecord::default() }
 }
 
 /// Returns a target whose existing file may be replaced.

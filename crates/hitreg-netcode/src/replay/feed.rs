@@ -443,7 +443,7 @@ mod tests {
     }
 
     fn frame(seq: u32, at: Micros) -> FrameRecord {
-        FrameRecord { at, command: Usercmd { seq: CommandSeq(seq), ..Usercmd::default() } }
+        FrameRecord { at, command: Usercmd { seq: CommandSeq(seq), ..Usercmd::default() }, ..FrameRecord::default() }
     }
 
     fn packet(number: u32, at: Micros) -> PacketRecord {

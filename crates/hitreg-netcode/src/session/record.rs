@@ -92,7 +92,7 @@ impl<G: Game, S: RecordSink + ?Sized> Observer<G> for SessionRecorder<'_, S, G> 
     fn event(&mut self, at: Micros, event: &SessionEvent<'_, G>) {
         let record = match *event {
             SessionEvent::Frame { player, output, .. } => {
-                Record::Frame(player, FrameRecord { at, command: output.command.clone() })
+                Record::Frame(player, FrameRecord { at, command: output.command.clone(), ..FrameRecord::default() })
             }
             SessionEvent::PacketSent { player, packet } => Record::Sent(player, packet),
             SessionEvent::PacketReached { player, packet: heard } => {

@@ -200,6 +200,7 @@ impl Scenario {
             side: None,
             classes,
             usercmd,
+            usercmd_bytes: false,
             unknown: Vec::new(),
         })
     }

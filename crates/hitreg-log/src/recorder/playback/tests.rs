@@ -10,7 +10,7 @@ fn session(executions: &[(u16, u32, u32, Execution)]) -> Session {
         let (tick, at) = (Tick(number), Micros(i64::from(number) * 10_000));
         session.ticks.push(TickRecord { tick, at, hash: None });
         let command = Usercmd { seq: CommandSeq(number), ..Usercmd::default() };
-        session.players[0].frames.push(FrameRecord { at, command });
+        session.players[0].frames.push(FrameRecord { at, command, ..FrameRecord::default() });
     }
     for &(player, command, tick, how) in executions {
         let done = ExecutionRecord { command: CommandSeq(command), tick: Tick(tick), how };
@@ -96,7 +96,7 @@ fn a_number_that_is_used_again_runs_its_newest_usercmd() {
     session.players[0].frames[1].command.seq = CommandSeq(1);
     let command = Usercmd { seq: CommandSeq(2), ..Usercmd::default() };
     // The clock of this usercmd is ahead of the tick that runs it.
-    session.players[0].frames.push(FrameRecord { at: Micros(20_001), command });
+    session.players[0].frames.push(FrameRecord { at: Micros(20_001), command, ..FrameRecord::default() });
     let join = PlaybackStep::Join(PlayerId(1));
     let expected = [input(0, Run), PlaybackStep::Tick, join, input(1, Run), input(2, Run), PlaybackStep::Tick];
     assert_eq!(steps(&session).0, expected);

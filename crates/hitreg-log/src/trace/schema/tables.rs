@@ -40,9 +40,12 @@ pub fn is_bodies(table: &str) -> bool {
 /// The tables of traces that a game may record itself, as kinds of records.
 const RECORDABLE: [&str; 2] = [corrections::NAME, errors::NAME];
 
+/// The table of the bytes of usercmds, in exports of logs.
+pub const USERCMD_BYTES: &str = "usercmd_bytes";
+
 /// Returns whether only hitreg may give a table this name.
 pub fn is_reserved(table: &str) -> bool {
-    let is_declared = TABLES.iter().any(|schema| schema.name == table);
+    let is_declared = TABLES.iter().map(|schema| schema.name).chain([USERCMD_BYTES]).any(|name| name == table);
     table.starts_with(BODIES_OF_CLASS) || is_declared && !RECORDABLE.contains(&table)
 }
 

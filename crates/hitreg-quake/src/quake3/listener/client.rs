@@ -120,7 +120,7 @@ impl HeardClient {
             let msec = last.map_or(0, |(time, ..)| i64::from(cmd.server_time) - i64::from(*time));
             let server_time = ticks.time(cmd.server_time);
             let command = Usercmd { seq, lerp_msec: 0, server_time, input: input_of(cmd, msec) };
-            out(Record::Frame(self.player, FrameRecord { at, command }));
+            out(Record::Frame(self.player, FrameRecord { at, command, ..FrameRecord::default() }));
             if self.recent.len() == REMEMBERED {
                 self.recent.pop_front();
             }

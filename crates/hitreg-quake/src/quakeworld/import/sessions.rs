@@ -205,7 +205,7 @@ impl Importer<'_> {
             let seq = self.rules.log_seq(sent.seq).filter(follows).ok_or(numbers)?;
             last = Some((at, seq));
             let command = Usercmd { seq, lerp_msec: 0, server_time: Micros::ZERO, input: input_of(&sent.cmd) };
-            self.session.push(Record::Frame(player, FrameRecord { at, command }))?;
+            self.session.push(Record::Frame(player, FrameRecord { at, command, ..FrameRecord::default() }))?;
             while let Some(arrival) = waiting.next_if(|arrival| arrival.at <= at) {
                 ack = SnapshotSeq(arrival.number);
             }
@@ -242,7 +242,7 @@ impl Importer<'_> {
             let seq = made.get(slot).map_or(CommandSeq(1), |last| last.next());
             made.insert(*slot, seq);
             let command = Usercmd { seq, lerp_msec: 0, server_time: Micros::ZERO, input: input_of(cmd) };
-            self.session.push(Record::Frame(player, FrameRecord { at, command }))?;
+            self.session.push(Record::Frame(player, FrameRecord { at, command, ..FrameRecord::default() }))?;
         }
         Ok(())
     }
