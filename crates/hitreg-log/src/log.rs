@@ -41,15 +41,15 @@ mod trace_file;
 mod writer;
 
 pub(crate) use chunk::CHUNK_KEYS;
-pub(crate) use kinds::USERCMD_BYTES;
 pub(crate) use chunks::START_BYTES;
 pub use chunks::{Lookalike, looks_like};
 pub use error::{LogError, MAX_PLAYERS, Truncation, WriteError};
-pub(crate) use error::{MAX_RECORD_BYTES, no_thread};
+pub(crate) use error::{MAX_MAP_BYTES, MAX_RECORD_BYTES, no_thread};
 pub(crate) use header::check_players;
 pub use header::{FORMAT, FileKind, FormatVersion, UnreadableFormat, check_readable_by, kind_of};
 pub use index::{FileIndex, IndexedRows, IndexedTable};
 pub use keyframes::{RewriteError, keyframes_of, write_keyframes};
+pub(crate) use kinds::USERCMD_BYTES;
 pub use reader::{
     IndexedLog, KeyframeQuery, LogReader, SeekResult, read_header, read_prefix, read_prefix_within, read_session,
     read_session_within,

@@ -105,7 +105,7 @@ pub struct Recorder {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RecordingSummary {
-    /// Records written into chunks.
+    /// Records written, each push once. Records of dropped chunks do not count.
     pub records: u64,
     /// Records lost because their stream's ring was full. Gap records in the log mark when.
     pub lost_records: u64,
@@ -240,9 +240,17 @@ impl Recorder {
     /// # Errors
     /// The first write error; the log ends before the record that failed.
     pub fn finish(mut self) -> Result<RecordingSummary, FinishError> {
-        self.shared.end(true);
-        self.join()?;
+        self.end()?;
         Ok(self.shared.written())
+    }
+
+    /// Ends the log as [`Recorder::finish`] does. The recorder stays, for its counters.
+    ///
+    /// # Errors
+    /// As [`Recorder::finish`].
+    pub fn end(&mut self) -> Result<(), FinishError> {
+        self.shared.end(true);
+        self.join()
     }
 
     fn join(&mut self) -> Result<(), FinishError> {
@@ -276,6 +284,9 @@ pub enum PushError {
         /// Records before this time have been written.
         released: Micros,
     },
+    /// The stream belongs to another recorder than the trace of this playback.
+    #[error("this stream is not the one that `begin` returned")]
+    ForeignStream,
     /// The stream's ring is full.
     #[error(
         "the recorder cannot keep up: this record is lost, and the log will have a gap record. Use a larger ring, or a recorder that waits"

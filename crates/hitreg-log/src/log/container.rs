@@ -39,7 +39,7 @@ pub(crate) struct SeekTable {
 
 impl SeekTable {
     pub(crate) fn add(&mut self, compressed: usize, content: usize) {
-        let offset = self.entries.last().map_or(0, |(offset, compressed, _)| offset + u64::from(*compressed));
+        let offset = self.end();
         // `MAX_CHUNK_BYTES` bounds both, far below 4 GiB.
         self.entries.push((offset, compressed as u32, content as u32));
     }
@@ -47,6 +47,11 @@ impl SeekTable {
     /// Returns the number of frames added.
     pub(crate) fn len(&self) -> u32 {
         self.entries.len() as u32
+    }
+
+    /// Returns the offset after the last frame.
+    fn end(&self) -> u64 {
+        self.entries.last().map_or(0, |(offset, compressed, _)| offset + u64::from(*compressed))
     }
 
     /// Returns the offset of a frame in the file, and its compressed and decompressed bytes.
@@ -108,6 +113,11 @@ impl<W: Write> ChunkSink<W> {
     /// Returns the number of the next chunk, and the digest of all chunks before it.
     pub(crate) fn next(&self) -> (u32, Chain) {
         (self.table.len(), self.chain)
+    }
+
+    /// Returns the number of bytes written so far.
+    pub(crate) fn offset(&self) -> u64 {
+        self.table.end()
     }
 
     /// Writes the first chunk, at `level` unless it is so large that a recording would be delayed.

@@ -177,6 +177,9 @@ pub(crate) fn no_thread(error: std::io::Error) -> std::io::Error {
 /// The most bytes of one chunk, compressed or not. Writers make far smaller chunks.
 pub(crate) const MAX_CHUNK_BYTES: usize = 12 << 20;
 
+/// The most bytes of a map in a recorder's description. The other parts of a header need room, too.
+pub(crate) const MAX_MAP_BYTES: usize = MAX_CHUNK_BYTES - (1 << 20);
+
 /// The most bytes of records in memory that a writer puts into one chunk. Writers refuse larger records.
 pub(crate) const MAX_RECORD_BYTES: usize = 4 << 20;
 

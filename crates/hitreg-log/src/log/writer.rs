@@ -4,6 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::io::Write;
 use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
 use std::thread::JoinHandle;
 
@@ -198,6 +200,8 @@ pub struct BackgroundLogWriter<W> {
     jobs: SyncSender<WriterJob>,
     /// Written chunks, to be refilled.
     used: Receiver<SessionStretch>,
+    /// The number of bytes in the file so far.
+    written: Arc<AtomicU64>,
     /// `None` after its error was returned.
     thread: Option<JoinHandle<Result<W, WriteError>>>,
 }
@@ -206,6 +210,9 @@ pub struct BackgroundLogWriter<W> {
 #[derive(Clone, Copy, Debug, Default)]
 struct DroppedChunks {
     chunks: u64,
+    /// The number of records in dropped chunks, and in the current chunk. Gaps do not count.
+    records: u64,
+    filling_records: u64,
     /// The newest time in any chunk that was queued.
     queued_until: Option<Micros>,
     /// The first and the newest time in the current chunk.
@@ -215,30 +222,35 @@ struct DroppedChunks {
 }
 
 impl DroppedChunks {
-    fn note_time(&mut self, when: EventTime) {
+    fn note(&mut self, when: EventTime, counts: bool) {
+        self.filling_records += u64::from(counts);
         if let EventTime::At(at) = when {
             let (first, newest) = self.filling.unwrap_or((at, at));
             self.filling = Some((first.min(at), newest.max(at)));
         }
     }
 
-    /// Returns the gap for the next chunk to record.
+    /// Returns the gap for the next chunk to record. Its ends are beyond the times of the dropped records.
     fn record(&self) -> Option<GapRecord> {
         let (from, newest) = self.gap?;
-        let to = self.filling.map_or(newest, |(first, _)| first.max(from));
+        let after = newest + Micros(1);
+        let to = self.filling.map_or(after, |(first, _)| first.max(after));
         Some(GapRecord { from, to, player: None, why: GapCause::Overrun })
     }
 
     fn chunk_queued(&mut self) {
-        self.gap = None;
+        (self.gap, self.filling_records) = (None, 0);
         let newest = self.filling.take().map(|(_, newest)| newest);
         self.queued_until = self.queued_until.max(newest);
     }
 
     fn chunk_dropped(&mut self) {
         self.chunks += 1;
+        self.records += std::mem::take(&mut self.filling_records);
         let Some((first, newest)) = self.filling.take() else { return };
-        let from = self.gap.map(|(from, _)| from).or(self.queued_until).unwrap_or(first);
+        let before = first - Micros(1);
+        let from = self.gap.map_or(before, |(from, _)| from.min(before));
+        let from = self.queued_until.map_or(from, |until| until.min(from));
         self.gap = Some((from, newest));
     }
 }
@@ -253,13 +265,16 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
         let (jobs, waiting) = sync_channel(WAITING_CHUNKS);
         let (to_refill, used) = channel();
         let fields = header.clone();
-        let work = move || write_all(sink, &fields, &waiting, &to_refill);
+        let written = Arc::new(AtomicU64::new(sink.offset()));
+        let progress = Arc::clone(&written);
+        let work = move || write_all(sink, &fields, (&waiting, &to_refill), &progress);
         let thread = std::thread::Builder::new().name("log writer".into()).spawn(work);
         let thread = Some(thread.map_err(no_thread)?);
         let (stretch, filling, dropped) =
             (SessionStretch::of(header), ChunkFill::new(options), DroppedChunks::default());
         let when_full = QueuePolicy::default();
-        Ok(BackgroundLogWriter { header: header.clone(), stretch, filling, when_full, dropped, jobs, used, thread })
+        let header = header.clone();
+        Ok(BackgroundLogWriter { header, stretch, filling, when_full, dropped, jobs, used, written, thread })
     }
 
     /// Sets what to do when the disk is too slow.
@@ -278,8 +293,9 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
             let handed = self.hand_over(self.when_full);
             handed.map_err(|error| self.cause(error))?;
         }
+        let counts = !matches!(record, Record::Gap(_));
         self.stretch.push(record, &self.header)?;
-        self.dropped.note_time(when);
+        self.dropped.note(when, counts);
         Ok(())
     }
 
@@ -291,6 +307,21 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
     /// Returns the number of chunks dropped because the disk was too slow.
     pub fn dropped_chunks(&self) -> u64 {
         self.dropped.chunks
+    }
+
+    /// Returns the number of records in those chunks.
+    pub fn dropped_records(&self) -> u64 {
+        self.dropped.records
+    }
+
+    /// Leaves the records of the current chunk out of [`BackgroundLogWriter::dropped_records`]: an earlier file has them.
+    pub(crate) fn uncount(&mut self) {
+        self.dropped.filling_records = 0;
+    }
+
+    /// Returns the number of bytes written so far.
+    pub(crate) fn written_bytes(&self) -> u64 {
+        self.written.load(Ordering::Relaxed)
     }
 
     /// Queues the records so far as a chunk of their own.
@@ -362,13 +393,14 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
 fn write_all<W: Write>(
     mut sink: ChunkSink<W>,
     header: &SessionHeader,
-    jobs: &Receiver<WriterJob>,
-    to_refill: &Sender<SessionStretch>,
+    (jobs, to_refill): (&Receiver<WriterJob>, &Sender<SessionStretch>),
+    written: &AtomicU64,
 ) -> Result<W, WriteError> {
     loop {
         match jobs.recv() {
             Ok(WriterJob::Write(mut stretch)) => {
                 write_part(&mut sink, &SessionSlice::whole(&stretch), header)?;
+                written.store(sink.offset(), Ordering::Relaxed);
                 stretch.clear();
                 // After the end, no receiver takes the chunk back, and it is dropped.
                 let _ = to_refill.send(*stretch);

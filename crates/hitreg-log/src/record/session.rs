@@ -236,6 +236,9 @@ impl Record {
         }
         match self {
             Record::State(state) => state.key().check(state.cells.len(), header),
+            Record::Damage(DamageRecord { attacker: Some(id), .. }) if usize::from(id.0) >= players => {
+                Err(MisplacedRecord::Player { id: *id, players })
+            }
             Record::Heard(_, heard) if !heard.is_sound() => Err(MisplacedRecord::Heard { number: heard.number }),
             Record::Frame(_, frame) if !frame.bytes.is_empty() && !header.usercmd_bytes => Err(MisplacedRecord::Bytes),
             Record::Frame(_, frame) => check_own_cells(&frame.command, header),

@@ -33,7 +33,7 @@ const TEXT_OVERHEAD: usize = 64;
 pub enum TextError {
     /// The session has too many different texts.
     #[error(
-        "the different texts of the session take more than {} MiB: declare texts that seldom repeat as bytes",
+        "the different texts of the session take more than {} MiB: use texts only for names that repeat",
         MAX_TEXT_BYTES >> 20
     )]
     TooMany,

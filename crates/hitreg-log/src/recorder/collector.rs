@@ -80,14 +80,14 @@ impl Collector {
             }
             let done = answered
                 .and_then(|()| self.release(until))
-                .and_then(|()| if flush { self.mark_missing().and_then(|()| self.out.flush()) } else { Ok(()) });
+                .and_then(|()| if flush { self.out.flush() } else { Ok(()) });
             if let Err(error) = done {
                 self.shared.state.store(RecorderState::Failed as u8, Ordering::Release);
                 // What was written stays readable. The first error is the cause of any other.
-                let _ = self.out.finish();
+                let _ = self.mark_missing().and_then(|()| self.out.finish());
                 return Err(error);
             }
-            self.shared.dropped_chunks.store(self.out.dropped_chunks(), Ordering::Relaxed);
+            self.shared.set_dropped(self.out.dropped());
             if !took_any {
                 std::thread::park_timeout(TURN);
             }
@@ -146,8 +146,12 @@ impl Collector {
         Ok(())
     }
 
-    /// Passes on all records before a time.
+    /// Passes on all records before a time. A gap comes before the records that are later than the missing ones, so that
+    /// no file has those without it.
     fn release(&mut self, until: Micros) -> Result<(), FinishError> {
+        if self.shared.missing_from.load(Ordering::Acquire) < until.0 {
+            self.mark_missing()?;
+        }
         self.write_first(self.held.partition_point(|(at, _)| *at < until))?;
         if until > self.released && !self.out.takes_late_records() {
             self.released = until;
@@ -179,7 +183,7 @@ impl Collector {
         if done.is_ok() && !whole {
             done = self.out.flush();
         }
-        self.shared.dropped_chunks.store(self.out.dropped_chunks(), Ordering::Relaxed);
+        self.shared.set_dropped(self.out.dropped());
         match (done, whole) {
             (Ok(()), false) => Ok(()),
             (Ok(()), true) => self.out.finish(),
@@ -228,7 +232,9 @@ pub(super) struct RecorderShared {
     released: AtomicI64,
     pub(super) records: AtomicU64,
     pub(super) lost: AtomicU64,
-    pub(super) dropped_chunks: AtomicU64,
+    dropped_chunks: AtomicU64,
+    /// Number of records in dropped chunks.
+    dropped_records: AtomicU64,
     late: AtomicU64,
     /// The times of the first and the last lost or late record that no gap covers yet, in microseconds.
     missing_from: AtomicI64,
@@ -267,6 +273,7 @@ impl RecorderShared {
             records: AtomicU64::new(0),
             lost: AtomicU64::new(0),
             dropped_chunks: AtomicU64::new(0),
+            dropped_records: AtomicU64::new(0),
             late: AtomicU64::new(0),
             missing_from: AtomicI64::new(i64::MAX),
             missing_to: AtomicI64::new(i64::MIN),
@@ -398,10 +405,15 @@ impl RecorderShared {
         (first != i64::MAX).then_some(GapRecord { from, to, player: None, why: GapCause::Overrun })
     }
 
+    fn set_dropped(&self, (chunks, records): (u64, u64)) {
+        self.dropped_chunks.store(chunks, Ordering::Relaxed);
+        self.dropped_records.store(records, Ordering::Relaxed);
+    }
+
     pub(super) fn written(&self) -> RecordingSummary {
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         RecordingSummary {
-            records: of(&self.records),
+            records: of(&self.records).saturating_sub(of(&self.dropped_records)),
             lost_records: of(&self.lost),
             dropped_chunks: of(&self.dropped_chunks),
             late_records: of(&self.late),
@@ -466,6 +478,43 @@ mod tests {
             [7, 8, 6, 5].map(Some)
         );
         assert_eq!([(9, 121), (21, 401)].map(|(number, ms)| add(number, ms)), [None; 2], "refused ticks do no harm");
+    }
+
+    /// Keeps the records that it receives.
+    #[derive(Clone, Default)]
+    struct Received(Arc<Mutex<Vec<Record>>>);
+
+    impl RecordOutput for Received {
+        fn push(&mut self, record: Record) -> Result<(), FinishError> {
+            self.0.lock().unwrap().push(record);
+            Ok(())
+        }
+
+        fn texts(&mut self, _: &crate::record::Texts) {}
+
+        fn finish(self: Box<Self>) -> Result<(), FinishError> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_gap_comes_before_the_records_after_the_missing_ones() {
+        let (header, kinds) = crate::recorder::Description::new("mygame").player("p0").into_header().unwrap();
+        let shared = Arc::new(RecorderShared::new(header, kinds, QueuePolicy::Drop, None));
+        let received = Received::default();
+        let mut collector = Collector::new(Arc::clone(&shared), Box::new(received.clone()), Micros::ZERO);
+        let tick = |number: u32| {
+            let at = Micros::from_ms(i64::from(number));
+            (at, Record::Tick(TickRecord { tick: Tick(number), at, hash: None }))
+        };
+        collector.held.extend([1, 2, 4].map(tick));
+        shared.lose_overrun(Some(Micros::from_ms(3)));
+        collector.release(Micros::from_ms(3)).unwrap();
+        assert_eq!(received.0.lock().unwrap().len(), 2, "the missing record may not be the last one");
+        collector.release(Micros::from_ms(5)).unwrap();
+        let received = received.0.lock().unwrap();
+        let gap = GapRecord { from: Micros(2_999), to: Micros(3_001), player: None, why: GapCause::Overrun };
+        assert_eq!(received[2..], [Record::Gap(gap), tick(4).1]);
     }
 
     #[test]

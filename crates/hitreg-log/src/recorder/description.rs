@@ -208,6 +208,10 @@ impl Description {
             }
             header.unknown.push(unknown);
         }
+        let (map, most) = (header.rules.len(), log::MAX_MAP_BYTES);
+        if map > most {
+            return fault(format!("the map has {map} bytes, and a log takes at most {most}: give only its name"));
+        }
         Ok((header, kinds))
     }
 }
@@ -307,6 +311,37 @@ mod tests {
         for name in ["corrections", "errors", "casts", "my.shots"] {
             assert!(described(name).is_ok(), "{name}");
         }
+    }
+
+    #[test]
+    fn names_that_no_table_can_have_are_refused() {
+        let field = |name: &str| FieldSchema::new(name, CellKind::F32, Scope::Movement);
+        let class = |name: &str| Class::new(name, vec![field("x")]);
+        let base = || Description::new("mygame").player("p0");
+        let refused = [
+            (base().class(class("box")).class(class("box")), "two classes of entities have one name"),
+            (base().class(class("")), "has an empty name"),
+            (base().class(Class::new("box", vec![field("")])), "has an empty name"),
+            (base().usercmd_field(field("")), "has an empty name"),
+            (base().kind("", Vec::new()), "has an empty name"),
+            (base().kind("casts", vec![(String::new(), CellKind::F32)]), "has an empty name"),
+            (base().usercmd_bytes().usercmd_field(field("extra")), "a field of the name `extra`"),
+            (base().kind("usercmd_bytes", Vec::new()), "has the name of a table of traces"),
+            (
+                base().map("dm", vec![0; log::MAX_MAP_BYTES + 1]),
+                "the map has 11534337 bytes, and a log takes at most 11534336",
+            ),
+        ];
+        for (about, says) in refused {
+            let error = about.into_header().unwrap_err().to_string();
+            assert!(error.contains(says), "{error}");
+        }
+        let accepted = [
+            base().class(class("box")).class(class("Box")),
+            base().usercmd_field(field("extra")),
+            base().map("dm", vec![0; log::MAX_MAP_BYTES]),
+        ];
+        accepted.into_iter().for_each(|about| assert!(about.into_header().is_ok()));
     }
 
     #[test]

@@ -31,8 +31,9 @@ pub(super) trait RecordOutput: Send {
         Ok(())
     }
 
-    fn dropped_chunks(&self) -> u64 {
-        0
+    /// Returns the numbers of dropped chunks and of the records in them.
+    fn dropped(&self) -> (u64, u64) {
+        (0, 0)
     }
 
     /// Returns the records that a flight recorder holds in memory; `None` for outputs that write at once.
@@ -59,8 +60,8 @@ macro_rules! output {
                 Ok(<$writer>::flush(self)?)
             }
 
-            fn dropped_chunks(&self) -> u64 {
-                <$writer>::dropped_chunks(self)
+            fn dropped(&self) -> (u64, u64) {
+                (self.dropped_chunks(), self.dropped_records())
             }
 
             fn finish(self: Box<Self>) -> Result<(), FinishError> {
@@ -79,7 +80,7 @@ output!(Recording, BackgroundLogWriter<Box<dyn Write + Send>>);
 pub struct Rotation {
     /// The longest session time in one file.
     pub after: Micros,
-    /// The size at which a file is full, in bytes.
+    /// The size at which a file is full, in bytes. Up to 4 MiB of records may still wait to be packed and written to it.
     pub bytes: u64,
 }
 
@@ -103,8 +104,8 @@ pub(super) struct RotatingFiles {
     /// Time of the first record in this file.
     begun: Option<Micros>,
     is_full: bool,
-    /// Number of chunks dropped in the earlier files.
-    dropped: u64,
+    /// As [`RecordOutput::dropped`], of the earlier files.
+    dropped: (u64, u64),
 }
 
 impl RotatingFiles {
@@ -117,7 +118,7 @@ impl RotatingFiles {
     ) -> Result<RotatingFiles, FinishError> {
         let number = Recording::last_number(&path)? + 1;
         let (cut, file, texts) = (FlightCut::default(), None, Texts::default());
-        let (begun, is_full, dropped) = (None, false, 0);
+        let (begun, is_full, dropped) = (None, false, (0, 0));
         let files = RotatingFiles { path, header, how, rotation, cut, file, number, texts, begun, is_full, dropped };
         let first = files.begin_file(&PartStart::default())?;
         Ok(RotatingFiles { file: Some(first), ..files })
@@ -131,15 +132,13 @@ impl RotatingFiles {
 
     /// Finishes the current file and starts the next one.
     fn start_next(&mut self) -> Result<(), FinishError> {
-        if let Some(file) = self.file.take() {
-            self.dropped += file.dropped_chunks();
-            file.finish()?;
-        }
+        self.dropped = self.dropped();
+        self.file.take().map_or(Ok(()), Recording::finish)?;
         self.number += 1;
         let beginning = self.cut.beginning();
         let mut file = self.begin_file(&beginning)?;
         RecordOutput::texts(&mut file, &self.texts);
-        beginning.records.into_iter().try_for_each(|record| file.push(record))?;
+        file.begin_with(beginning.records)?;
         (self.file, self.begun, self.is_full) = (Some(file), None, false);
         Ok(())
     }
@@ -159,7 +158,12 @@ impl RecordOutput for RotatingFiles {
             self.is_full |= at - begun >= self.rotation.after;
         }
         self.cut.update(&record);
-        Ok(self.file()?.push(record)?)
+        let most = self.rotation.bytes;
+        let file = self.file()?;
+        file.push(record)?;
+        let is_full = file.written_bytes() >= most;
+        self.is_full |= is_full;
+        Ok(())
     }
 
     fn texts(&mut self, texts: &Texts) {
@@ -170,15 +174,12 @@ impl RecordOutput for RotatingFiles {
     }
 
     fn flush(&mut self) -> Result<(), FinishError> {
-        let most = self.rotation.bytes;
-        let file = self.file()?;
-        file.flush()?;
-        self.is_full |= file.written_bytes()? >= most;
-        Ok(())
+        Ok(self.file()?.flush()?)
     }
 
-    fn dropped_chunks(&self) -> u64 {
-        self.dropped + self.file.as_ref().map_or(0, Recording::dropped_chunks)
+    fn dropped(&self) -> (u64, u64) {
+        let (chunks, records) = self.file.as_ref().map_or((0, 0), RecordOutput::dropped);
+        (self.dropped.0 + chunks, self.dropped.1 + records)
     }
 
     fn finish(self: Box<Self>) -> Result<(), FinishError> {

@@ -319,8 +319,10 @@ impl Playback {
             PlaybackError::Unknown { argument }
         };
         let command = args.next();
-        if command.as_deref() != Some("replay".as_ref()) {
-            return Err(unknown(command));
+        match command {
+            None => return Err(PlaybackError::Missing { missing: "the command" }),
+            Some(command) if command != "replay" => return Err(unknown(Some(command))),
+            Some(_) => {}
         }
         let (mut log, mut to, mut changed) = (None, None, Vec::new());
         while let Some(arg) = args.next() {
@@ -411,8 +413,11 @@ impl Playback {
     /// [`Playback::begin`] returned.
     ///
     /// # Errors
-    /// When a recorded usercmd does not fit the description.
+    /// When a recorded usercmd does not fit the description, or the stream is another one.
     pub fn next(&mut self, stream: &mut Stream) -> Result<Option<PlaybackStep>, PushError> {
+        if !self.recorder.as_ref().is_some_and(|recorder| stream.is_of(recorder)) {
+            return Err(PushError::ForeignStream);
+        }
         self.steps.next(&self.session, &mut |record| stream.push(record))
     }
 

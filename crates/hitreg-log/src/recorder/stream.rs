@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use rtrb::{Producer, PushError as RingFull};
 
-use super::PushError;
 use super::collector::{RecordTime, RecorderShared, RingEntry};
 use super::description::check_values;
+use super::{PushError, Recorder};
 use crate::log::{MAX_RECORD_BYTES, QueuePolicy};
 use crate::record::{
-    ClassId, CustomRow, EventTime, FieldSchema, FrameRecord, OwnValue, Record, StateRecord, TextCode, TickRecord,
-    usercmd_fields,
+    Class, ClassId, CustomRow, EventTime, FieldSchema, FrameRecord, OwnValue, Record, StateRecord, TextCode,
+    TickRecord, usercmd_fields,
 };
 use crate::sorted::SortedSet;
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
@@ -44,6 +44,16 @@ impl Stream {
         Stream { shared, ring, now: None, texts: SortedSet::new(), refused: None, until_waking }
     }
 
+    /// Returns whether the stream is one of this recorder.
+    pub(super) fn is_of(&self, recorder: &Recorder) -> bool {
+        Arc::ptr_eq(&self.shared, &recorder.shared)
+    }
+
+    /// Returns the classes of entities in the description.
+    pub fn classes(&self) -> &[Class] {
+        &self.shared.header.classes
+    }
+
     /// Pushes a client frame's usercmd. On a server that does not know client frame times, `at` is the arrival time.
     ///
     /// # Errors
@@ -75,6 +85,21 @@ impl Stream {
     /// As [`Stream::push`]; also when the tick contradicts another one. Its states and usercmds are then refused, too.
     pub fn tick(&mut self, tick: Tick, at: Micros, hash: Option<u64>) -> Result<(), PushError> {
         self.push(Record::Tick(TickRecord { tick, at, hash }))
+    }
+
+    /// Pushes the end of a tick, and then the states of its entities. If one of the states does not fit the description,
+    /// nothing is pushed.
+    ///
+    /// # Errors
+    /// As [`Stream::tick`].
+    pub fn tick_with_states(&mut self, tick: TickRecord, states: Vec<StateRecord>) -> Result<(), PushError> {
+        let states: Vec<Record> = states.into_iter().map(Record::State).collect();
+        for state in &states {
+            state.check(&self.shared.header)?;
+            self.fits(state.bytes())?;
+        }
+        self.push(Record::Tick(tick))?;
+        states.into_iter().try_for_each(|state| self.push(state))
     }
 
     /// Pushes an entity's state after a tick: one value for each field of its class.
@@ -252,7 +277,7 @@ fn is_usercmd(seq: CommandSeq) -> Result<(), PushError> {
 mod tests {
     use super::*;
     use crate::record::{CellKind, Scope};
-    use crate::recorder::{Description, Recorder, RecorderOptions};
+    use crate::recorder::{Description, RecorderOptions};
 
     #[test]
     fn kinds_of_usercmd_data_are_not_custom_kinds() {

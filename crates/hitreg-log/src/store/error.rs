@@ -91,6 +91,24 @@ pub enum StoreErrorKind {
         /// The recording's final path.
         log: PathBuf,
     },
+    /// The system refused to write during a recording.
+    #[error(
+        "cannot be written: {}. This file has all but the last second. Run: hitreg recover {} -o {}",
+        reason(source),
+        shell_path(unfinished),
+        shell_path(log)
+    )]
+    RecordingStopped {
+        /// The refusal.
+        source: std::io::Error,
+        /// The unfinished recording.
+        unfinished: PathBuf,
+        /// The recording's final path.
+        log: PathBuf,
+    },
+    /// The path of a new recording has the ending of an unfinished one.
+    #[error("only an unfinished recording has a name that ends in .part: give the log another name")]
+    UnfinishedName,
     /// The reader of the pipe closed it.
     #[error("the reader of this pipe closed it before the end")]
     ClosedPipe,
@@ -225,6 +243,8 @@ impl StoreError {
                 | StoreErrorKind::NoParent(_)
                 | StoreErrorKind::DiskFull
                 | StoreErrorKind::RecordingFull { .. }
+                | StoreErrorKind::RecordingStopped { .. }
+                | StoreErrorKind::UnfinishedName
                 | StoreErrorKind::ClosedPipe
                 | StoreErrorKind::NoFile
                 | StoreErrorKind::WrittenTwice

@@ -69,12 +69,8 @@ impl Recording {
     }
 
     /// Returns the number of bytes written to the file so far.
-    ///
-    /// # Errors
-    /// When the file system does not report the size.
-    pub(crate) fn written_bytes(&self) -> Result<u64, StoreError> {
-        let file = std::fs::metadata(&self.unfinished);
-        Ok(file.map_err(|source| StoreError::open(&self.unfinished, source))?.len())
+    pub(crate) fn written_bytes(&self) -> u64 {
+        self.writer.written_bytes()
     }
 
     /// Adds a record.
@@ -93,6 +89,21 @@ impl Recording {
     /// Returns the number of chunks dropped because the disk was too slow.
     pub fn dropped_chunks(&self) -> u64 {
         self.writer.dropped_chunks()
+    }
+
+    /// Returns the number of records in those chunks.
+    pub fn dropped_records(&self) -> u64 {
+        self.writer.dropped_records()
+    }
+
+    /// Adds the records that the file begins with. [`Recording::dropped_records`] does not count them.
+    ///
+    /// # Errors
+    /// As [`Recording::push`].
+    pub(crate) fn begin_with(&mut self, records: Vec<Record>) -> Result<(), StoreError> {
+        records.into_iter().try_for_each(|record| self.push(record))?;
+        self.writer.uncount();
+        Ok(())
     }
 
     /// Writes all buffered records, so that they survive a kill.
@@ -163,6 +174,9 @@ impl RecordingClaim {
         let OutputDestination::File(file) = target.check()? else {
             return Err(StoreError::new(target.path(), StoreErrorKind::NoFile));
         };
+        if UnfinishedRecording::name(&file.path).is_some() {
+            return Err(StoreError::new(file.path, StoreErrorKind::UnfinishedName));
+        }
         let unfinished = Recording::unfinished_path(&file.path);
         let out = claim(&unfinished, &file.path)?;
         let claimed = RecordingClaim { target: target.clone(), path: file.path, unfinished, file: Some(out) };
@@ -265,16 +279,20 @@ fn discard(unfinished: &Path, error: StoreError) -> StoreError {
     let _ = std::fs::remove_file(unfinished);
     match error.kind {
         StoreErrorKind::RecordingFull { log, .. } => StoreError::new(log, StoreErrorKind::DiskFull),
+        StoreErrorKind::RecordingStopped { log, source, .. } => StoreError::write(&log, source.into()),
         kind => StoreError { kind, ..error },
     }
 }
 
-/// Returns the error of a recording that cannot continue. When the disk is full, the error says that the data so far is
-/// safe.
+/// Returns the error of a recording that cannot continue. If the system refuses to write, the error says how to save the
+/// data so far.
 fn stopped(unfinished: &Path, path: &Path, source: WriteError) -> StoreError {
     let error = StoreError::write(unfinished, source);
     let kind = match error.kind {
         StoreErrorKind::DiskFull => StoreErrorKind::RecordingFull { unfinished: unfinished.into(), log: path.into() },
+        StoreErrorKind::Unwritable(WriteError::Io(source)) => {
+            StoreErrorKind::RecordingStopped { source, unfinished: unfinished.into(), log: path.into() }
+        }
         kind => kind,
     };
     StoreError { kind, ..error }
