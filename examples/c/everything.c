@@ -64,14 +64,23 @@ static void bodies(const char *path) {
     must(hitreg_push_tick_with_bodies(stream, 3, 30000, classes, swapped, 3));
     SAME(hitreg_push_tick_with_bodies(stream, 4, 40000, NULL, all, 3) == HITREG_ERROR_NULL);
     SAME(hitreg_push_tick_with_bodies(stream, 4, 40000, classes, NULL, 3) == HITREG_ERROR_NULL);
+    /* A refused body leaves nothing, so the tick can be pushed again. */
+    hitreg_body empty[] = {all[0], {1, 1, NULL}}, strange[] = {all[0], {1, 2, &lifts[0]}};
+    SAME(hitreg_push_tick_with_bodies(stream, 4, 40000, classes, empty, 2) == HITREG_ERROR_NULL);
+    SAME(hitreg_push_tick_with_bodies(stream, 4, 40000, classes, strange, 2) == HITREG_ERROR_MISFIT);
+    must(hitreg_push_tick_with_bodies(stream, 4, 40000, classes, all, 1));
     hitreg_stream_free(stream);
     must(hitreg_recorder_finish(recorder, NULL));
     hitreg_recorder_free(recorder);
     must(hitreg_log_open(path, &log));
-    hitreg_tick ticks[3];
-    for (size_t tick = 0; tick < 3; tick++) {
+    hitreg_tick ticks[4];
+    size_t count;
+    must(hitreg_log_count(log, HITREG_TABLE_STATES, 0, &count));
+    SAME(count == 10);
+    for (size_t tick = 0; tick < 4; tick++) {
         must(hitreg_log_tick(log, tick, &ticks[tick]));
     }
+    SAME(ticks[3].hash == hitreg_hash_struct(0, &door, of_doors, classes[0].count));
     SAME(ticks[0].has_hash && ticks[0].hash == ticks[1].hash && ticks[0].hash != ticks[2].hash);
     for (size_t row = 0; row < 6; row++) {
         hitreg_state state;
@@ -83,6 +92,9 @@ static void bodies(const char *path) {
         SAME(state.entity > 0 || (opened.angle == -0.5 && opened.key == -3 && strcmp(opened.name, "front") == 0));
         SAME(state.entity == 0 || moved.height == lifts[state.entity - 1].height);
         SAME(state.entity == 0 || hitreg_restore_body(log, &state, classes, 1, &moved) == HITREG_ERROR_MISFIT);
+        SAME(state.entity == 0 || strcmp(hitreg_last_error(), "there is no class 1: there are 1 classes") == 0);
+        SAME(hitreg_restore_body(log, &state, NULL, 2, &moved) == HITREG_ERROR_NULL);
+        SAME(hitreg_restore_body(log, NULL, classes, 2, &moved) == HITREG_ERROR_NULL);
     }
     hitreg_log_free(log);
 }

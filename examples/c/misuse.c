@@ -183,7 +183,7 @@ static void record(const char *path) {
         faults++;
     }
     EXPECT(hitreg_recorder_finish(recorder, NULL), HITREG_ERROR_FINISHED, "finished");
-    EXPECT(hitreg_recorder_written(recorder, &written), HITREG_ERROR_FINISHED, "returned its last counters");
+    EXPECT(hitreg_recorder_written(recorder, &written), HITREG_OK, "");
     EXPECT(hitreg_push_tick(second, 4, 40, &hash), HITREG_ERROR_FINISHED, "finished");
     hitreg_recorder_free(recorder);
     EXPECT(hitreg_push_tick(second, 5, 50, &hash), HITREG_ERROR_FINISHED, "finished");

@@ -278,7 +278,7 @@ fn print_log(page: &mut Page, shown: &LogInfo, header: &SessionHeader) {
         page.styled(UNSURE, &format!("  records{whose} are missing from {from} to {to}: {why}"));
     }
     if let Some(rest) = info.gaps.get(GAPS_LISTED..).filter(|rest| !rest.is_empty()) {
-        let all: i64 = rest.iter().map(|gap| gap.to_us.saturating_sub(gap.from_us)).sum();
+        let all = covered(rest.iter().map(|gap| (gap.from_us, gap.to_us)).collect());
         let gaps = counted(rest.len() as u64, "more gap");
         page.styled(UNSURE, &format!("  and {gaps}, {} together (--format json lists all)", duration(Micros(all))));
     }
@@ -303,6 +303,18 @@ fn print_log(page: &mut Page, shown: &LogInfo, header: &SessionHeader) {
     }
     page.heading("Connections");
     print_connections(page, info, SnapshotNumbers::of(header), &as_received);
+}
+
+/// Returns the time that spans cover together. They may overlap.
+fn covered(mut spans: Vec<(i64, i64)>) -> i64 {
+    spans.sort_unstable();
+    let mut end = i64::MIN;
+    let uncovered = spans.into_iter().map(|(from, to)| {
+        let from = from.max(end);
+        end = end.max(to);
+        to.saturating_sub(from).max(0)
+    });
+    uncovered.sum()
 }
 
 fn print_connections(page: &mut Page, info: &SessionInfo, numbers: SnapshotNumbers, as_received: &ReceivedUsercmds) {

@@ -103,7 +103,7 @@ namespace Hitreg {
     }
 
     /// <summary>
-    /// What a session is: its game, players, settings, and the fields of its entities. Starting a recorder uses it up.
+    /// What a session is: its game, players, settings, and the fields of its entities. It can describe several recorders.
     /// Every method returns the description.
     /// </summary>
     public sealed class Description : Handle {
@@ -111,7 +111,7 @@ namespace Hitreg {
         public Description(string game) {
             SetHandle(Native.hitreg_description_new(Utf8.Bytes(game)));
             if (IsInvalid) {
-                throw HitregException.Latest(Code.Description);
+                throw HitregException.Latest(Code.Null);
             }
         }
 

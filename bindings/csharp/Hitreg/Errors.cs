@@ -17,7 +17,7 @@ namespace Hitreg {
         Late = 5,
         /// <summary>The recorder cannot keep up. The row is lost, and a gap in the log marks it.</summary>
         Overrun = 6,
-        /// <summary>The recording has ended, or a recorder has used the description.</summary>
+        /// <summary>The recording or the playback has ended.</summary>
         Finished = 7,
         /// <summary>A write error stopped the recording.</summary>
         Stopped = 8,

@@ -8,7 +8,7 @@ namespace Hitreg {
         internal uint Size;
         /// <summary>How much older than the newest row a row may be, in milliseconds; 250 by default.</summary>
         public uint WindowMs;
-        /// <summary>Capacity of each stream, in rows; 4096 by default.</summary>
+        /// <summary>Capacity of each stream, in rows, at most 1,048,576; 4096 by default.</summary>
         public uint Ring;
         uint patient;
         /// <summary>Seconds of session time after which a new file starts; 0 for no limit.</summary>
@@ -28,7 +28,7 @@ namespace Hitreg {
     public struct Written {
         internal uint Size;
         uint reserved;
-        /// <summary>Rows written.</summary>
+        /// <summary>Rows written. Rows of dropped chunks do not count.</summary>
         public ulong Rows;
         /// <summary>Rows lost because a stream was full.</summary>
         public ulong LostRows;
@@ -92,7 +92,7 @@ namespace Hitreg {
             HitregException.Check(Native.hitreg_recorder_save(this, Utf8.Bytes(path)));
         }
 
-        /// <summary>The counters so far. After <see cref="Finish"/>, which returns the last ones, it throws.</summary>
+        /// <summary>The counters so far; the last ones after <see cref="Finish"/>.</summary>
         public Written Written {
             get {
                 var written = new Written { Size = (uint)Marshal.SizeOf(typeof(Written)) };

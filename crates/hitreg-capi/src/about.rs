@@ -10,8 +10,8 @@ use crate::guard::hitreg_code::{self, HITREG_ERROR_VALUE};
 use crate::guard::{Failure, array, fail, free, guard, handle, text};
 use crate::{hitreg_column, hitreg_field};
 
-/// What a session is: its game, players, settings, and the fields of its entities. Starting a recorder uses it up; free
-/// it afterwards.
+/// What a session is: its game, players, settings, and the fields of its entities. It can describe several recorders;
+/// free it afterwards.
 pub struct hitreg_description {
     pub(super) description: Description,
 }
@@ -32,7 +32,7 @@ pub enum hitreg_type {
     HITREG_U64 = 4,
     /// 64-bit float.
     HITREG_F64 = 5,
-    /// 0 or 1.
+    /// A flag: 0 or 1. Rows refuse other numbers. States keep them, and exports show them as true.
     HITREG_BOOL = 6,
     /// A text that repeats, such as the name of a weapon. Columns of traces: `hitreg_trace_names`.
     HITREG_TEXT = 7,
@@ -165,7 +165,8 @@ pub unsafe extern "C" fn hitreg_description_tick_hz(description: *mut hitreg_des
     guard(|| unsafe { handle(description, "description") }?.change(|description| description.tick_hz(hz)))
 }
 
-/// Sets the map's name and its bytes. Pass no bytes (null, 0) when the replay loads the map from its own files.
+/// Sets the map's name and its bytes, at most 11 MiB. Pass no bytes (null, 0) when the replay loads the map from its own
+/// files.
 ///
 /// # Safety
 /// `description` is null or a description, `name` null or a C string, `bytes` null or `length` bytes.

@@ -26,13 +26,13 @@ pub enum hitreg_code {
     /// Text is not UTF-8, an enum value does not exist, or a number does not fit its column.
     HITREG_ERROR_VALUE = 3,
     /// The row does not fit its table or the description: an unknown player, class or table, a wrong number of values,
-    /// a value of a wrong kind, or a tick that contradicts another one.
+    /// a value of a wrong kind, or a tick that contradicts another one. Or the stream is not that of the playback.
     HITREG_ERROR_MISFIT = 4,
     /// The row is older than the reorder window.
     HITREG_ERROR_LATE = 5,
     /// The recorder cannot keep up. The row is lost, and a gap in the log marks it.
     HITREG_ERROR_OVERRUN = 6,
-    /// The recording has ended, or a recorder has used the description.
+    /// The recording or the playback has ended.
     HITREG_ERROR_FINISHED = 7,
     /// A write error stopped the recording.
     HITREG_ERROR_STOPPED = 8,

@@ -2,15 +2,17 @@
 
 use std::ffi::{c_char, c_void};
 
-use ::hitreg_log::record::{CellKind, ClassId, Record, StateRecord, TextCode};
+use ::hitreg_log::record::{CellKind, ClassId, Record, StateRecord, TextCode, TickRecord};
 use ::hitreg_log::recorder::Stream;
-use ::hitreg_log::units::{EntityId, Tick};
+use ::hitreg_log::units::{EntityId, Micros, Tick};
 
 use crate::about::cell_kind;
 use crate::guard::hitreg_code::{self, HITREG_ERROR_MISFIT, HITREG_ERROR_SIZE, HITREG_ERROR_VALUE};
 use crate::guard::{Failure, array, fail, fits, guard, look, null, text};
 use crate::recorder::own;
-use crate::{hitreg_description, hitreg_description_class, hitreg_field, hitreg_log, hitreg_state, hitreg_stream};
+use crate::{
+    hitreg_description, hitreg_description_class, hitreg_field, hitreg_log, hitreg_state, hitreg_stream, hitreg_type,
+};
 
 /// A member of a struct as a field of a class. Make it with HITREG_FIELD.
 #[repr(C)]
@@ -118,6 +120,30 @@ fn wrong_size(name: &str, found: u32, kind: CellKind, sizes: &str) -> Failure {
     fail(HITREG_ERROR_SIZE, format!("the member of field `{name}` has {found} bytes, and HITREG_{kind} takes {sizes}"))
 }
 
+/// A class of entities whose states are structs. Make it with HITREG_CLASS.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct hitreg_class {
+    /// Name of the class.
+    pub name: *const c_char,
+    /// The members of its structs.
+    pub members: *const hitreg_member,
+    /// Number of members.
+    pub count: u32,
+}
+
+/// An entity and the struct with its state.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct hitreg_body {
+    /// The entity, up to 65,535; players first.
+    pub entity: u32,
+    /// Index of its class in the array of classes.
+    pub class_number: u32,
+    /// The struct.
+    pub state: *const c_void,
+}
+
 /// Declares a class whose fields are the members of a struct. Returns `HITREG_ERROR_SIZE` if the type of a field does
 /// not have the size of its member.
 ///
@@ -168,13 +194,116 @@ pub unsafe extern "C" fn hitreg_push_struct(
     // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let (stream, members) = (own(stream)?, array(members, count as usize, "members")?);
-        if body.is_null() {
-            return Err(null("body"));
-        }
-        let cells = cells_of(stream, body.cast(), members)?;
-        let (entity, class) = (EntityId(fits(entity, "entity")?), ClassId(fits(class_number, "class_number")?));
-        Ok(stream.push(Record::State(StateRecord { tick: Tick(tick), viewer: None, entity, class, cells }))?)
+        let state = state_of(stream, tick, hitreg_body { entity, class_number, state: body }, members)?;
+        Ok(stream.push(Record::State(state))?)
     })
+}
+
+/// Continues a hash over the members of a struct: texts up to their end, other members as their bytes. Begin with 0.
+///
+/// # Safety
+/// `members` is null or `count` members. `body` is null or a struct that has the members.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_hash_struct(
+    hash: u64,
+    body: *const c_void,
+    members: *const hitreg_member,
+    count: u32,
+) -> u64 {
+    // SAFETY: the caller upholds this function's contract.
+    match unsafe { array(members, count as usize, "members") } {
+        // SAFETY: as above.
+        Ok(members) if !body.is_null() => unsafe { hash_of(hash, body.cast(), members) },
+        _ => hash,
+    }
+}
+
+/// # Safety
+/// `body` has the members.
+unsafe fn hash_of(hash: u64, body: *const u8, members: &[hitreg_member]) -> u64 {
+    let add = |hash: u64, number: u64| (hash ^ number).wrapping_mul(1_099_511_628_211);
+    members.iter().fold(hash, |hash, member| {
+        let is_text = member.field.value_type == hitreg_type::HITREG_TEXT as u32;
+        // SAFETY: the caller upholds this function's contract.
+        let bytes = unsafe { std::slice::from_raw_parts(body.add(member.offset as usize), member.size as usize) };
+        let bytes = bytes.iter().take_while(|byte| !is_text || **byte != 0);
+        add(bytes.fold(hash, |hash, byte| add(hash, u64::from(*byte))), 256)
+    })
+}
+
+/// Pushes the end of a tick, with a hash of all bodies, and then the state of each. The order of the bodies does not
+/// matter. `classes` are those of the description. If a body is refused, nothing is pushed.
+///
+/// # Safety
+/// `stream` is null or a stream. `classes` is null or has the classes of the description, each with `count` members.
+/// `bodies` is null or `count` bodies. The state of each is null or a struct that has the members of its class.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_push_tick_with_bodies(
+    stream: *mut hitreg_stream,
+    tick: u32,
+    at_us: i64,
+    classes: *const hitreg_class,
+    bodies: *const hitreg_body,
+    count: usize,
+) -> hitreg_code {
+    // SAFETY: the caller upholds this function's contract.
+    guard(|| unsafe {
+        let (stream, bodies) = (own(stream)?, array(bodies, count, "bodies")?);
+        if classes.is_null() {
+            return Err(null("classes"));
+        }
+        let class_count = stream.classes().len();
+        let (mut hash, mut states) = (0_u64, Vec::with_capacity(count));
+        for body in bodies {
+            let members = members_of((classes, class_count), body.class_number)?;
+            states.push(state_of(stream, tick, *body, members)?);
+            hash = hash.wrapping_add(hash_of(body.entity.into(), body.state.cast(), members));
+        }
+        // A hash of 0 is none, and a tick without bodies has one, too.
+        let tick = TickRecord { tick: Tick(tick), at: Micros(at_us), hash: Some(hash.max(1)) };
+        Ok(stream.tick_with_states(tick, states)?)
+    })
+}
+
+/// Returns the members of a class.
+///
+/// # Safety
+/// `classes` is null or has `count` classes, each with null or its number of members.
+unsafe fn members_of<'c>(
+    (classes, count): (*const hitreg_class, usize),
+    number: u32,
+) -> Result<&'c [hitreg_member], Failure> {
+    if classes.is_null() {
+        return Err(null("classes"));
+    }
+    if number as usize >= count {
+        return Err(fail(HITREG_ERROR_MISFIT, format!("there is no class {number}: there are {count} classes")));
+    }
+    // SAFETY: the caller upholds this function's contract, and the class exists.
+    unsafe {
+        let class = classes.add(number as usize).read_unaligned();
+        array(class.members, class.count as usize, "members")
+    }
+}
+
+/// Returns the state of an entity after a tick.
+///
+/// # Safety
+/// The body's struct is null or has the members. Their names are null or a C string.
+#[inline]
+unsafe fn state_of(
+    stream: &mut Stream,
+    tick: u32,
+    body: hitreg_body,
+    members: &[hitreg_member],
+) -> Result<StateRecord, Failure> {
+    if body.state.is_null() {
+        return Err(null("body"));
+    }
+    // SAFETY: the caller upholds this function's contract.
+    let cells = unsafe { cells_of(stream, body.state.cast(), members) }?;
+    let (entity, class) = (EntityId(fits(body.entity, "entity")?), ClassId(fits(body.class_number, "class_number")?));
+    Ok(StateRecord { tick: Tick(tick), viewer: None, entity, class, cells })
 }
 
 /// Returns the cells of a struct's state.
@@ -215,10 +344,40 @@ pub unsafe extern "C" fn hitreg_restore_struct(
     count: u32,
 ) -> hitreg_code {
     // SAFETY: the caller upholds this function's contract.
+    guard(|| unsafe { restore(log, look(state, "state")?, body, array(members, count as usize, "members")?) })
+}
+
+/// Writes a state into a struct of its class; see `hitreg_push_tick_with_bodies`.
+///
+/// # Safety
+/// `log` is null or a log, `state` null or a state, whose cells are null or `cell_count` numbers. `classes` is null or
+/// `class_count` classes, each with `count` members. `body` is null or a writable struct that has the members.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hitreg_restore_body(
+    log: *const hitreg_log,
+    state: *const hitreg_state,
+    classes: *const hitreg_class,
+    class_count: u32,
+    body: *mut c_void,
+) -> hitreg_code {
+    // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
-        let (log, state) = (look(log, "log")?, look(state, "state")?);
-        let (cells, members) =
-            (array(state.cells, state.cell_count as usize, "cells")?, array(members, count as usize, "members")?);
+        let state = look(state, "state")?;
+        restore(log, state, body, members_of((classes, class_count as usize), state.class_number)?)
+    })
+}
+
+/// # Safety
+/// `log` is null or a log, and `state` has null or `cell_count` cells. `body` is null or writable and has the members.
+unsafe fn restore(
+    log: *const hitreg_log,
+    state: &hitreg_state,
+    body: *mut c_void,
+    members: &[hitreg_member],
+) -> Result<(), Failure> {
+    // SAFETY: the caller upholds this function's contract.
+    unsafe {
+        let (log, cells) = (look(log, "log")?, array(state.cells, state.cell_count as usize, "cells")?);
         let kinds = members.iter().map(|member| member.kind()).collect::<Result<Vec<_>, Failure>>()?;
         let wanted: usize = kinds.iter().map(|kind| kind.cells()).sum();
         if wanted != cells.len() {
@@ -237,6 +396,6 @@ pub unsafe extern "C" fn hitreg_restore_struct(
                 _ => member.write(body, bits),
             }
         }
-        Ok(())
-    })
+    }
+    Ok(())
 }

@@ -23,8 +23,18 @@ use crate::{hitreg_description, hitreg_effect, hitreg_log, hitreg_options, hitre
 
 /// A log that is being written. Any thread may use it, one at a time.
 pub struct hitreg_recorder {
-    /// `None` after `hitreg_recorder_finish`.
-    recorder: Option<Recorder>,
+    recorder: Recorder,
+    is_finished: bool,
+}
+
+impl hitreg_recorder {
+    /// Returns the recorder, if `hitreg_recorder_finish` has not ended it.
+    fn running(&self) -> Result<&Recorder, Failure> {
+        match self.is_finished {
+            false => Ok(&self.recorder),
+            true => Err(fail(HITREG_ERROR_FINISHED, "the recording is finished: nothing more is recorded")),
+        }
+    }
 }
 
 /// A handle for one thread to push rows. It belongs to the first thread that pushes; `hitreg_stream_release` makes
@@ -88,7 +98,7 @@ pub unsafe extern "C" fn hitreg_recorder_save(recorder: *const hitreg_recorder, 
     // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let (recorder, path) = (look(recorder, "recorder")?, text(path, "path")?);
-        Ok(recorder.recorder.as_ref().ok_or_else(over)?.save(Path::new(path))?)
+        Ok(recorder.running()?.save(Path::new(path))?)
     })
 }
 
@@ -117,9 +127,9 @@ pub unsafe extern "C" fn hitreg_recorder_trace(
 
 /// # Safety
 /// `recorder` is writable.
-unsafe fn made(recorder: *mut *mut hitreg_recorder, made: Recorder) -> Result<(), Failure> {
+unsafe fn made(handle: *mut *mut hitreg_recorder, recorder: Recorder) -> Result<(), Failure> {
     // SAFETY: the caller upholds this function's contract.
-    unsafe { answer(recorder, Box::into_raw(Box::new(hitreg_recorder { recorder: Some(made) }))) }
+    unsafe { answer(handle, Box::into_raw(Box::new(hitreg_recorder { recorder, is_finished: false }))) }
 }
 
 /// # Safety
@@ -132,7 +142,7 @@ unsafe fn asked(options: *const hitreg_options) -> Result<RecorderOptions, Failu
         options.window = Micros::from_ms(asked.window_ms.into());
     }
     if asked.ring > 1 << 20 {
-        return Err(fail(HITREG_ERROR_VALUE, "a ring may have 1048576 places"));
+        return Err(fail(HITREG_ERROR_VALUE, "ring is too large: a stream may have at most 1048576 rows"));
     }
     if asked.ring > 0 {
         options.ring = asked.ring as usize;
@@ -146,8 +156,8 @@ unsafe fn asked(options: *const hitreg_options) -> Result<RecorderOptions, Failu
     Ok(options)
 }
 
-/// Ends the log: writes everything pushed before and renames the file. `written` may be null. The caller still frees
-/// the handle.
+/// Ends the log: writes everything pushed before and renames the file. `written` may be null; the counters are there also
+/// if the file cannot be written. The caller still frees the handle.
 ///
 /// # Safety
 /// `recorder` is null or a recorder, `written` null or a struct of its `size`.
@@ -163,16 +173,17 @@ pub unsafe extern "C" fn hitreg_recorder_finish(
             // Check the struct's size first, so that a bad one does not end the recording.
             fill(written, hitreg_written::default())?;
         }
-        let done = recorder.recorder.take().ok_or_else(over)?.finish()?;
+        recorder.running()?;
+        recorder.is_finished = true;
+        let ended = recorder.recorder.end();
         if !written.is_null() {
-            fill(written, figures(done))?;
+            fill(written, figures(recorder.recorder.written()))?;
         }
-        Ok(())
+        Ok(ended?)
     })
 }
 
-/// Returns the recorder's counters so far; `HITREG_ERROR_FINISHED` after `hitreg_recorder_finish`, which returns the
-/// last ones.
+/// Returns the recorder's counters so far; the last ones after `hitreg_recorder_finish`.
 ///
 /// # Safety
 /// `recorder` is null or a recorder, `written` null or a struct of its `size`.
@@ -182,10 +193,7 @@ pub unsafe extern "C" fn hitreg_recorder_written(
     written: *mut hitreg_written,
 ) -> hitreg_code {
     // SAFETY: the caller upholds this function's contract.
-    guard(|| unsafe {
-        let recorder = look(recorder, "recorder")?;
-        fill(written, figures(recorder.recorder.as_ref().ok_or_else(counted)?.written()))
-    })
+    guard(|| unsafe { fill(written, figures(look(recorder, "recorder")?.recorder.written())) })
 }
 
 fn figures(written: ::hitreg_log::recorder::RecordingSummary) -> hitreg_written {
@@ -197,14 +205,6 @@ fn figures(written: ::hitreg_log::recorder::RecordingSummary) -> hitreg_written 
         dropped_chunks: written.dropped_chunks,
         late_rows: written.late_records,
     }
-}
-
-fn counted() -> Failure {
-    fail(HITREG_ERROR_FINISHED, "the recording is finished: `hitreg_recorder_finish` returned its last counters")
-}
-
-fn over() -> Failure {
-    fail(HITREG_ERROR_FINISHED, "the recording is finished: nothing more is recorded")
 }
 
 /// Frees a recorder; does nothing for null. Without a finish, `PATH.part` keeps everything recorded so far.
@@ -230,7 +230,7 @@ pub unsafe extern "C" fn hitreg_stream_new(
     // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         answer(stream, std::ptr::null_mut())?;
-        let made = look(recorder, "recorder")?.recorder.as_ref().ok_or_else(over)?.stream();
+        let made = look(recorder, "recorder")?.running()?.stream();
         answer(stream, new_stream(made))
     })
 }

@@ -163,7 +163,7 @@ pub unsafe extern "C" fn hitreg_playback_begin(
 }
 
 /// Returns the next step, and pushes the recorded usercmds and executions before it. Returns `HITREG_ERROR_NO_ROW` after
-/// the last tick.
+/// the last tick, and `HITREG_ERROR_MISFIT` for a stream that `hitreg_playback_begin` did not return.
 ///
 /// # Safety
 /// `playback` is null or a playback, `stream` null or the stream of `hitreg_playback_begin`, `step` null or writable.

@@ -26,14 +26,14 @@ pub struct hitreg_options {
     pub size: u32,
     /// Reorder window in milliseconds: how much older than the newest row a row may be; 250 by default.
     pub window_ms: u32,
-    /// Capacity of each stream, in rows; 4096 by default.
+    /// Capacity of each stream, in rows, at most 1048576; 4096 by default.
     pub ring: u32,
     /// 1: wait instead of dropping rows or chunks, for sessions that do not run in real time.
     pub patient: u32,
     /// Seconds of session time after which a new file (`NAME-0001.hitlog` and so on) starts; 0 for no limit. With both
     /// limits 0, there is one file, without a number.
     pub rotate_s: u32,
-    /// MiB after which a new file starts; 0 for no limit.
+    /// MiB after which a new file starts; 0 for no limit. Chunks that wait for the disk still go into the old file.
     pub rotate_mib: u32,
 }
 
@@ -45,11 +45,11 @@ pub struct hitreg_written {
     pub size: u32,
     /// Reserved; 0.
     pub reserved: u32,
-    /// Rows written.
+    /// Rows written. Rows of dropped chunks do not count.
     pub rows: u64,
     /// Rows lost because a stream was full.
     pub lost_rows: u64,
-    /// Chunks dropped because the disk was too slow.
+    /// Chunks dropped because the disk was too slow. Gaps in the log mark when.
     pub dropped_chunks: u64,
     /// Rows refused because they were older than the reorder window. Gaps in the log mark when.
     pub late_rows: u64,

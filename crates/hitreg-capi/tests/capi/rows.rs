@@ -318,6 +318,46 @@ fn rows_are_recorded_like_the_recorders_own_calls() {
     assert!(by_rows == by_records, "{} and {} bytes", by_rows.len(), by_records.len());
 }
 
+/// Usercmds have their own bytes and fields: a refused one leaves none behind, and numbers may repeat.
+#[test]
+fn bytes_and_fields_belong_to_their_usercmd() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("bytes.hitlog");
+    let (recorder, stream) = begin(&path);
+    let table = hitreg_table::HITREG_TABLE_FRAMES as u32;
+    let push = |at, seq: i64, bytes: &[u8], fields: &[hitreg_value]| {
+        let numbers = [seq, 0, 0, 10].map(number);
+        let row = [&numbers[..], &[real(0.0); 6], &[number(0), number(0), list(bytes), list(fields)]].concat();
+        // SAFETY: the stream and the array are valid.
+        unsafe { hitreg_push_row(stream, table, 0, at, row.as_ptr(), row.len()) }
+    };
+    let fields = |lean| [real(lean), number(1)];
+    assert_eq!(push(10, 1, b"stale", &[number(1), number(1)]), HITREG_ERROR_MISFIT);
+    assert_eq!(push(10, 1, b"stale", &[]), HITREG_ERROR_MISFIT, "one value for each field");
+    let long = vec![7; 300_000];
+    let pushed = [(1, &b""[..], 0.5), (2, b"first life", 1.0), (1, b"second life", 1.5), (3, &long[..], 2.0)];
+    for (at, (seq, bytes, lean)) in (10..).zip(pushed) {
+        must(push(at, seq, bytes, &fields(lean)));
+    }
+    end(recorder, stream);
+    let (path, mut log) = (text(path.to_str().unwrap()), null_mut());
+    // SAFETY: texts, handles and output pointers are valid, and the last two values are lists.
+    unsafe {
+        must(hitreg_log_open(path.as_ptr(), &raw mut log));
+        for (index, (seq, bytes, lean)) in pushed.into_iter().enumerate() {
+            let mut row = [none(); 14];
+            must(hitreg_log_row(log, table, 0, index, null_mut(), row.as_mut_ptr(), 14));
+            let found = match row[12].count {
+                0 => &[],
+                count => std::slice::from_raw_parts(row[12].data.items.cast::<u8>(), count as usize),
+            };
+            let found_lean = row[13].data.items.cast::<hitreg_value>().read().data.real;
+            assert!((row[0].data.number, found, found_lean) == (seq, bytes, lean), "row {index}");
+        }
+        hitreg_log_free(log);
+    }
+}
+
 /// Returns a value as text; lists with their items.
 fn value_text(value: &hitreg_value) -> String {
     // SAFETY: the kind says which of the contents it is, and the items are valid.
