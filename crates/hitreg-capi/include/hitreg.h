@@ -32,7 +32,8 @@
  * - Free each handle with its own function. Using a freed handle is undefined behaviour.
  * - Text is UTF-8 and ends with a zero byte. The library copies what it keeps.
  * - Times are microseconds (`_us`) from the start of the session, all by one clock.
- * - Players count from 0; ticks, usercmds, packets and snapshots count from 1.
+ * - Players count from 0; ticks, usercmds, packets and snapshots count from 1. A tick or a usercmd of
+ *   number 0 is refused. In other columns, 0 means none, or before the first.
  * - Threads: a stream belongs to the thread that first pushes into it. One thread at a time may use
  *   a description, a recorder or a trace. Any number of threads may read a log.
  * - After a fork, the child process must not use the parent's recorders and streams.
@@ -72,13 +73,13 @@ typedef enum hitreg_code {
   // Text is not UTF-8, an enum value does not exist, or a number does not fit its column.
   HITREG_ERROR_VALUE = 3,
   // The row does not fit its table or the description: an unknown player, class or table, a wrong number of values,
-  // a value of a wrong kind, or a tick that contradicts another one.
+  // a value of a wrong kind, or a tick that contradicts another one. Or the stream is not that of the playback.
   HITREG_ERROR_MISFIT = 4,
   // The row is older than the reorder window.
   HITREG_ERROR_LATE = 5,
   // The recorder cannot keep up. The row is lost, and a gap in the log marks it.
   HITREG_ERROR_OVERRUN = 6,
-  // The recording has ended, or a recorder has used the description.
+  // The recording or the playback has ended.
   HITREG_ERROR_FINISHED = 7,
   // A write error stopped the recording.
   HITREG_ERROR_STOPPED = 8,
@@ -102,8 +103,8 @@ const char *hitreg_last_error(void);
 /* 2. Description: what a session is, before its first record                                     */
 /* ============================================================================================== */
 
-// What a session is: its game, players, settings, and the fields of its entities. Starting a recorder uses it up; free
-// it afterwards.
+// What a session is: its game, players, settings, and the fields of its entities. It can describe several recorders;
+// free it afterwards.
 typedef struct hitreg_description hitreg_description;
 
 // Creates the description of a session of a game. Returns null on an error; `hitreg_last_error` has the message.
@@ -118,7 +119,8 @@ hitreg_code hitreg_description_player(hitreg_description *description, const cha
 // Sets the server's tick rate, 1 to 1,000 Hz.
 hitreg_code hitreg_description_tick_hz(hitreg_description *description, uint32_t hz);
 
-// Sets the map's name and its bytes. Pass no bytes (null, 0) when the replay loads the map from its own files.
+// Sets the map's name and its bytes, at most 11 MiB. Pass no bytes (null, 0) when the replay loads the map from its own
+// files.
 hitreg_code hitreg_description_map(hitreg_description *description,
                                    const char *name,
                                    const uint8_t *bytes,
@@ -158,7 +160,7 @@ typedef enum hitreg_type {
   HITREG_U64 = 4,
   // 64-bit float.
   HITREG_F64 = 5,
-  // 0 or 1.
+  // A flag: 0 or 1. Rows refuse other numbers. States keep them, and exports show them as true.
   HITREG_BOOL = 6,
   // A text that repeats, such as the name of a weapon. Columns of traces: `hitreg_trace_names`.
   HITREG_TEXT = 7,
@@ -210,9 +212,6 @@ typedef struct hitreg_field {
   const char *unit;
 } hitreg_field;
 
-// The most usercmd fields of `hitreg_description_usercmd_numbers`.
-#define HITREG_USERCMD_NUMBERS 256
-
 // Adds the next class of entities, numbered from 0, with the fields of their states.
 hitreg_code hitreg_description_class(hitreg_description *description,
                                      const char *name,
@@ -227,16 +226,18 @@ hitreg_code hitreg_description_usercmd_fields(hitreg_description *description,
 // Declares usercmd fields of type HITREG_I32 by their names; `hitreg_numbers` makes their values.
 static inline hitreg_code hitreg_description_usercmd_numbers(hitreg_description *description,
                                                              const char *const *names, uint32_t count) {
-  hitreg_field fields[HITREG_USERCMD_NUMBERS];
+  hitreg_code code = names ? HITREG_OK : hitreg_description_usercmd_fields(description, NULL, count);
   uint32_t i;
-  for (i = 0; names && i < count && i < HITREG_USERCMD_NUMBERS; i++) {
-    fields[i].name = names[i];
-    fields[i].value_type = HITREG_I32;
-    fields[i].scope = HITREG_SCOPE_MOVEMENT;
-    fields[i].meaning = HITREG_MEANING_PLAIN;
-    fields[i].unit = NULL;
+  for (i = 0; names && code == HITREG_OK && i < count; i++) {
+    hitreg_field field;
+    field.name = names[i];
+    field.value_type = HITREG_I32;
+    field.scope = HITREG_SCOPE_MOVEMENT;
+    field.meaning = HITREG_MEANING_PLAIN;
+    field.unit = NULL;
+    code = hitreg_description_usercmd_fields(description, &field, 1);
   }
-  return hitreg_description_usercmd_fields(description, names && count <= HITREG_USERCMD_NUMBERS ? fields : NULL, count);
+  return code;
 }
 
 // Declares that usercmds carry bytes of your own, for `hitreg_usercmd.bytes`.
@@ -270,14 +271,14 @@ typedef struct hitreg_options {
   uint32_t size;
   // Reorder window in milliseconds: how much older than the newest row a row may be; 250 by default.
   uint32_t window_ms;
-  // Capacity of each stream, in rows; 4096 by default.
+  // Capacity of each stream, in rows, at most 1048576; 4096 by default.
   uint32_t ring;
   // 1: wait instead of dropping rows or chunks, for sessions that do not run in real time.
   uint32_t patient;
   // Seconds of session time after which a new file (`NAME-0001.hitlog` and so on) starts; 0 for no limit. With both
   // limits 0, there is one file, without a number.
   uint32_t rotate_s;
-  // MiB after which a new file starts; 0 for no limit.
+  // MiB after which a new file starts; 0 for no limit. Chunks that wait for the disk still go into the old file.
   uint32_t rotate_mib;
 } hitreg_options;
 
@@ -314,23 +315,23 @@ typedef struct hitreg_written {
   uint32_t size;
   // Reserved; 0.
   uint32_t reserved;
-  // Rows written.
+  // Rows written. Rows of dropped chunks do not count.
   uint64_t rows;
   // Rows lost because a stream was full.
   uint64_t lost_rows;
-  // Chunks dropped because the disk was too slow.
+  // Chunks dropped because the disk was too slow. Gaps in the log mark when.
   uint64_t dropped_chunks;
   // Rows refused because they were older than the reorder window. Gaps in the log mark when.
   uint64_t late_rows;
 } hitreg_written;
 
-// Returns the recorder's counters so far; `HITREG_ERROR_FINISHED` after `hitreg_recorder_finish`, which returns the
-// last ones.
+// Returns the recorder's counters so far; the last ones after `hitreg_recorder_finish`.
 hitreg_code hitreg_recorder_written(const hitreg_recorder *recorder, hitreg_written *written);
 
-// Ends the log: writes everything pushed before and renames the file. `written` may be null. The caller still frees
-// the handle.
-hitreg_code hitreg_recorder_finish(hitreg_recorder *recorder, hitreg_written *written);
+// Ends the log: writes everything pushed before and renames the file. `written` may be null; the counters are there also
+// if the file cannot be written. The caller still frees the handle.
+hitreg_code hitreg_recorder_finish(hitreg_recorder *recorder,
+                                   hitreg_written *written);
 
 // Frees a recorder; does nothing for null. Without a finish, `PATH.part` keeps everything recorded so far.
 void hitreg_recorder_free(hitreg_recorder *recorder);
@@ -643,18 +644,7 @@ hitreg_code hitreg_push_struct(hitreg_stream *stream,
                                uint32_t count);
 
 // Continues a hash over the members of a struct: texts up to their end, other members as their bytes. Begin with 0.
-static inline uint64_t hitreg_hash_struct(uint64_t hash, const void *body, const hitreg_member *members,
-                                          uint32_t count) {
-  uint32_t i, byte;
-  for (i = 0; body && members && i < count; i++) {
-    const unsigned char *at = (const unsigned char *)body + members[i].offset;
-    for (byte = 0; byte < members[i].size && (members[i].field.value_type != HITREG_TEXT || at[byte]); byte++) {
-      hash = (hash ^ at[byte]) * 1099511628211u;
-    }
-    hash = (hash ^ 256) * 1099511628211u;
-  }
-  return hash;
-}
+uint64_t hitreg_hash_struct(uint64_t hash, const void *body, const hitreg_member *members, uint32_t count);
 
 // A class of entities whose states are structs. Make it with HITREG_CLASS.
 typedef struct hitreg_class {
@@ -695,30 +685,13 @@ typedef struct hitreg_body {
 } hitreg_body;
 
 // Pushes the end of a tick, with a hash of all bodies, and then the state of each. The order of the bodies does not
-// matter.
-static inline hitreg_code hitreg_push_tick_with_bodies(hitreg_stream *stream, uint32_t tick, int64_t at_us,
-                                                       const hitreg_class *classes, const hitreg_body *bodies,
-                                                       size_t count) {
-  uint64_t hash = 0;
-  hitreg_code code;
-  size_t i;
-  if (!classes || (!bodies && count > 0)) {
-    return hitreg_push_state(stream, NULL);
-  }
-  for (i = 0; i < count; i++) {
-    const hitreg_class *of = &classes[bodies[i].class_number];
-    hash += hitreg_hash_struct(bodies[i].entity, bodies[i].state, of->members, of->count);
-  }
-  // A hash of 0 is none, and a tick without bodies has one, too.
-  hash = hash ? hash : 1;
-  code = hitreg_push_tick(stream, tick, at_us, &hash);
-  for (i = 0; code == HITREG_OK && i < count; i++) {
-    const hitreg_class *of = &classes[bodies[i].class_number];
-    code = hitreg_push_struct(stream, tick, bodies[i].entity, bodies[i].class_number, bodies[i].state, of->members,
-                              of->count);
-  }
-  return code;
-}
+// matter. `classes` are those of the description. If a body is refused, nothing is pushed.
+hitreg_code hitreg_push_tick_with_bodies(hitreg_stream *stream,
+                                         uint32_t tick,
+                                         int64_t at_us,
+                                         const hitreg_class *classes,
+                                         const hitreg_body *bodies,
+                                         size_t count);
 
 // How the server handled a usercmd.
 typedef enum hitreg_how {
@@ -822,10 +795,10 @@ typedef struct hitreg_usercmd {
   uint32_t buttons;
   // A one-shot request, up to 255; 0 for none.
   uint32_t impulse;
-  // Bytes of your own, stored unchanged; see `hitreg_description_usercmd_bytes`.
+  // Bytes of your own, stored unchanged; see `hitreg_description_usercmd_bytes`. A row takes at most 4 MiB.
   const uint8_t *bytes;
   uint32_t byte_count;
-  // One value for each field of `hitreg_description_usercmd_fields`.
+  // One value for each field of `hitreg_description_usercmd_fields`. Without them, the row is refused.
   const hitreg_value *fields;
   uint32_t field_count;
 } hitreg_usercmd;
@@ -1144,14 +1117,11 @@ hitreg_code hitreg_restore_struct(const hitreg_log *log,
                                   uint32_t count);
 
 // Writes a state into a struct of its class; see `hitreg_push_tick_with_bodies`.
-static inline hitreg_code hitreg_restore_body(const hitreg_log *log, const hitreg_state *state,
-                                              const hitreg_class *classes, uint32_t class_count, void *body) {
-  if (!state || !classes || state->class_number >= class_count) {
-    return HITREG_ERROR_MISFIT;
-  }
-  return hitreg_restore_struct(log, state, body, classes[state->class_number].members,
-                               classes[state->class_number].count);
-}
+hitreg_code hitreg_restore_body(const hitreg_log *log,
+                                const hitreg_state *state,
+                                const hitreg_class *classes,
+                                uint32_t class_count,
+                                void *body);
 
 // How the server handled a usercmd.
 typedef struct hitreg_executed {
@@ -1446,7 +1416,7 @@ const char *hitreg_playback_setting(const hitreg_playback *playback, const char 
 hitreg_code hitreg_playback_begin(hitreg_playback *playback, hitreg_description *description, hitreg_stream **stream);
 
 // Returns the next step, and pushes the recorded usercmds and executions before it. Returns `HITREG_ERROR_NO_ROW` after
-// the last tick.
+// the last tick, and `HITREG_ERROR_MISFIT` for a stream that `hitreg_playback_begin` did not return.
 hitreg_code hitreg_playback_next(hitreg_playback *playback, hitreg_stream *stream, hitreg_step *step);
 
 // Writes the trace. The playback can then only be freed.
