@@ -460,3 +460,15 @@ impl TableInfo<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_that_overlap_cover_their_union() {
+        assert_eq!(covered(vec![(5, 9), (0, 4), (3, 6), (7, 8), (20, 20), (30, 31)]), 10);
+        assert_eq!(covered(vec![(i64::MIN, i64::MAX)]), i64::MAX);
+        assert_eq!(covered(Vec::new()), 0);
+    }
+}

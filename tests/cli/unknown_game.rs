@@ -52,6 +52,28 @@ fn settings_and_records_of_an_unknown_game_are_shown() {
     assert_eq!(text(&info.stderr), "");
 }
 
+#[test]
+fn bytes_of_usercmds_are_counted_and_exported_with_their_usercmd() {
+    let folder = Folder::empty();
+    let about = Description::new("mygame").tick_hz(100).player("p0").usercmd_bytes();
+    let recorder = Recorder::create(&folder.path("a.hitlog"), about, RecorderOptions::patient()).unwrap();
+    let mut stream = recorder.stream();
+    for (tick, bytes) in (1..).zip([&[][..], &[1, 0xff], &[0; 1000]]) {
+        let at = Micros::from_ms(10 * i64::from(tick));
+        let command = Usercmd { seq: CommandSeq(tick), ..Usercmd::default() };
+        stream.usercmd_with_bytes(PlayerId(0), at, command, &[], bytes).unwrap();
+        stream.tick(Tick(tick), at, None).unwrap();
+    }
+    recorder.finish().unwrap();
+    let info = text(&folder.run("info a.hitlog").stdout);
+    assert!(info.contains("3, 2 with 1.0 kB of the game's own"), "{info}");
+    let info = folder.json("info a.hitlog");
+    assert_eq!([&info["usercmds_with_bytes"], &info["usercmd_bytes"]], [2, 1002]);
+    let table = text(&folder.run("export a.hitlog --table usercmd_bytes --to csv").stdout);
+    let zeros = "00".repeat(1000);
+    assert_eq!(table, format!("player,at_us,command,bytes\n0,20000,2,01ff\n0,30000,3,{zeros}\n"));
+}
+
 /// Another build may replay the log and find shots.
 #[test]
 fn shots_that_a_log_does_not_record_are_not_known() {

@@ -138,3 +138,26 @@ fn a_recording_gets_its_name_when_complete_and_replaces_no_other() {
     assert!(path.exists() && !folder.path().join("a.hitlog.part").exists());
     assert!(matches!(Recorder::create(&path, about(1), RecorderOptions::default()), Err(FinishError::Store(_))));
 }
+
+#[test]
+fn a_log_with_the_name_of_an_unfinished_one_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut rotated = RecorderOptions::patient();
+    rotated.rotation = Some(hitreg::recorder::Rotation::default());
+    for options in [RecorderOptions::patient(), rotated] {
+        let refused = Recorder::create(&folder.path().join("a.hitlog.part"), about(1), options).unwrap_err();
+        assert!(refused.to_string().contains("a name that ends in .part"), "{refused}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn damage_by_an_unknown_player_is_refused() {
+    let recorder = Recorder::to(std::io::sink(), about(2), RecorderOptions::patient()).unwrap();
+    let mut stream = recorder.stream();
+    let damage =
+        |attacker| Record::Damage(hitreg::record::DamageRecord { attacker, ..hitreg::record::DamageRecord::default() });
+    assert!(stream.push(damage(None)).is_ok() && stream.push(damage(Some(PlayerId(1)))).is_ok());
+    let refused = stream.push(damage(Some(PlayerId(2)))).unwrap_err().to_string();
+    assert_eq!(refused, "a record of player 2, but the session has 2 players");
+}

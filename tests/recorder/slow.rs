@@ -4,7 +4,7 @@ use std::io::{Error, ErrorKind, Write};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use hitreg::record::{GapCause, Session};
+use hitreg::record::{GapCause, PlayerRecords, Session};
 use hitreg::recorder::{PushError, Recorder, RecorderOptions, Stream};
 use hitreg::store::read_log;
 use hitreg::units::{Micros, PlayerId, Tick};
@@ -51,6 +51,9 @@ fn a_stuck_disk_drops_chunks_and_marks_a_gap() {
     let written = recorder.finish().unwrap();
     assert_eq!(written.lost_records, 0, "the streams were emptied all the time");
     let session = memory.session();
+    let in_log = |player: &PlayerRecords| player.frames.len();
+    let in_log = session.players.iter().map(in_log).sum::<usize>() + session.ticks.len() + session.states.len();
+    assert_eq!(written.records, in_log as u64, "records of dropped chunks do not count");
     let gap = session.gaps.first().expect("a gap for the dropped records");
     assert_eq!((gap.why, gap.player), (GapCause::Overrun, None));
     // Every tick outside the gaps is in the log, and no tick inside them.

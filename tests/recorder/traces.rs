@@ -3,7 +3,7 @@
 use hitreg::diff::{DiffOptions, TraceDiff, TraceVerdict, diff};
 use hitreg::log::{read_trace, write_trace};
 use hitreg::record::{Execution, ExecutionRecord, OwnValue, Record, ShotRecord};
-use hitreg::recorder::{Playback, PlaybackStep, Recorder, RecorderOptions};
+use hitreg::recorder::{Playback, PlaybackStep, PushError, Recorder, RecorderOptions};
 use hitreg::trace::{Column, ColumnData, Table, Trace};
 use hitreg::units::{CommandSeq, PlayerId, Tick};
 
@@ -66,6 +66,8 @@ fn a_replay_of_a_stalled_tick_keeps_every_usercmd() {
     assert_eq!(recorder.finish().unwrap().late_records, 0);
     let mut play = Playback::open(&log, to.clone(), "mygame", Vec::new()).unwrap();
     let mut stream = play.begin(about(2)).unwrap();
+    let other = Recorder::to(std::io::sink(), about(2), RecorderOptions::patient()).unwrap();
+    assert_eq!(play.next(&mut other.stream()), Err(PushError::ForeignStream));
     while let Some(step) = play.next(&mut stream).unwrap() {
         match step {
             PlaybackStep::Input { frame, .. } if frame % 10 == 0 => {

@@ -113,3 +113,10 @@ fn other_arguments_are_untestable() {
     assert_eq!(play(&["replay", "-o", "b"]).to_string(), format!("the log is missing: {usage}"));
     assert_eq!(play(&["replay", "no-such.hitlog", "-o", "b.hittrace"]).exit_code(), 128);
 }
+
+#[test]
+fn a_build_without_arguments_says_what_is_missing() {
+    let error = Playback::from_args([], "mygame").unwrap_err();
+    assert_eq!(error.to_string(), "the command is missing: replay LOG -o TRACE [--set KEY=VALUE]...");
+    assert_eq!(error.exit_code(), 125);
+}
