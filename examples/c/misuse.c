@@ -122,9 +122,9 @@ static void record(const char *path) {
     EXPECT(hitreg_push_usercmd(stream, 0, &cmd), HITREG_ERROR_VALUE, "msec is 256");
     hitreg_value own = hitreg_number(1);
     cmd = (hitreg_usercmd){.seq = 2, .at_us = 10, .fields = &own, .field_count = 1};
-    EXPECT(hitreg_push_usercmd(stream, 0, &cmd), HITREG_ERROR_MISFIT, "declares no fields of usercmds");
+    EXPECT(hitreg_push_usercmd(stream, 0, &cmd), HITREG_ERROR_MISFIT, "a row of `frames` is 1");
     cmd = (hitreg_usercmd){.seq = 2, .at_us = 10, .bytes = (const uint8_t *)"x", .byte_count = 1};
-    EXPECT(hitreg_push_usercmd(stream, 0, &cmd), HITREG_ERROR_MISFIT, "extra bytes, but the description");
+    EXPECT(hitreg_push_usercmd(stream, 0, &cmd), HITREG_ERROR_MISFIT, "bytes of its own, but the description");
     cmd.bytes = NULL;
     EXPECT(hitreg_push_usercmd(stream, 0, &cmd), HITREG_ERROR_NULL, "bytes is null");
     EXPECT(hitreg_push_tick(stream, 0, 10, &hash), HITREG_ERROR_MISFIT, "no tick 0");

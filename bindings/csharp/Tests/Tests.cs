@@ -395,7 +395,7 @@ static class Refusals {
         Tests.Same(Library.Version, Library.HeaderVersion, "version");
         Tests.Refuses(Code.File, "no such file", () => new Log(Path.Combine(folder, "none.hitlog")));
         Tests.Throws<ArgumentException>(() => new Description("a\0b"), "a zero character");
-        Tests.Refuses(Code.Description, "game is null", () => new Description(null));
+        Tests.Refuses(Code.Null, "game is null", () => new Description(null));
         Tests.Throws<ArgumentOutOfRangeException>(() => new Items<uint>(new uint[2], 3).ToString(), "a count");
         string path = Path.Combine(folder, "refusals.hitlog");
         var slow = Tests.OnePlayer("slow").TickHz(0);
