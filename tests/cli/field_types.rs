@@ -135,7 +135,7 @@ fn is_value(text: &str, kind: CellKind, value: GameValue) -> bool {
     match (kind, value) {
         (CellKind::F64, OwnValue::Double(value)) => text.parse::<f64>().is_ok_and(|t| t.to_bits() == value.to_bits()),
         (CellKind::F32, OwnValue::Float(value)) => text.parse::<f32>().is_ok_and(|t| t.to_bits() == value.to_bits()),
-        (CellKind::U64, OwnValue::Number(value)) => text.parse() == Ok(value as u64),
+        (CellKind::U64, OwnValue::Unsigned(value)) => text.parse() == Ok(value),
         (CellKind::Bool, OwnValue::Number(value)) => text.parse() == Ok(value == 1),
         (CellKind::I32 | CellKind::I64, OwnValue::Number(value)) => text.parse() == Ok(value),
         _ => false,
@@ -214,6 +214,7 @@ fn parquet_columns_have_the_declared_types() {
 fn number(value: GameValue) -> i64 {
     match value {
         GameValue::Own(OwnValue::Number(number)) => number,
+        GameValue::Own(OwnValue::Unsigned(number)) => number as i64,
         GameValue::Own(OwnValue::Float(float)) => float.to_bits().into(),
         GameValue::Own(OwnValue::Double(double)) => double.to_bits() as i64,
         GameValue::Own(OwnValue::Text(code)) => code.0 as i64,
@@ -245,8 +246,19 @@ fn values_outside_a_type_are_refused() {
     for (place, value) in bad {
         let output = push(place, value).unwrap_err().to_string();
         assert!(output.contains("a row of `player` is"), "{output}");
-        assert!(output.ends_with("and the description says f64, u64, i64, bool, f32, i32, text"), "{output}");
+        let types = output.replace(" (0 to 1)", "").replace(" (-2147483648 to 2147483647)", "");
+        assert!(types.ends_with("and the description says f64, u64, i64, bool, f32, i32, text"), "{output}");
     }
+    let (smallest, largest) = (i64::MIN, i64::MAX);
+    let unsigned = [
+        (1, (-5i64).into(), " -5, ".to_owned(), format!("u64 (0 to {}), i64", u64::MAX)),
+        (2, u64::MAX.into(), format!(" {}, ", u64::MAX), format!("i64 ({smallest} to {largest}), bool")),
+    ];
+    for (place, value, found, range) in unsigned {
+        let output = push(place, value).unwrap_err().to_string();
+        assert!(output.contains(&found) && output.contains(&range), "{output}");
+    }
+    assert_eq!([push(1, 7i32.into()), push(2, 7u64.into())], [Ok(()), Ok(())]);
 }
 
 /// Like external builds of any game, the build is a command that writes a trace.

@@ -235,6 +235,7 @@ impl<I: RecordedInput> ClientRecording<I> {
 fn number(value: OwnValue) -> f64 {
     match value {
         OwnValue::Number(number) => number as f64,
+        OwnValue::Unsigned(number) => number as f64,
         OwnValue::Float(float) => float.into(),
         OwnValue::Double(double) => double,
         OwnValue::Text(code) => code.0 as f64,

@@ -418,7 +418,7 @@ typedef enum hitreg_value_kind {
 
 // The content of a value.
 typedef union hitreg_value_data {
-  // An integer; hashes as their bits.
+  // An integer; a `u64` and a hash as their bits.
   int64_t number;
   // A float.
   float real;

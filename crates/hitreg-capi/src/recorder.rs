@@ -18,7 +18,7 @@ use crate::guard::hitreg_code::{
 };
 use crate::guard::{self, Failure, answer, array, fail, fill, fits, free, guard, handle, look, sized, text};
 use crate::hitreg_table::{self, *};
-use crate::types::{TableNumber, no_series, own_values, player, values_of};
+use crate::types::{TableNumber, no_series, own_values, player, read_bits, values_of};
 use crate::{hitreg_description, hitreg_effect, hitreg_log, hitreg_options, hitreg_value, hitreg_written};
 
 /// A log that is being written. Any thread may use it, one at a time.
@@ -326,7 +326,10 @@ pub unsafe extern "C" fn hitreg_push_row(
                 push(stream, (table, name, columns), series, Micros(at_us), values)
             }
             TableNumber::Custom(kind) => {
-                let values = own_values(stream, values)?;
+                let mut values = own_values(stream, values)?;
+                if let Some(own) = stream.kinds().get(kind) {
+                    read_bits(&mut values, own.columns.iter().map(|(_, kind)| *kind));
+                }
                 Ok(stream.row(kind, series, Micros(at_us), &values)?)
             }
         }
@@ -487,7 +490,8 @@ unsafe fn push_usercmd(
     // SAFETY: the caller upholds this function's contract; any bits are a byte or a value.
     let (bytes, fields) = unsafe { (bytes.read_list::<u8>("bytes")?, fields.read_list::<hitreg_value>("fields")?) };
     // SAFETY: the caller upholds this function's contract.
-    let fields = unsafe { own_values(stream, fields) }?;
+    let mut fields = unsafe { own_values(stream, fields) }?;
+    read_bits(&mut fields, stream.usercmd_fields().iter().map(|field| field.kind));
     Ok(stream.usercmd_with_bytes(player, at, command, &fields, bytes)?)
 }
 

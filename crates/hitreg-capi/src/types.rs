@@ -6,7 +6,7 @@
 
 use std::ffi::{CStr, c_char, c_void};
 
-use ::hitreg_log::record::{OwnValue, TextCode};
+use ::hitreg_log::record::{CellKind, OwnValue, TextCode};
 use ::hitreg_log::recorder::Stream;
 use ::hitreg_log::units::{EntityId, PlayerId};
 
@@ -221,7 +221,7 @@ pub enum hitreg_value_kind {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub union hitreg_value_data {
-    /// An integer; hashes as their bits.
+    /// An integer; a `u64` and a hash as their bits.
     pub number: i64,
     /// A float.
     pub real: f32,
@@ -449,7 +449,8 @@ fn wrong_items(column: &str, found: u16, wanted: usize) -> Failure {
     fail(HITREG_ERROR_SIZE, format!("the items of {column} have {found} bytes, not {wanted}"))
 }
 
-/// Converts the values of a table of the caller's own, or of usercmd fields.
+/// Converts the values of a table of the caller's own, or of usercmd fields. Numbers are not yet those of
+/// [`read_bits`].
 ///
 /// # Safety
 /// A text is null or a C string.
@@ -466,6 +467,15 @@ pub(super) unsafe fn own_values(stream: &mut Stream, values: &[hitreg_value]) ->
         _ => Err(fail(HITREG_ERROR_MISFIT, "a value of your own is a number, a float or a text")),
     };
     values.iter().map(value).collect()
+}
+
+/// Reads the numbers of `u64` columns as their bits.
+pub(super) fn read_bits(values: &mut [OwnValue], columns: impl Iterator<Item = CellKind>) {
+    for (value, kind) in values.iter_mut().zip(columns) {
+        if let (OwnValue::Number(bits), CellKind::U64) = (*value, kind) {
+            *value = OwnValue::Unsigned(bits as u64);
+        }
+    }
 }
 
 /// Values that a caller reads.

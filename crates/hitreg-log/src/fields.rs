@@ -39,7 +39,7 @@ macro_rules! integers {
             const KIND: CellKind = CellKind::$kind;
 
             fn from_own(value: OwnValue) -> $type {
-                if let OwnValue::Number(number) = value { number as $type } else { 0 }
+                value.integer().map_or(0, |number| number as $type)
             }
         }
 
@@ -192,7 +192,8 @@ fn own_value(kind: CellKind, number: i64) -> OwnValue {
         CellKind::F32 => OwnValue::Float(f32::from_bits(number as u32)),
         CellKind::F64 => OwnValue::Double(f64::from_bits(number as u64)),
         CellKind::Text => OwnValue::Text(TextCode(number as u64)),
-        CellKind::I32 | CellKind::U32 | CellKind::I64 | CellKind::U64 | CellKind::Bool => OwnValue::Number(number),
+        CellKind::U64 => OwnValue::Unsigned(number as u64),
+        CellKind::I32 | CellKind::U32 | CellKind::I64 | CellKind::Bool => OwnValue::Number(number),
     }
 }
 

@@ -118,7 +118,7 @@ fn rows(round: u32, of: &Lists) -> Vec<(hitreg_table, u32, i64, Vec<hitreg_value
             HITREG_TABLE_CUSTOM,
             5,
             at + 10,
-            vec![number(1_i64 << 40), real(0.5), real64(f64::from(round) / 3.0), words(SPELLS[round as usize % 2])],
+            vec![number(-1_i64 << 40), real(0.5), real64(f64::from(round) / 3.0), words(SPELLS[round as usize % 2])],
         ),
     ]
 }
@@ -205,7 +205,7 @@ fn push_records(stream: &mut Stream, round: u32, of: &Lists) {
         stream.push(record).unwrap();
     }
     let spell = stream.text(SPELLS[round as usize % 2].to_str().unwrap()).unwrap();
-    let values = [(1_i64 << 40).into(), 0.5_f32.into(), (f64::from(round) / 3.0).into(), spell.into()];
+    let values = [(u64::MAX << 40).into(), 0.5_f32.into(), (f64::from(round) / 3.0).into(), spell.into()];
     stream.row(0, 5, at(10), &values).unwrap();
 }
 
@@ -241,7 +241,7 @@ fn begin(path: &Path) -> (*mut hitreg_recorder, *mut hitreg_stream) {
         field(lean, HITREG_F32, HITREG_SCOPE_MOVEMENT, HITREG_MEANING_PLAIN),
         field(stance, HITREG_I32, HITREG_SCOPE_MOVEMENT, HITREG_MEANING_NAME),
     ];
-    let columns = [(c"spell", HITREG_I64), (c"power", HITREG_F32), (c"weight", HITREG_F64), (c"name", HITREG_TEXT)]
+    let columns = [(c"spell", HITREG_U64), (c"power", HITREG_F32), (c"weight", HITREG_F64), (c"name", HITREG_TEXT)]
         .map(|(name, value_type)| hitreg_column { name: name.as_ptr(), value_type: value_type as u32 });
     let options = hitreg_options { size: size_of::<hitreg_options>() as u32, patient: 1, ..Default::default() };
     let (mut recorder, mut stream) = (null_mut(), null_mut());
@@ -289,7 +289,7 @@ fn record_records(path: &Path) {
         field("ammo", CellKind::U32, Scope::Weapons, Meaning::Counter),
     ];
     let columns =
-        [("spell", CellKind::I64), ("power", CellKind::F32), ("weight", CellKind::F64), ("name", CellKind::Text)];
+        [("spell", CellKind::U64), ("power", CellKind::F32), ("weight", CellKind::F64), ("name", CellKind::Text)];
     let columns = columns.map(|(name, kind)| (name.to_owned(), kind)).to_vec();
     let description = Description::new("mygame")
         .player("p0")

@@ -1,6 +1,8 @@
 //! The schema of a log's numbers: entity classes and their fields, each with a meaning and a unit. Readers of logs,
 //! trace comparison and snapshot packing use these declarations and never interpret names.
 
+use std::ops::RangeInclusive;
+
 use serde::{Deserialize, Serialize};
 
 use super::NumberForm;
@@ -47,6 +49,18 @@ impl CellKind {
             CellKind::I32 | CellKind::U32 | CellKind::I64 | CellKind::U64 | CellKind::Bool | CellKind::Text => {
                 NumberForm::Integer
             }
+        }
+    }
+
+    /// Returns the integers that the type has, a flag as 0 or 1; `None` for floats and texts.
+    pub(crate) fn integers(self) -> Option<RangeInclusive<i128>> {
+        match self {
+            CellKind::I32 => Some(i32::MIN.into()..=i32::MAX.into()),
+            CellKind::U32 => Some(0..=u32::MAX.into()),
+            CellKind::I64 => Some(i64::MIN.into()..=i64::MAX.into()),
+            CellKind::U64 => Some(0..=u64::MAX.into()),
+            CellKind::Bool => Some(0..=1),
+            CellKind::F32 | CellKind::F64 | CellKind::Text => None,
         }
     }
 

@@ -101,8 +101,10 @@ impl UnknownColumn {
 /// One value of a field or of a custom kind's column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum OwnValue {
-    /// An integer or a flag; `u64` as its bits.
+    /// An integer or a flag.
     Number(i64),
+    /// A `u64`.
+    Unsigned(u64),
     /// A single.
     Float(f32),
     /// A double.
@@ -121,25 +123,37 @@ macro_rules! own_values {
     )*)* };
 }
 own_values! {
-    Number(i64): u8 u16 u32 u64 i8 i16 i32 i64 bool;
+    Number(i64): u8 u16 u32 i8 i16 i32 i64 bool;
+    Unsigned(u64): u64;
     Float(f32): f32;
     Double(f64): f64;
     Text(TextCode): TextCode;
 }
 
 impl OwnValue {
+    /// Returns the value as [`CellKind::number`] does.
     pub(crate) fn number(self) -> i64 {
         match self {
             OwnValue::Number(number) => number,
+            OwnValue::Unsigned(number) => number as i64,
             OwnValue::Float(float) => i64::from(float.to_bits()),
             OwnValue::Double(double) => double.to_bits() as i64,
             OwnValue::Text(code) => code.0 as i64,
         }
     }
 
+    /// Returns an integer or a flag with its sign; `None` for other values.
+    pub(crate) fn integer(self) -> Option<i128> {
+        match self {
+            OwnValue::Number(number) => Some(number.into()),
+            OwnValue::Unsigned(number) => Some(number.into()),
+            OwnValue::Float(_) | OwnValue::Double(_) | OwnValue::Text(_) => None,
+        }
+    }
+
     pub(crate) fn form(self) -> NumberForm {
         match self {
-            OwnValue::Number(_) | OwnValue::Text(_) => NumberForm::Integer,
+            OwnValue::Number(_) | OwnValue::Unsigned(_) | OwnValue::Text(_) => NumberForm::Integer,
             OwnValue::Float(_) => NumberForm::F32,
             OwnValue::Double(_) => NumberForm::F64,
         }
@@ -147,8 +161,14 @@ impl OwnValue {
 
     /// Returns whether a field or column of this type has the value.
     pub(crate) fn is_of(self, kind: CellKind) -> bool {
-        let is_text = matches!(self, OwnValue::Text(_)) == (kind == CellKind::Text);
-        is_text && self.form() == kind.form() && kind.put(self.number(), &mut Vec::with_capacity(2))
+        match self {
+            OwnValue::Number(_) | OwnValue::Unsigned(_) => {
+                self.integer().zip(kind.integers()).is_some_and(|(number, range)| range.contains(&number))
+            }
+            OwnValue::Float(_) => kind == CellKind::F32,
+            OwnValue::Double(_) => kind == CellKind::F64,
+            OwnValue::Text(_) => kind == CellKind::Text,
+        }
     }
 }
 

@@ -284,15 +284,26 @@ pub(super) fn check_values(
     }
     let word = |value: &OwnValue| match value {
         OwnValue::Number(number) => number.to_string(),
+        OwnValue::Unsigned(number) => number.to_string(),
         OwnValue::Float(_) => "a float".to_owned(),
         OwnValue::Double(_) => "a double".to_owned(),
         OwnValue::Text(_) => "a text".to_owned(),
+    };
+    // The range of a type is named if the value is an integer outside it.
+    let column = |(place, kind): (usize, CellKind)| {
+        let integer = values.get(place).and_then(|value| value.integer());
+        match integer.zip(kind.integers()) {
+            Some((integer, range)) if !range.contains(&integer) => {
+                format!("{} ({} to {})", kind.name(), range.start(), range.end())
+            }
+            _ => kind.name().to_owned(),
+        }
     };
     let list = |words: Vec<String>| if words.is_empty() { "nothing".to_owned() } else { words.join(", ") };
     Err(PushError::Row {
         kind: kind.to_owned(),
         found: list(values.iter().map(word).collect()),
-        columns: list(columns.map(|kind| kind.name().to_owned()).collect()),
+        columns: list(columns.enumerate().map(column).collect()),
     })
 }
 

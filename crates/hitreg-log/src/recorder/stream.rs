@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rtrb::{Producer, PushError as RingFull};
 
 use super::collector::{RecordTime, RecorderShared, RingEntry};
-use super::description::check_values;
+use super::description::{CustomKind, check_values};
 use super::{PushError, Recorder};
 use crate::log::{MAX_RECORD_BYTES, QueuePolicy};
 use crate::record::{
@@ -172,13 +172,23 @@ impl Stream {
         sent
     }
 
+    /// Returns the custom kinds, in the order of their numbers.
+    pub fn kinds(&self) -> &[CustomKind] {
+        &self.shared.kinds
+    }
+
+    /// Returns the game-defined fields of usercmds.
+    pub fn usercmd_fields(&self) -> &[FieldSchema] {
+        &self.shared.header.usercmd[usercmd_fields().len()..]
+    }
+
     /// Pushes a row of a custom kind, by its number in the [`Description`](super::Description). `series` is the player,
     /// or whatever else the kind groups its rows by.
     ///
     /// # Errors
     /// As [`Stream::push`]; also when the values do not match the declared columns.
     pub fn row(&mut self, kind: usize, series: u32, at: Micros, values: &[OwnValue]) -> Result<(), PushError> {
-        let kinds = &self.shared.kinds;
+        let kinds = self.kinds();
         let own = kinds.get(kind).ok_or(PushError::NoKind { kind, kinds: kinds.len() })?;
         check_values(&own.name, values, own.columns.iter().map(|(_, kind)| *kind))?;
         self.shared.check(Some(at))?;
@@ -212,7 +222,7 @@ impl Stream {
         own: &[OwnValue],
         bytes: &[u8],
     ) -> Result<(), PushError> {
-        let fields = &self.shared.header.usercmd[usercmd_fields().len()..];
+        let fields = self.usercmd_fields();
         let cells = cells_of_values("frames", own, fields)?;
         let input = Input { own: OwnCells::new(&cells), ..command.input };
         let (command, bytes) = (Usercmd { input, ..command }, bytes.into());
@@ -278,6 +288,27 @@ mod tests {
     use super::*;
     use crate::record::{CellKind, Scope};
     use crate::recorder::{Description, RecorderOptions};
+
+    #[test]
+    fn numbers_keep_their_sign() {
+        let (big, small) = (CellKind::U64, CellKind::I64);
+        let field = |name, kind| FieldSchema::new(name, kind, Scope::Movement);
+        let about = Description::new("mygame").player("p0").usercmd_field(field("big", big));
+        let about = about.usercmd_field(field("small", small)).kind("casts", vec![("what".to_owned(), small)]);
+        let recorder = Recorder::to(std::io::sink(), about, RecorderOptions::patient()).unwrap();
+        let mut stream = recorder.stream();
+        let mut push = |values: &[OwnValue]| {
+            let command = Usercmd { seq: CommandSeq(1), ..Usercmd::default() };
+            stream.usercmd_with(PlayerId(0), Micros(0), command, values).map_err(|error| error.to_string())
+        };
+        assert_eq!(push(&[u64::MAX.into(), i64::MIN.into()]), Ok(()));
+        assert_eq!(push(&[7i32.into(), 7u64.into()]), Ok(()));
+        let refused = push(&[(-5i64).into(), (1u64 << 63).into()]).unwrap_err();
+        let ranges = "u64 (0 to 18446744073709551615), i64 (-9223372036854775808 to 9223372036854775807)";
+        let found = "a row of `frames` is -5, 9223372036854775808";
+        assert_eq!(refused, format!("{found}, and the description says {ranges}"));
+        assert!(stream.row(0, 0, Micros(0), &[u64::MAX.into()]).is_err());
+    }
 
     #[test]
     fn kinds_of_usercmd_data_are_not_custom_kinds() {
