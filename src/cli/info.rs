@@ -18,6 +18,7 @@ use crate::record::{LogContents, SessionHeader};
 use crate::recorder::last_usercmd_as_received;
 use crate::replay::{Mode, ReplayOptions};
 use crate::report::round_trips;
+use crate::settings::Settings;
 use crate::store::{self, StoreError, TraceFile};
 use crate::summary::SummaryBuilder;
 use crate::trace::schema::{TableSet, shots};
@@ -213,7 +214,7 @@ impl ReceivedUsercmds {
 }
 
 fn settings_changed(header: &SessionHeader) -> Vec<(String, String)> {
-    let preset = header.preset.as_deref().and_then(|name| crate::settings::Settings::preset(name).ok());
+    let preset = header.preset.as_deref().and_then(|name| Settings::preset(name).ok());
     let usual = preset.unwrap_or_default().to_pairs();
     header.settings.iter().filter(|pair| !usual.contains(pair)).cloned().collect()
 }
@@ -236,6 +237,9 @@ fn print_log(page: &mut Page, shown: &LogInfo, header: &SessionHeader) {
     let preset = if is_foreign { String::new() } else { format!("preset {preset} ") };
     let settings = format!("{preset}{}", changed.join(" "));
     page.pair("settings", if settings.is_empty() { "none" } else { &settings });
+    if let Err(error) = Settings::from_pairs(&header.settings) {
+        page.marked(2, UNSURE, &format!("not valid: {error}"));
+    }
     let recorded = info.by_player.len();
     let players = match recorded == info.players {
         true => count(info.players as u64),

@@ -201,6 +201,16 @@ fn classes_have_a_table_each_with_fields_of_their_own_types() {
     folder.done("report a.hitlog -o page.html");
 }
 
+#[test]
+fn info_names_a_setting_with_an_invalid_value() {
+    let folder = Folder::empty();
+    let about = Description::new("mygame").setting("lag_compensation.enabled", "maybe").player("p0");
+    let recorder = Recorder::create(&folder.path("a.hitlog"), about, RecorderOptions::patient()).unwrap();
+    recorder.finish().unwrap();
+    let info = folder.done("info a.hitlog").split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(info.contains("not valid: `lag_compensation.enabled` cannot be `maybe`: it takes "), "{info}");
+}
+
 /// Three shots over 980 ms, without frames or ticks. The players' names are empty.
 fn record_shots_only(folder: &Folder) {
     let about = Description::new("mygame").tick_hz(100).player("").player("");

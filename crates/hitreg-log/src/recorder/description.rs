@@ -71,8 +71,9 @@ impl Description {
         self.setting(TICK_HZ, hz.to_string())
     }
 
-    /// Adds a setting under any name; the last value of a name counts. A name that hitreg defines takes the values that
-    /// hitreg accepts.
+    /// Adds a setting under any name; the last value of a name counts. Of the settings that `hitreg settings` lists, the
+    /// recorder checks only `server.tick_hz`. Games made with hitreg refuse a log in which another has an invalid value, and
+    /// `info` names the value.
     pub fn setting(mut self, key: impl Into<String>, value: impl Into<String>) -> Description {
         let (key, value) = (key.into(), value.into());
         match self.header.settings.iter_mut().find(|(known, _)| *known == key) {
