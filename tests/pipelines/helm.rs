@@ -535,8 +535,15 @@ fn a_log_without_the_games_fields_is_refused() {
     let mut session = session("half-life");
     let place = session.header.usercmd.iter().position(|field| field.name == "rudder").expect("declared");
     session.header.usercmd[place].name = "tiller".to_owned();
-    let error = replay::<Ships>(&session, &ReplayOptions::default(), &mut |_| {}).expect_err("another input");
-    assert!(error.to_string().contains("field 0 of class `usercmd`"), "{error}");
+    let refused = |session: &Session| {
+        replay::<Ships>(session, &ReplayOptions::default(), &mut |_| {}).expect_err("another input").to_string()
+    };
+    let field = "log and build have different usercmds: field `rudder` (f32, Movement) of the build is";
+    let renamed = refused(&session);
+    assert!(renamed.contains(&format!("{field} `tiller` (f32, Movement) in the log")), "{renamed}");
+    session.header.usercmd.truncate(place);
+    let missing = refused(&session);
+    assert!(missing.contains(&format!("{field} missing in the log")), "{missing}");
 }
 
 #[test]

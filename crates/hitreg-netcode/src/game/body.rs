@@ -350,14 +350,10 @@ pub struct StateRows {
 
 /// The error for a log whose states or usercmds differ from this build's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "log and build have different entities: field {index} of class `{class}` is {log} in the log and {build} in the build"
-)]
+#[error("log and build have different {of}: field {build} of the build is {log} in the log")]
 pub struct OtherFields {
-    /// The name of the class; `usercmd` for fields of usercmds.
-    pub class: String,
-    /// The index of the field in the build's class.
-    pub index: usize,
+    /// What has the fields: usercmds, or the entities of a class.
+    pub of: String,
     /// The field in the log.
     pub log: String,
     /// The field in this build.
@@ -365,8 +361,8 @@ pub struct OtherFields {
 }
 
 impl OtherFields {
-    pub(super) fn new(class: &str, index: usize, log: Option<&FieldSchema>, build: &FieldSchema) -> OtherFields {
-        OtherFields { class: class.to_owned(), index, log: text(log), build: text(Some(build)) }
+    pub(super) fn new(of: impl Into<String>, log: Option<&FieldSchema>, build: &FieldSchema) -> OtherFields {
+        OtherFields { of: of.into(), log: text(log), build: text(Some(build)) }
     }
 }
 
@@ -381,10 +377,9 @@ impl StateRows {
         let cells = |class: &Class| -> Result<Option<Vec<Option<usize>>>, OtherFields> {
             let Some(ours) = known.iter().find(|known| known.name == class.name) else { return Ok(None) };
             let differs = |field: &FieldSchema| !class.fields.iter().any(|log| log.is_same_cell(field));
-            if let Some(index) = ours.fields.iter().position(differs) {
-                let build = &ours.fields[index];
+            if let Some(build) = ours.fields.iter().find(|field| differs(field)) {
                 let log = class.fields.iter().find(|log| log.name == build.name);
-                return Err(OtherFields::new(&class.name, index, log, build));
+                return Err(OtherFields::new(format!("entities of class `{}`", class.name), log, build));
             }
             Ok(Some(body_cells(&body, class, FieldSchema::is_same_cell)))
         };

@@ -82,10 +82,10 @@ impl GameInput for Input {
 /// # Errors
 /// When the log lacks a field, or has it in another form or place.
 pub(crate) fn check_own_fields<I: GameInput>(log: &[FieldSchema]) -> Result<(), OtherFields> {
-    for (index, build) in I::own_fields().iter().enumerate() {
-        let found = log.get(index);
+    for (place, build) in I::own_fields().iter().enumerate() {
+        let found = log.get(place);
         if !found.is_some_and(|found| found.is_same_cell(build)) {
-            return Err(OtherFields::new("usercmd", index, found, build));
+            return Err(OtherFields::new("usercmds", found, build));
         }
     }
     Ok(())
