@@ -16,11 +16,13 @@ use std::ffi::{OsStr, OsString};
 use std::io::Error;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use hitreg_log::memory::{MemoryLimit, NeedsMemory};
 use hitreg_log::record::{LogContents, PlayerRecords, Session, SessionHeader};
-use hitreg_log::store::{self, OwnFolder, StoreError, Target, TemporaryFolder, TraceFile};
+use hitreg_log::sorted::SortedMap;
+use hitreg_log::store::{self, FileIdentity, OwnFolder, StoreError, Target, TemporaryFolder, TraceFile};
 use hitreg_log::trace::{Digest, Trace, TraceHeader, TraceSource};
 use hitreg_netcode::replay::{LogSurvey, ReplayError, ReplayFindings};
 use process::ProcessResult;
@@ -41,7 +43,6 @@ pub(crate) const TIME_LIMIT_OPTION: &str = "--time-limit";
 #[derive(Clone, Debug)]
 pub struct Build {
     path: PathBuf,
-    digest: Option<Digest>,
 }
 
 /// The error for a path without a usable build.
@@ -147,16 +148,16 @@ impl Build {
         if !process::is_executable(&meta) {
             return Err(no_program("a file that is not executable"));
         }
-        let digest = identity(path).map_err(fail)?;
         // An absolute path, because a bare name would be searched in PATH and a relative path depends on the child's
         // folder.
         let path = std::path::absolute(path).map_err(fail)?;
-        Ok(Build { path, digest })
+        Ok(Build { path })
     }
 
-    /// The digest of the files that determine the build; `None` if its files do not determine it, as with a script.
+    /// The digest of the files that determine the build; `None` if its files do not determine it, as with a script, or
+    /// cannot be read. The program reads each file once, unless it changes.
     pub fn digest(&self) -> Option<Digest> {
-        self.digest
+        identity(&self.path).ok().flatten()
     }
 
     /// The absolute path of the executable.
@@ -383,7 +384,7 @@ fn is_of_machine(error: &std::io::Error) -> bool {
 /// The cache key of a trace: the build's identity and file name, the log's bytes, and the options. `None` if the build
 /// cannot be cached.
 fn key(build: &Build, request: &BuildRequest<'_>) -> Option<Digest> {
-    let content = build.digest?;
+    let content = build.digest()?;
     let name = build.path.file_name().map(OsString::from).unwrap_or_default();
     let mut text = format!("trace\0{content}\0{}\0{}\0", name.display(), request.log_digest);
     for option in request.options {
@@ -402,11 +403,8 @@ const LOADERS: [&str; 5] = ["LD_LIBRARY_PATH", "LD_PRELOAD", "LD_AUDIT", "DYLD_L
 /// variables. `None` if these do not determine the build: it is a script, or has too many libraries.
 #[expect(clippy::disallowed_methods, reason = "the environment says where a program's libraries are")]
 fn identity(path: &Path) -> Result<Option<Digest>, Error> {
-    let bytes = std::fs::read(path)?;
-    if bytes.starts_with(b"#!") {
-        return Ok(None);
-    }
-    let mut all = Digest::of_bytes(&bytes).to_string();
+    let Some(program) = digest_of_file(path)? else { return Ok(None) };
+    let mut all = program.to_string();
     for loader in LOADERS {
         let value = std::env::var_os(loader).unwrap_or_default();
         all.push_str(&format!(" {}", Digest::of_bytes(value.as_encoded_bytes())));
@@ -416,10 +414,29 @@ fn identity(path: &Path) -> Result<Option<Digest>, Error> {
         let Some(less) = left.checked_sub(std::fs::metadata(&library)?.len()) else { return Ok(None) };
         left = less;
         let name = library.file_name().unwrap_or_default().as_encoded_bytes();
-        let bytes = store::read_regular(&library).map_err(Error::other)?;
-        all.push_str(&format!(" {} {}", Digest::of_bytes(name), Digest::of_bytes(&bytes)));
+        let Some(content) = digest_of_file(&library)? else { return Ok(None) };
+        all.push_str(&format!(" {} {content}", Digest::of_bytes(name)));
     }
     Ok(Some(Digest::of_bytes(all.as_bytes())))
+}
+
+/// The digest of a file's bytes; `None` for a script. A file that has not changed since is not read again.
+fn digest_of_file(path: &Path) -> Result<Option<Digest>, Error> {
+    static KNOWN: Mutex<SortedMap<PathBuf, (FileIdentity, Option<Digest>)>> = Mutex::new(SortedMap::new());
+    // The lock is held while the file is read, so that another thread does not read it too.
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let identity = FileIdentity::of(path);
+    if let Some((of, digest)) = known.get(path)
+        && identity == Some(*of)
+    {
+        return Ok(*digest);
+    }
+    let bytes = std::fs::read(path)?;
+    let digest = (!bytes.starts_with(b"#!")).then(|| Digest::of_bytes(&bytes));
+    if let Some(identity) = identity {
+        known.insert(path.to_owned(), (identity, digest));
+    }
+    Ok(digest)
 }
 
 /// The shared libraries in the executable's folder, in the order of their names.
@@ -578,11 +595,25 @@ mod tests {
         assert_eq!(identity(&game).unwrap(), alone);
         std::fs::write(&library, "one").unwrap();
         let one = identity(&game).unwrap();
-        std::fs::write(&library, "two").unwrap();
+        std::fs::write(&library, "other").unwrap();
         let two = identity(&game).unwrap();
         assert!(alone != one && one != two && two != alone, "{alone:?} {one:?} {two:?}");
         std::fs::write(&game, "#!/bin/sh").unwrap();
         assert_eq!(identity(&game).unwrap(), None);
+    }
+
+    #[test]
+    fn a_file_is_read_again_only_if_it_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        let game = folder.path().join("game");
+        let write = |bytes: &str| {
+            std::fs::write(&game, bytes).unwrap();
+            let file = std::fs::OpenOptions::new().write(true).open(&game).unwrap();
+            file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1)).unwrap();
+            digest_of_file(&game).unwrap().unwrap()
+        };
+        let [first, same, longer] = ["one", "two", "three"].map(write);
+        assert_eq!([first, same, longer], [b"one", b"one", &b"three"[..]].map(Digest::of_bytes));
     }
 
     #[cfg(unix)]
