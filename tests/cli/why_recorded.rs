@@ -264,7 +264,7 @@ fn a_target_that_is_no_player_is_named_as_an_entity() {
     let (timeline, (_, page)) = (folder.done("export a.hitlog --perfetto"), report::page(&folder, "a.hitlog"));
     for (row, name) in names.into_iter().enumerate() {
         let why = folder.done(&format!("why a.hitlog p0#{}", row + 1));
-        assert!(why.contains(&format!("hit {name}")), "{why}");
+        assert!(why.contains(&format!("hit {name}")) && !why.contains("this player"), "{why}");
         assert!(timeline.contains(&format!("hit {name}")), "{timeline}");
         assert_eq!(page["sides"][0]["shots"][row]["server"]["target"], name);
     }

@@ -97,7 +97,7 @@ pub struct ShotSummary {
     pub predicted: Option<u64>,
     /// The shots among `predicted` that hit on the shooter's screen.
     pub predicted_hit: Option<u64>,
-    /// Shots for which the shooter's screen and the server agree on the player hit, or on a miss.
+    /// Shots for which the shooter's screen and the server agree on the target hit, or on a miss.
     /// The hitgroup and the damage may differ.
     pub agreed: Option<u64>,
     /// Shots for which the server rewound other players.
@@ -616,7 +616,7 @@ pub(crate) fn is_reported(shots: &shots::Columns<'_>, row: usize) -> bool {
     is_named(shots.given_target.get(row)) && !is_rejudged
 }
 
-/// Whether the shooter's screen and the server agree on a shot: on the player hit, or on a miss. The hitgroup and the
+/// Whether the shooter's screen and the server agree on a shot: on the target hit, or on a miss. The hitgroup and the
 /// damage may differ. `None` if the screen's result is not known.
 pub(crate) fn agreement(on_screen: &str, targets: [&str; 2]) -> Option<bool> {
     let [seen, hit] = targets.map(|target| Some(target).filter(|target| is_named(target)));

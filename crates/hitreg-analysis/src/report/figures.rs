@@ -83,10 +83,31 @@ pub fn measure(value: f32) -> String {
     match value.abs() {
         0.0 => "0".to_owned(),
         v if v < 0.0001 => format!("{value:.0e}"),
-        v if v < 0.1 => format!("{value:.4}"),
-        v if v < 10.0 => format!("{value:.2}"),
-        v if v < 1_000.0 => format!("{value:.1}"),
-        _ => format!("{value:.0}"),
+        _ => format!("{value:.*}", decimals(value)),
+    }
+}
+
+/// The number of decimals of a measure.
+fn decimals(value: f32) -> usize {
+    match value.abs() {
+        v if v < 0.1 => 4,
+        v if v < 10.0 => 2,
+        v if v < 1_000.0 => 1,
+        _ => 0,
+    }
+}
+
+/// A measure with its largest error: `8 ±2`.
+pub fn measure_within(value: f32, uncertainty: f32) -> String {
+    if uncertainty == 0.0 { measure(value) } else { within(value.into(), decimals(value), uncertainty) }
+}
+
+/// A value with its largest error, and only the decimals that are known. An error that is smaller than the last of
+/// `decimals` is not shown.
+pub fn within(value: f64, decimals: usize, uncertainty: f32) -> String {
+    match (0..=decimals).find(|known| 0.1f32.powi(*known as i32) <= uncertainty) {
+        Some(known) => format!("{value:.known$} ±{uncertainty:.known$}"),
+        None => format!("{value:.decimals$}"),
     }
 }
 
@@ -208,6 +229,14 @@ const GREATEST: i32 = 30;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_uncertain_measure_has_only_its_known_decimals() {
+        let shown = [(8.06, 2.0), (8.06, 0.5), (0.0945, 0.0625), (123.4, 0.0625), (0.0, 0.0), (5e-5, 0.0)];
+        let expected = ["8 ±2", "8.1 ±0.5", "0.09 ±0.06", "123.4", "0", "5e-5"];
+        assert_eq!(shown.map(|(value, uncertainty)| measure_within(value, uncertainty)), expected);
+        assert_eq!(within(-25_000_010.0, 2, 2.0), "-25000010 ±2");
+    }
 
     #[test]
     fn counts_have_separated_thousands() {

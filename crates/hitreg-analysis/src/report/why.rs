@@ -1,6 +1,6 @@
 //! Explains one shot or one correction to the person who asks about it.
 
-use super::figures::{clipped, count, counted, measure, rounded_ms, seconds};
+use super::figures::{clipped, count, counted, measure, measure_within, rounded_ms, seconds, within};
 use super::page::{Page, one_line, printable};
 use super::why_scene::WhyDrawing;
 use crate::summary::agreement;
@@ -204,7 +204,7 @@ fn stand_in(tick: u32) -> String {
 /// How the target was chosen.
 fn chosen(shot: &ShotExplanation) -> Option<&'static str> {
     match shot.aimed_by.as_deref().filter(|_| !shot.is_impact)? {
-        "hit" => Some("the server hit this player"),
+        "hit" => Some("the server hit this target"),
         "predicted_hit" => Some("the shooter's screen showed a hit"),
         "nearest" => Some("no hit; the target drawn nearest to the line of fire"),
         _ => None,
@@ -352,12 +352,12 @@ fn given(given: &ReportedHit) -> String {
 /// Adds a note if the server judged another aim than the shooter's screen showed.
 fn elsewhere(page: &mut Page, shot: &ShotExplanation) {
     let Some((who, Some(ran))) = &shot.aimed_at else { return };
-    let drawn = shot.place_of(PositionKind::Drawn).and_then(|place| place.off.as_ref());
-    let Some(seen) = drawn.map(LineOffset::degrees).filter(|_| shot.about.as_ref() == Some(who)) else { return };
+    let Some(drawn) = shot.place_of(PositionKind::Drawn).filter(|_| shot.about.as_ref() == Some(who)) else { return };
+    let Some(off) = &drawn.off else { return };
     let has_height = shot.line.is_some_and(|line| line.has_height);
-    let distance = drawn.map_or(0.0, LineOffset::distance_from_eyes);
-    if has_height && (seen - ran).abs().to_radians() * distance > SAME_UNITS {
-        let [seen, ran] = [seen, *ran].map(measure);
+    let apart = (off.degrees() - ran).abs().to_radians() * off.distance_from_eyes();
+    if has_height && apart > SAME_UNITS + drawn.uncertainty_units {
+        let [seen, ran] = [off.degrees(), *ran].map(measure);
         let shooter = shot.shooter;
         let reason = match shot.judged.as_ref().is_some_and(JudgedOutcome::is_stand_in) {
             true => "The server judged the usercmd before, which it repeated. That".to_owned(),
@@ -380,9 +380,12 @@ const SAME_UNITS: f32 = 0.02;
 fn places(page: &mut Page, shot: &ShotExplanation, who: &str) {
     if !shot.has_view_angles {
         let row = |place: &TargetPosition| {
-            let origin = place.origin.map(|origin| origin.to_array().map(|axis| format!("{axis:.2}")).join(", "));
+            let position = place.origin.map(|origin| {
+                let axes = origin.to_array().map(|axis| within(axis, 2, place.uncertainty_units));
+                axes.join(", ")
+            });
             let at = known(place.at_us.map(seconds));
-            [place.which.name().to_owned(), at, known(origin), place.known_by.to_owned()]
+            [place.which.name().to_owned(), at, known(position), place.known_by.to_owned()]
         };
         let columns = [">server time", ">position", "source"];
         page.section(&format!("Where {who} was"), &columns, shot.places.iter().map(row));
@@ -390,8 +393,9 @@ fn places(page: &mut Page, shot: &ShotExplanation, who: &str) {
     }
     let row = |place: &TargetPosition| {
         let off = place.off.as_ref();
-        let distance = off.map(|off| format!("{} units", measure(off.distance_units)));
-        let (direction, at) = (off.map_or(String::new(), direction), known(place.at_us.map(seconds)));
+        let distance = off.map(|off| format!("{} units", measure_within(off.distance_units, place.uncertainty_units)));
+        let direction = off.map_or(String::new(), |off| direction(off, place.uncertainty_units));
+        let at = known(place.at_us.map(seconds));
         [place.which.name().to_owned(), at, known(distance), direction, place.known_by.to_owned()]
     };
     let columns = [">server time", ">from line", "", "source"];
@@ -411,9 +415,10 @@ fn places(page: &mut Page, shot: &ShotExplanation, who: &str) {
 }
 
 /// The direction to the target as seen along the aim: `3.10 left, 2.00 below`.
-fn direction(off: &LineOffset) -> String {
-    let across = format!("{} {}", measure(off.right_units.abs()), off.side());
-    let up = off.up_units.map(|up| format!("{} {}", measure(up.abs()), if up < 0.0 { "below" } else { "above" }));
+fn direction(off: &LineOffset, uncertainty: f32) -> String {
+    let part = |units: f32, side: &str| format!("{} {side}", measure_within(units.abs(), uncertainty));
+    let across = part(off.right_units, off.side());
+    let up = off.up_units.map(|up| part(up, if up < 0.0 { "below" } else { "above" }));
     let behind = off.is_behind().then(|| "behind".to_owned());
     [Some(across), up, behind].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
@@ -490,10 +495,11 @@ pub(crate) fn shot_answer(shot: &ShotExplanation, settings: &[(String, String)])
         );
     }
     let who = shot.about.as_deref().map_or("the target".to_owned(), name);
-    let aim = shot.place_of(PositionKind::Drawn).and_then(|place| place.off.as_ref()).map(|off| {
+    let aim = shot.place_of(PositionKind::Drawn).and_then(|drawn| {
+        let off = drawn.off.as_ref()?;
         let behind = if off.is_behind() { format!(", behind p{shooter},") } else { String::new() };
-        let [across, side] = [measure(off.right_units.abs()), off.side().to_owned()];
-        format!("{who}'s origin was {across} units {side} of the line of fire{behind}")
+        let (across, side) = (measure_within(off.right_units.abs(), drawn.uncertainty_units), off.side());
+        Some(format!("{who}'s origin was {across} units {side} of the line of fire{behind}"))
     });
     let screen = match shot.screen.reason.as_str() {
         "hit" => format!("p{shooter}'s screen showed: {}", came(&shot.screen)),
@@ -509,7 +515,7 @@ pub(crate) fn shot_answer(shot: &ShotExplanation, settings: &[(String, String)])
         _ if !agrees => screen,
         _ if came(&shot.screen) == server => "client and server agree".to_owned(),
         "" => format!("client and server agree on the miss; {screen}"),
-        _ => format!("client and server agree on the player hit; {screen}"),
+        _ => format!("client and server agree on the target hit; {screen}"),
     };
     let aim = aim.filter(|_| shot.screen.reason != "hit" && shot.server.reason != "launched");
     let screen = aim.map_or(screen.clone(), |aim| format!("{screen}; {aim} on p{shooter}'s screen"));
@@ -702,7 +708,7 @@ mod tests {
     #[test]
     fn a_place_behind_the_shooter_is_named_so() {
         let off = |ahead_units| LineOffset { ahead_units, right_units: 3.0, up_units: None, distance_units: 3.0 };
-        assert_eq!([off(9.0), off(-9.0)].map(|off| direction(&off)), ["3.00 right", "3.00 right, behind"]);
+        assert_eq!([off(9.0), off(-9.0)].map(|off| direction(&off, 0.0)), ["3.00 right", "3.00 right, behind"]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::figures::measure;
+use super::figures::{measure, measure_within};
 use super::page::printable;
 use crate::why::{CorrectionExplanation, FieldError, PositionKind, ShotExplanation, Why};
 
@@ -28,6 +28,8 @@ struct Point {
     across: f32,
     /// Height above the picture's origin, if known.
     up: Option<f32>,
+    /// The largest error of the place, in units.
+    uncertainty: f32,
 }
 
 /// The width of the SVG, in pixels.
@@ -117,7 +119,7 @@ impl WhyDrawing {
         match self.shooter {
             Some((player, distance)) => lines.push(format!(
                 "--> p{player}'s line of fire; p{player} is {} units {} of {}. {}.",
-                measure(distance.abs()),
+                measure_within(distance.abs(), self.points[0].uncertainty),
                 if distance < 0.0 { "right" } else { "left" },
                 self.points[0].letter,
                 if self.is_from_side { "Up in the picture is up" } else { "Down in the picture is to p's right" }
@@ -211,9 +213,10 @@ fn colour(index: usize) -> &'static str {
 
 fn of_shot(shot: &ShotExplanation) -> WhyDrawing {
     let point = |which: PositionKind, letter, label| {
-        let off = shot.place_of(which)?.off?;
+        let place = shot.place_of(which)?;
+        let off = place.off?;
         let (along, across, up) = (off.ahead_units, off.right_units, off.up_units);
-        Some(Point { letter, short: which.name(), label, along, across, up })
+        Some(Point { letter, short: which.name(), label, along, across, up, uncertainty: place.uncertainty_units })
     };
     let points: Vec<Point> = [
         point(PositionKind::Drawn, 'D', "drawn on {shooter}'s screen"),
@@ -236,7 +239,8 @@ fn of_correction(correction: &CorrectionExplanation) -> Option<WhyDrawing> {
     if x.is_none() && y.is_none() && off("origin.z").is_none() {
         return None;
     }
-    let point = |letter, label, along, across, up| Point { letter, short: label, label, along, across, up };
+    let point =
+        |letter, label, along, across, up| Point { letter, short: label, label, along, across, up, uncertainty: 0.0 };
     let predicted = point('A', "predicted", 0.0, 0.0, Some(0.0));
     let is_y_down = correction.axes.is_y_down;
     let down = y.unwrap_or(0.0) * if is_y_down { 1.0 } else { -1.0 };

@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 
 use super::{TraceRows, cell, measure};
 use hitreg_log::trace::schema::{bodies, frames, views};
-use hitreg_log::trace::{Column, Table, Trace};
+use hitreg_log::trace::{Column, ColumnData, Table, Trace};
 
 hitreg_log::named! {
     /// One of the three positions of a target.
@@ -34,7 +34,10 @@ pub struct TargetPosition {
     pub origin: Option<DVec3>,
     /// The offset from the shot's aim line.
     pub off: Option<LineOffset>,
-    /// The table from which the position was read, or how it was derived.
+    /// The largest error of the position, in units. Only positions from `views` have one, in a game with positions in
+    /// double precision.
+    pub uncertainty_units: f32,
+    /// The table from which the position was read, how it was derived, or why there is none.
     pub known_by: &'static str,
 }
 
@@ -89,6 +92,20 @@ fn serialize_known_place<S: Serializer>(place: &Option<DVec3>, to: S) -> Result<
 pub(super) fn drawn(trace: &Trace, row: usize) -> Option<Vec3> {
     let [x, y, z] = views::Columns::of(trace).origin;
     Some(Vec3::new(measure(x, row)?, measure(y, row)?, measure(z, row)?))
+}
+
+/// The largest error of a position from `views`, in units. The table has single precision: a game with positions in double
+/// precision loses up to one step of it.
+pub(super) fn view_uncertainty(trace: &Trace, place: DVec3) -> f32 {
+    let is_double = |(table, column): (&str, &str)| {
+        let column = trace.table(table).and_then(|table| table.column(column));
+        column.is_some_and(|column| matches!(column.data, ColumnData::F64(_)))
+    };
+    if ![(bodies::NAME, "origin.x"), (frames::NAME, "own.origin.x")].into_iter().any(is_double) {
+        return 0.0;
+    }
+    let farthest = place.abs().max_element() as f32;
+    farthest.next_up() - farthest
 }
 
 /// Where a player's client drew an entity at a server time, interpolated between its frames. The server rewinds targets

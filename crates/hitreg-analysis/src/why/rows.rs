@@ -58,6 +58,13 @@ impl<'t> TraceRows<'t> {
     pub(super) fn body(&self, tick: u32, entity: u32) -> Option<(&'t Table, usize)> {
         self.bodies.iter().find_map(|(table, rows)| Some((*table, rows.at([entity, 0], tick).next()?)))
     }
+
+    /// Whether the trace has bodies after a tick, but none of an entity that it has after the tick before.
+    pub(super) fn is_removed(&self, tick: u32, entity: u32) -> bool {
+        let had = tick.checked_sub(1).is_some_and(|before| self.body(before, entity).is_some());
+        let has_tick = || self.bodies.iter().any(|(table, _)| table.u32s("tick").contains(&tick));
+        had && self.body(tick, entity).is_none() && has_tick()
+    }
 }
 
 /// Views of the target are read for this long before and after the rewound time, in microseconds. The explanation needs

@@ -11,7 +11,7 @@ use super::{ShotName, TraceRows, cell, measure};
 use crate::summary::{is_named, is_reported};
 use hitreg_log::record::{ArrivalTable, PlayerRecords, Session, SnapshotRecord, value_of_setting};
 use hitreg_log::sorted::SortedMap;
-use hitreg_log::trace::schema::{IMPACT, NOT_PREDICTED, executed, frames, is_judged, shots, ticks, views};
+use hitreg_log::trace::schema::{IMPACT, NOT_PREDICTED, bodies, executed, frames, is_judged, shots, ticks, views};
 use hitreg_log::trace::{NameColumn, Table, Trace};
 use hitreg_log::units::{EntityId, Micros};
 
@@ -55,7 +55,7 @@ pub struct ShotExplanation {
     pub line: Option<AimLine>,
     /// Whether the game has view angles. Without them, it has an aim of its own, and no line is known.
     pub has_view_angles: bool,
-    /// The target: the player hit on the server, else the player hit on the screen, else the target drawn nearest to
+    /// The target: the one hit on the server, else the one hit on the screen, else the target drawn nearest to
     /// the line.
     pub about: Option<String>,
     /// The target for which the trace measured the view error. The angle is its drawn distance from the aim in degrees,
@@ -111,7 +111,7 @@ impl ClientFrame {
 pub struct ShotResult {
     /// `hit`, or the reason for the miss; empty if the trace does not say.
     pub reason: String,
-    /// The player that was hit.
+    /// The target that was hit.
     pub target: Option<String>,
     /// The hit group of the body.
     pub hitgroup: Option<String>,
@@ -284,15 +284,22 @@ impl ShotExplanation {
         let drawn_us = self.drawn.as_ref().and_then(|drawn| drawn.at_us);
         let drawn = view.and_then(|row| places::drawn(trace, row)).map(|origin| origin.as_dvec3());
         let line = self.line;
+        let judged = self.judged.clone();
+        let tick = judged.as_ref().and_then(|judged| judged.tick);
         let place = |which, at_us, origin: Option<DVec3>, known_by| TargetPosition {
             which,
             at_us,
             origin,
             off: line.zip(origin).map(|(line, origin)| line.off(origin)),
-            known_by: if origin.is_some() { known_by } else { "not known" },
+            uncertainty_units: origin
+                .filter(|_| known_by != bodies::NAME)
+                .map_or(0.0, |origin| places::view_uncertainty(trace, origin)),
+            known_by: match (origin, which, tick) {
+                (Some(_), ..) => known_by,
+                (None, PositionKind::Present, Some(tick)) if reader.is_removed(tick, entity) => "gone in that tick",
+                _ => "not known",
+            },
         };
-        let judged = self.judged.clone();
-        let tick = judged.as_ref().and_then(|judged| judged.tick);
         let present = tick.and_then(|tick| places::body(reader, tick, entity));
         let present_us = judged.as_ref().and_then(|judged| judged.at_us);
         let judged_us =
@@ -309,11 +316,10 @@ impl ShotExplanation {
             (drawn, "view error 0")
         } else if judged_us.is_some() && judged_us == present_us && !self.has_views {
             // Without views there is no view error. The log says that the server did not rewind.
-            (present, "bodies")
+            (present, bodies::NAME)
         } else if judged_us.is_some() && judged_us == present_us {
             let before = tick.and_then(|tick| places::body(reader, tick.checked_sub(1)?, entity));
-            let bodies = [present, before];
-            (bodies.into_iter().flatten().find(|body| fits(body, SAME_UNITS)), "bodies")
+            (present.into_iter().chain(before).find(|body| fits(body, SAME_UNITS)), bodies::NAME)
         } else {
             let between = judged_us.and_then(|at| places::drawn_at(reader, self.shooter, entity, at));
             // A snapshot between two frames can change the direction of movement, so this position is only approximate.
@@ -323,7 +329,7 @@ impl ShotExplanation {
         self.places = vec![
             place(PositionKind::Drawn, drawn_us, drawn, "views"),
             place(PositionKind::Judged, judged_us, judged, known_by),
-            place(PositionKind::Present, present_us, present, "bodies"),
+            place(PositionKind::Present, present_us, present, bodies::NAME),
         ];
     }
 
@@ -603,6 +609,51 @@ mod tests {
         assert_eq!(screen("closed", &all), NOT_PREDICTED);
         let unknown = [("closed", &all[..2]), ("closed", &[]), ("open", &all), ("recorded", &all)];
         assert!(unknown.iter().all(|(mode, of_frames)| screen(mode, of_frames).is_empty()));
+    }
+
+    /// A shot of p0 in tick 5 at entity 8, at (1e7, -2.5e7). Double precision has the positions of bodies.
+    fn far_shot(ticks_of_target: &[u32]) -> ShotExplanation {
+        let number = |name: &str, values: &[u32]| Column::new(name, ColumnData::U32(values.to_vec()));
+        let double = |name: &str, values: &[f64]| Column::new(name, ColumnData::F64(values.to_vec()));
+        let single = |name: &str, value: f32| Column::new(name, ColumnData::F32(vec![value]));
+        let text = |name: &str, value: &str| {
+            Column::new(name, ColumnData::Name { names: vec![value.to_owned()], codes: vec![0] })
+        };
+        let of_shot = [("shooter", 0), ("command", 7), ("tick", 5)].map(|(name, value)| number(name, &[value]));
+        let times = ["at_us", "rewind_us"].map(|name| Column::new(name, ColumnData::I64(vec![0])));
+        let hit = [text("reason", "hit"), text("target", "entity 8")];
+        let shots = of_shot.into_iter().chain(times).chain(hit).collect();
+        let of_frame = [number("player", &[0]), number("command", &[7]), single("yaw", 90.0)];
+        let own = [double("own.origin.x", &[1e7]), double("own.origin.y", &[-2.5e7 - 100.0])];
+        let of_view = [("player", 0), ("command", 7), ("entity", 8)].map(|(name, value)| number(name, &[value]));
+        let drawn = [("origin.x", 1e7), ("origin.y", -2.5e7), ("origin.z", 0.0)].map(|(name, at)| single(name, at));
+        let ticks: Vec<u32> = [4, 5].iter().chain(ticks_of_target).copied().collect();
+        let entities: Vec<u32> = [0, 0].into_iter().chain(ticks_of_target.iter().map(|_| 8)).collect();
+        let axes = [("origin.x", 1e7 + 0.25), ("origin.y", -2.5e7 + 0.25)];
+        let places = axes.map(|(name, at)| double(name, &vec![at; ticks.len()]));
+        let of_body = [number("tick", &ticks), number("entity", &entities)];
+        let tables = vec![
+            Table::new(shots::NAME, shots),
+            Table::new(frames::NAME, of_frame.into_iter().chain(own).collect()),
+            Table::new(views::NAME, of_view.into_iter().chain(drawn).collect()),
+            Table::new(bodies::NAME, of_body.into_iter().chain(places).collect()),
+        ];
+        TraceRows::new(&Trace { tables, ..Trace::default() }).shot(0)
+    }
+
+    #[test]
+    fn a_place_from_views_has_the_step_of_single_precision() {
+        let shot = far_shot(&[4, 5]);
+        let of = |which| shot.place_of(which).map(|place| (place.known_by, place.uncertainty_units));
+        assert_eq!(of(PositionKind::Drawn), Some((views::NAME, 2.0)));
+        assert_eq!(of(PositionKind::Present), Some((bodies::NAME, 0.0)));
+    }
+
+    #[test]
+    fn a_target_that_the_shots_tick_removed_is_gone() {
+        let known_by = |ticks: &[u32]| far_shot(ticks).place_of(PositionKind::Present).map(|place| place.known_by);
+        let expected = [Some("gone in that tick"), Some(bodies::NAME), Some("not known")];
+        assert_eq!([known_by(&[4]), known_by(&[4, 5]), known_by(&[])], expected);
     }
 
     /// A replay numbers the usercmds after a gap on from those before it.

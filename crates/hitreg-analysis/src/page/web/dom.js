@@ -40,6 +40,12 @@ export function measure(value) {
   return size < 0.005 ? value.toExponential(1) : value.toFixed(2);
 }
 
+/** A measure with its largest error, and only the decimals that are known: 8 ±2. */
+export function measureWithin(value, uncertainty) {
+  const known = [0, 1, 2].slice(0, Math.abs(value) >= 10 ? 2 : 3).find((decimals) => 0.1 ** decimals <= uncertainty);
+  return known === undefined ? measure(value) : `${value.toFixed(known)} ±${uncertainty.toFixed(known)}`;
+}
+
 /** A number with the fewest digits that tell it from its neighbours in single precision, if it has single precision. Whole
     numbers of more than 53 bits are text. */
 export function digits(value) {

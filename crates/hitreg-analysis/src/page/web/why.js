@@ -1,6 +1,6 @@
 // Explains and draws the selection: a shot, a correction, a shot on two sides, or a player.
 
-import { $, colours, count, digits, el, measure, ms, quantity, seconds, svg } from "page/dom.js";
+import { $, colours, count, digits, el, measure, measureWithin, ms, quantity, seconds, svg } from "page/dom.js";
 import { missingOf, playerName } from "page/lookup.js";
 import { came, counted, onServer } from "page/tables.js";
 
@@ -72,7 +72,7 @@ function ofShot(shot, contents, heading = `${sideOf(contents, shot)}shot ${shot.
 
 /** The target and how it was chosen. */
 function chosen({ about, aimed_by: by, is_impact: isImpact }) {
-  const how = { hit: "the server hit this player", predicted_hit: "the shooter's screen showed a hit", nearest: "no hit; the target drawn nearest to the line of fire" }[by];
+  const how = { hit: "the server hit this target", predicted_hit: "the shooter's screen showed a hit", nearest: "no hit; the target drawn nearest to the line of fire" }[by];
   return about && how && !isImpact ? `${about}: ${how}` : null;
 }
 
@@ -94,8 +94,8 @@ function places({ places: all, about, line, has_view_angles: hasAngles }) {
   // Without view angles, no line of fire is known.
   const ofLine = (words) => (hasAngles ? words : words.filter((_, column) => column !== 2 && column !== 3));
   const head = ofLine(["", "server time", "from line", "", "source"]);
-  const side = ({ ahead_units: ahead, right_units: right, up_units: up }) => `${measure(Math.abs(right))} ${right < 0 ? "left" : "right"}${up === null ? "" : `, ${measure(Math.abs(up))} ${up < 0 ? "below" : "above"}`}${ahead < 0 ? ", behind" : ""}`;
-  const row = (place) => ofLine([`${place.which} (${place.which[0].toUpperCase()})`, seconds(place.at_us), place.off ? `${measure(place.off.distance_units)} units` : "not known", place.off ? side(place.off) : "", place.known_by]);
+  const side = ({ off: { ahead_units: ahead, right_units: right, up_units: up }, uncertainty_units: uncertainty }) => `${measureWithin(Math.abs(right), uncertainty)} ${right < 0 ? "left" : "right"}${up === null ? "" : `, ${measureWithin(Math.abs(up), uncertainty)} ${up < 0 ? "below" : "above"}`}${ahead < 0 ? ", behind" : ""}`;
+  const row = (place) => ofLine([`${place.which} (${place.which[0].toUpperCase()})`, seconds(place.at_us), place.off ? `${measureWithin(place.off.distance_units, place.uncertainty_units)} units` : "not known", place.off ? side(place) : "", place.known_by]);
   const cells = (name, words) => words.map((word) => el(name, {}, word));
   return el("table", {}, el("caption", {}, `where ${about} was${!hasAngles || line?.has_height || line?.is_flat ? "" : ", seen from above"}`), el("thead", {}, el("tr", {}, ...cells("th", head))), el("tbody", {}, ...all.map((place) => el("tr", {}, ...cells("td", row(place))))));
 }
