@@ -310,7 +310,7 @@ fn the_round_trip_is_measured_at_the_first_ack_of_a_snapshot() {
 #[test]
 fn a_usercmd_is_checked_against_the_round_trip_of_its_own_packet() {
     let mut rig = ServerBench::new(&[]);
-    let mut run_for = |rig: &mut ServerBench, ticks: u32| {
+    let run_for = |rig: &mut ServerBench, ticks: u32| {
         for _ in 0..ticks {
             rig.send_and_tick(TARGET, walk(500.0));
             rig.tick();

@@ -171,7 +171,7 @@ fn records_of_every_kind_come_back_unchanged() {
     let session = memory.session();
     let mut expected = Session::new(session.header.clone());
     for player in 0..2 {
-        let frame = hitreg::record::FrameRecord { at: now, command: usercmd(1), ..FrameRecord::default() };
+        let frame = hitreg::record::FrameRecord { at: now, command: usercmd(1), ..Default::default() };
         expected.push(Record::Frame(PlayerId(player), frame)).unwrap();
     }
     expected.ticks = session.ticks.clone();

@@ -2,7 +2,7 @@
 
 use hitreg::record::{ArrivalRecord, CellKind, Class, ClassId, FieldSchema, OwnValue, Record, Scope};
 use hitreg::recorder::{Description, FinishError, PushError, Recorder, RecorderOptions};
-use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
+use hitreg::units::{EntityId, Micros, PlayerId, Tick};
 use hitreg::usercmd::Usercmd;
 
 use super::records::SharedMemory;
