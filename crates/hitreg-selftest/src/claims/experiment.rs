@@ -226,13 +226,22 @@ fn map(name: MapName) -> Result<ArenaMap, ClaimError> {
     Ok(ArenaMap::parse(name, text.as_bytes())?)
 }
 
-/// Returns the spawned players, moved to the scene's starting places.
+/// Returns the spawned players, moved to the scene's starting places. A player who has one does not wait for a free spawn
+/// point: it is spawned as the first player is.
 fn placed(rules: &ArenaRules, scene: &ScriptedSession) -> Vec<(EntityId, ArenaBody)> {
-    let spawned = Arena::spawn(rules, Seed(scene.seed), scene.players.len() as u16);
+    let world = Arena::spawn(rules, Seed(scene.seed), scene.players.len() as u16);
+    let spawned = Arena::entities(&world);
     let place = |((id, body), player): (&(EntityId, ArenaBody), &PlayerScript)| {
-        (*id, ArenaBody { origin: player.start.map_or(body.origin, Vec3::from_array), ..*body })
+        let body = match player.start {
+            Some(start) => {
+                let living = if body.alive { body } else { &spawned[0].1 };
+                ArenaBody { origin: Vec3::from_array(start), ..*living }
+            }
+            None => *body,
+        };
+        (*id, body)
     };
-    Arena::entities(&spawned).iter().zip(&scene.players).map(place).collect()
+    spawned.iter().zip(&scene.players).map(place).collect()
 }
 
 fn links(connection: &LinkScript, seed: Seed, player: u64) -> Links<LinkWithOutages> {

@@ -172,7 +172,7 @@ impl ZoneUpdate {
     }
 }
 
-/// Players from 1 on stand farther away with increasing number, and move all the time.
+/// Players from 1 on stand at different distances from player 0, and move all the time.
 fn full_packets(seen: &SessionWatch) -> NamedFigures {
     let players = usize::from(seen.players);
     let mut stale = vec![0usize; players];
@@ -190,12 +190,16 @@ fn full_packets(seen: &SessionWatch) -> NamedFigures {
             longest = longest.max(in_a_row[player]);
         }
     }
-    let share = |range: std::ops::Range<usize>| {
-        let of = range.len() * updates;
-        100.0 * stale[range].iter().sum::<usize>() as f64 / of as f64
+    let share = |players: &[usize]| {
+        let stale: usize = players.iter().map(|player| stale[*player]).sum();
+        100.0 * stale as f64 / (players.len() * updates) as f64
     };
-    let third = (players - 1) / 3;
-    let [nearest, farthest] = [share(1..1 + third), share(players - third..players)];
+    let place_of = |player: usize| body_of(&seen.ticks.first()?.bodies, player as u16).map(|body| body.origin);
+    let distance = |player: usize| place_of(0).zip(place_of(player)).map_or(0.0, |(from, to)| from.distance(to));
+    let mut others: Vec<usize> = (1..players).collect();
+    others.sort_by(|a, b| distance(*a).total_cmp(&distance(*b)));
+    let third = others.len() / 3;
+    let [nearest, farthest] = [share(&others[..third]), share(&others[others.len() - third..])];
     vec![
         ("updates", count(updates)),
         ("of those, with an old state of the client's avatar", count(stale[0])),
