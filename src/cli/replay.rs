@@ -19,7 +19,7 @@ use super::trouble::engine_with_notes;
 use super::{CommandError, CommandResult, Output, OutputFormat, OutputPath};
 use crate::drawing::{DrawingScore, ViewErrorCollector};
 use crate::engine::{
-    Engine, EngineError, Games, LogRecords, Playable, SurveyedLog, retry_with_encoding, write_replayed,
+    CollectedRows, Engine, EngineError, Games, LogRecords, Playable, SurveyedLog, retry_with_encoding, write_replayed,
 };
 use crate::fairness::{Fairness, FairnessBuilder};
 use crate::golden::ReplaySummary;
@@ -31,7 +31,7 @@ use crate::score::ModeScore;
 use crate::store::{self, FileType, Target};
 use crate::summary::{Coverage, NetworkSummary, PredictionSummary, ShotSummary};
 use crate::trace::schema::{TABLES, shots};
-use crate::trace::{Table, Trace, TraceHeader};
+use crate::trace::{Table, TraceHeader};
 use crate::units::Micros;
 
 pub(super) use page::{exercised, view_error};
@@ -234,7 +234,7 @@ struct RowCollectors {
     weighing: FairnessBuilder,
     drawing: ViewErrorCollector,
     /// The shots, for a game that judges another server's hits again.
-    hits: Option<Trace>,
+    hits: Option<CollectedRows>,
 }
 
 impl RowCollectors {
@@ -242,7 +242,7 @@ impl RowCollectors {
         RowCollectors {
             weighing: FairnessBuilder::of(&header),
             drawing: ViewErrorCollector::of(&header),
-            hits: keeps_shots.then(|| Trace { header: header.clone(), ..Trace::default() }),
+            hits: keeps_shots.then(CollectedRows::default),
             summary: ReplaySummary::new(header, false),
         }
     }
@@ -252,8 +252,7 @@ impl RowCollectors {
         self.weighing.add(rows);
         self.drawing.add(rows);
         if let Some(hits) = self.hits.as_mut().filter(|_| rows.name == shots::NAME) {
-            // All rows of one replay have the same columns.
-            hits.append(rows.clone()).unwrap_or_default();
+            hits.add(&self.summary.header, rows.clone());
         }
     }
 }
@@ -291,6 +290,7 @@ fn play(
         store::save_log(target, &again, LogOptions::whole())?;
     }
     let drawn = gathered.drawing.drawn();
+    let hits = gathered.hits.map(CollectedRows::finish).transpose()?.unwrap_or_default();
     let interpolation = if drawn.is_empty() { scores(game, &log, &options)? } else { Vec::new() };
     let first = log.survey.played().map_or(Micros(i64::MIN), |(first, _)| first);
     let length = part.map_or(log.survey.duration(), |part| part.to - part.from.max(first));
@@ -326,7 +326,7 @@ fn play(
         drawn,
         interpolation,
         jumps: jumps(&header, &ran.jumps),
-        hits_again: gathered.hits.as_ref().map_or_else(Vec::new, |hits| RejudgedHit::of(hits, game.melee_weapons())),
+        hits_again: RejudgedHit::of(&hits, game.melee_weapons()),
         network: summary.network,
         fairness: summary.shots.fired.is_some().then(|| gathered.weighing.fairness()),
         shots: summary.shots,

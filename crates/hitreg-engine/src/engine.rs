@@ -33,7 +33,7 @@ pub use crate::games::{
 pub use crate::merge::MergedLog;
 pub use crate::moment::{ExplainedLog, ExplainingRows};
 pub use crate::shown::{LogRecords, ShownReplay, SideRejudgement};
-pub use crate::surveyed_log::{SurveyedLog, retry_with_encoding, write_replayed};
+pub use crate::surveyed_log::{CollectedRows, SurveyedLog, retry_with_encoding, write_replayed};
 pub use crate::sweep::{SweptLog, sweep};
 
 use std::error::Error;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::engine::{Engine, EngineError, Playable, SurveyedLog};
 use crate::shown::OtherRules;
-use crate::surveyed_log::{collect_replayed, part_of_correction};
+use crate::surveyed_log::{CollectedRows, collect_replayed, part_of_correction};
 use hitreg_analysis::why::{CorrectionRows, NEAR, OtherCorrections, RejudgedShots, ShotRows, WhyError, WhyQuery};
 use hitreg_log::log::{KeyframeQuery, LogReader};
 use hitreg_log::record::{GapRecord, PlayerRecords, Session, SessionHeader, SessionStretch};
@@ -277,14 +277,13 @@ impl<'a> ExplainedLog<'a> {
             let is_until_end = log.survey.played().is_none_or(|(_, last)| part.to > last);
             let to = if is_until_end { Part::WHOLE.to } else { part.to };
             let options = limited(log, Part { from: Part::WHOLE.from, to }, (&self.options, &[corrections::NAME]));
-            let mut trace = Trace::default();
-            let mut put = |_: &TraceHeader, rows: Table| {
+            let mut kept = CollectedRows::default();
+            let mut put = |header: &TraceHeader, rows: Table| {
                 let rows = if rows.name == corrections::NAME { CorrectionRows::corrected(&rows) } else { rows };
-                // All rows of one replay have the same columns.
-                trace.append(rows).unwrap_or_default();
+                kept.add(header, rows);
             };
             let ran = log.attempt(self.game, (&options, false), &mut |_| {}, &mut put, &mut |_| {})?;
-            Ok(ran.map(|_| (corrected(trace), log.corrections_before())))
+            ran.map(|_| Ok((corrected(kept.finish()?), log.corrections_before()))).transpose()
         })
     }
 

@@ -7,7 +7,7 @@ use std::io::BufReader;
 use std::path::Path;
 
 use crate::engine::{Engine, EngineError, Playable, SideTrace, SurveyedLog};
-use crate::surveyed_log::collect_replayed;
+use crate::surveyed_log::{CollectedRows, collect_replayed};
 use hitreg_analysis::page::{PageLog, only_shown};
 use hitreg_analysis::why::{RejudgeRules, RejudgedShots};
 use hitreg_log::log::IndexedLog;
@@ -101,13 +101,12 @@ impl SurveyedLog {
         progress: &mut dyn FnMut(Micros),
     ) -> Result<ShownReplay, EngineError> {
         let rules = OtherRules::of(&self.header, options)?;
-        let mut judged = Trace::default();
+        let mut judged = CollectedRows::default();
         let (trace, judges) = rules.replayed(options, |options| {
             self.keep_replayed(options.part, |encoded, write| {
-                judged = Trace::default();
+                judged = CollectedRows::default();
                 let mut put = |header: &TraceHeader, rows: Table| match is_rejudged_table(&rows.name) {
-                    // All rows of one replay have the same columns.
-                    true => judged.append(rows).unwrap_or_default(),
+                    true => judged.add(header, rows),
                     false => write(header, shape(rows)),
                 };
                 self.attempt(game, (options, encoded), &mut |_| {}, &mut put, progress)
@@ -123,7 +122,7 @@ impl SurveyedLog {
             let options = ReplayOptions { tables: TableSet::named([shots::NAME]), ..options.clone() };
             collect_replayed(|encoded, put| self.attempt(game, (&options, encoded), &mut |_| {}, put, &mut |_| {}))
         };
-        let rejudged = match rules.of_trace(&mut judged, options, again) {
+        let rejudged = match rules.of_trace(&mut judged.finish()?, options, again) {
             Err(EngineError::Replay { source, .. }) => Err(source),
             rejudged => Ok(rejudged?),
         };

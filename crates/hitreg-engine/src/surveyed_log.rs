@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::build::{BuildRequest, OneSidedLog, UntestableBuild};
 use crate::engine::{BuildOutcome, Engine, EngineError, HashingReader, LogFile, Playable};
 use crate::verify::LogFacts;
+use hitreg_analysis::diff::DiffError;
 use hitreg_log::log::{KeyframeQuery, LogError, LogReader, TraceLayout, WriterOptions, write_trace_meanwhile};
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{Session, SessionHeader, SessionStretch};
@@ -399,21 +400,43 @@ pub(crate) struct ReplaySinks<'s> {
 
 type LogSource = LogReader<BufReader<InputFile>>;
 
+/// The rows of one replay, collected in memory.
+#[derive(Debug, Default)]
+pub struct CollectedRows {
+    trace: Trace,
+    /// Why rows do not fit the rows before them.
+    misfit: Option<String>,
+}
+
+impl CollectedRows {
+    /// Adds rows, with the header of their trace.
+    pub fn add(&mut self, header: &TraceHeader, rows: Table) {
+        if self.misfit.is_none() {
+            self.trace.header.clone_from(header);
+            self.misfit = self.trace.append(rows).err();
+        }
+    }
+
+    /// Returns the trace of all rows.
+    ///
+    /// # Errors
+    /// Fails if rows of a table had other columns than the rows before them.
+    pub fn finish(self) -> Result<Trace, EngineError> {
+        self.misfit.map_or(Ok(self.trace), |misfit| Err(DiffError::from(misfit).into()))
+    }
+}
+
 /// Collects the rows that `attempt` makes in memory, as [`retry_with_encoding`] runs it.
 ///
 /// # Errors
-/// Fails as `attempt` does.
+/// Fails as `attempt` does, and if its rows do not fit each other.
 pub(crate) fn collect_replayed<T>(
     mut attempt: impl FnMut(bool, &mut dyn FnMut(&TraceHeader, Table)) -> Result<Option<T>, EngineError>,
 ) -> Result<Trace, EngineError> {
     retry_with_encoding(&AtomicBool::new(false), |encoded| {
-        let mut trace = Trace::default();
-        let ran = attempt(encoded, &mut |header, rows| {
-            trace.header.clone_from(header);
-            // All rows of one replay have the same columns.
-            trace.append(rows).unwrap_or_default();
-        })?;
-        Ok(ran.map(|_| trace))
+        let mut rows = CollectedRows::default();
+        let ran = attempt(encoded, &mut |header, more| rows.add(header, more))?;
+        ran.map(|_| rows.finish()).transpose()
     })
 }
 

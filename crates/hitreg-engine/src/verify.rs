@@ -21,6 +21,7 @@ use crate::build::{Build, OneSidedLog};
 use crate::engine::{Engine, EngineError, SurveyedLog, retry_with_encoding};
 use crate::in_order;
 use crate::surveyed_log::{Leg, ReplaySinks};
+use hitreg_analysis::diff::DiffError;
 use hitreg_analysis::golden::ReplaySummary;
 use hitreg_log::record::{EventTime, Session, SessionHeader, SessionStretch};
 use hitreg_log::recorded::recorded_without;
@@ -389,7 +390,7 @@ struct RecordedRows<'a> {
     rows: Vec<Table>,
     /// The last tick whose rows are complete.
     reached: Option<(Tick, Micros)>,
-    found: RecordComparison,
+    found: Result<RecordComparison, DiffError>,
 }
 
 /// A message to the comparing thread: a chunk before the replay uses it, or rows of the replay.
@@ -441,7 +442,7 @@ fn meanwhile<T>(
         let made = replay(&telling);
         drop(telling);
         match listener.join() {
-            Ok(said) => Ok((made?, said.end())),
+            Ok(said) => Ok((made?, said.end()?)),
             Err(panic) => std::panic::resume_unwind(panic),
         }
     })
@@ -459,17 +460,16 @@ impl<'a> RecordedRows<'a> {
             before,
             rows,
             reached: None,
-            found: RecordComparison::default(),
+            found: Ok(RecordComparison::default()),
         }
     }
 
     fn add(&mut self, heard: VerifyInput) {
-        if self.found.first.is_some() {
-            return;
-        }
-        match heard {
-            VerifyInput::Chunk(chunk) => self.chunks.push_back(*chunk),
-            VerifyInput::Rows(rows) => self.rows(rows),
+        if self.found.as_ref().is_ok_and(|found| found.first.is_none()) {
+            match heard {
+                VerifyInput::Chunk(chunk) => self.chunks.push_back(*chunk),
+                VerifyInput::Rows(rows) => self.rows(rows),
+            }
         }
     }
 
@@ -491,9 +491,12 @@ impl<'a> RecordedRows<'a> {
     }
 
     /// Compares the remaining chunks and returns the result for all.
-    fn end(mut self) -> RecordComparison {
+    ///
+    /// # Errors
+    /// Fails if rows of a table do not fit the rows before them, or cannot be put in order.
+    fn end(mut self) -> Result<RecordComparison, EngineError> {
         self.compare(self.chunks.len());
-        self.found
+        Ok(self.found?)
     }
 
     /// Compares the first `chunks` chunks.
@@ -502,12 +505,15 @@ impl<'a> RecordedRows<'a> {
         self.chunks.drain(..chunks).for_each(|chunk| session.append(chunk));
         session.put_in_order();
         let mut played = Trace::default();
-        for rows in std::mem::take(&mut self.before).into_iter().chain(self.rows.iter().cloned()) {
-            // All rows of one replay have the same columns.
-            played.append(rows).unwrap_or_default();
+        let mut rows = std::mem::take(&mut self.before).into_iter().chain(self.rows.iter().cloned());
+        let fits = rows.try_for_each(|rows| played.append(rows)).map_err(DiffError::from);
+        let compared = fits.and_then(|()| RecordComparison::of(&recorded_without(&session, self.hidden), &played));
+        if let Ok(found) = &mut self.found {
+            match compared {
+                Ok(later) => found.add(later),
+                Err(error) => self.found = Err(error),
+            }
         }
-        // Rows in memory can always be put in order.
-        self.found.add(RecordComparison::of(&recorded_without(&session, self.hidden), &played).unwrap_or_default());
         self.before = std::mem::take(&mut self.rows);
     }
 }
