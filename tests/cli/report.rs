@@ -94,7 +94,7 @@ impl Records<'_> {
             self.measures = rest;
             let measure = f32::from_le_bytes(measure.try_into().expect("four"));
             // In JSON, a measure has as few digits as tell it from its neighbours.
-            return serde_json::from_str(&measure.to_string()).expect("a number");
+            return serde_json::from_str(&format!("{measure:?}")).expect("a number");
         }
         if self.kinds[field] == b'd' {
             let (measure, rest) = self.measures.split_at(8);
