@@ -315,8 +315,9 @@ pub fn rerecord<G: Netcode>(
     let unknown = Settings::unknown(&session.header.settings).cloned();
     let header = SessionHeader {
         settings: setup.settings.to_pairs().into_iter().chain(unknown).collect(),
-        // Unknown records of a later version do not result from this build's replay of the input.
+        // Unknown records of a later version, and bytes of usercmds, do not result from this build's replay of the input.
         unknown: Vec::new(),
+        usercmd_bytes: false,
         classes: G::classes(),
         usercmd: G::Input::usercmd_fields(),
         ..session.header.clone()
