@@ -93,7 +93,7 @@ pub enum StoreErrorKind {
     },
     /// The system refused to write during a recording.
     #[error(
-        "cannot be written: {}. This file has all but the last second. Run: hitreg recover {} -o {}",
+        "cannot be written: {}. This file has all but the last second. To get the log, run: hitreg recover {} -o {}",
         reason(source),
         shell_path(unfinished),
         shell_path(log)

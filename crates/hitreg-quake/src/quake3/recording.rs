@@ -121,6 +121,7 @@ impl<'a> CaptureReader<'a> {
                     self.cut_packing = Some(source);
                     return Ok(false);
                 }
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return Err(unreadable(self.offset, &error)),
             };
             if read == 0 {
