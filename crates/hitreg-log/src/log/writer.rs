@@ -37,9 +37,9 @@ pub struct WriterOptions {
 const HEADER_LEVEL: i32 = 15;
 
 impl WriterOptions {
-    /// Returns the options for recording: at most one second or 256 KiB of session is unwritten at any time.
+    /// Returns the options for recording: at most one second or 288 KiB of session is unwritten at any time.
     pub const fn live() -> WriterOptions {
-        WriterOptions { level: 3, header_level: HEADER_LEVEL, span: Micros::from_s(1), bytes: 256 << 10 }
+        WriterOptions { level: 3, header_level: HEADER_LEVEL, span: Micros::from_s(1), bytes: 288 << 10 }
     }
 
     /// Returns the options for data that is stored elsewhere, as in `import` and `recover`: long chunks compress
