@@ -119,6 +119,11 @@ def check_log(session: Session, path: Path) -> None:
             found = recorded_bodies(log, name) if log.header.classes else {key: np.zeros(0, np.uint32) for key in ("tick", "entity")}
         elif name in ("packets", "snapshots"):
             found = recorded_network(log, name)
+        elif name == "usercmd_bytes":
+            frames = log["frames"]
+            has = np.array([len(one) > 0 for one in frames["bytes"]], bool)
+            found = {"player": frames["player"][has], "at_us": frames["at_us"][has], "command": frames["seq"][has]}
+            assert [one.hex() for one in frames["bytes"][has]] == list(columns.pop("bytes"))
         else:
             found = dict(log[name])
         if name == "frames":

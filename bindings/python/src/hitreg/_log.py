@@ -107,7 +107,19 @@ class LogChunk:
         if name == "heard.usercmds":
             return self._heard_usercmds()
         packed, columns = self._kind(name)
+        if name == "frames" and "extra_bytes" in columns:
+            columns = {key: of for key, of in columns.items() if key != "extra_bytes"}
+            columns["bytes"] = self._extra(packed, self._kind(name)[1])
         return Table(name, columns, packed.rows, ["series"] if name not in KINDS else [])
+
+    def _extra(self, packed: Packed, columns: dict[str, Column]) -> Column:
+        """The bytes that a game adds to each row."""
+        extra, sizes = packed.raw("extra"), columns["extra_bytes"].values.tolist()
+        if len(extra) != sum(sizes):
+            raise HitregError(f"table {packed.kind}, column extra: it has another length than its rows say")
+        bytes_of = np.empty(packed.rows, object)
+        bytes_of[:] = [extra[end - size : end] for end, size in zip(accumulate(sizes), sizes)]
+        return Column("bytes", bytes_of)
 
     def _column(self, packed: Packed, name: str, field: Optional[Field], counts: Optional[Counts] = None) -> Column:
         """Decodes a column of a field, or one that no field declares."""
@@ -228,16 +240,11 @@ class LogChunk:
                 for of in SNAPSHOT_LISTS[part]
             }
             return self._list(part, columns, counts, lists)
-        helper, extra = columns["helper"].values.astype(np.float32), packed.raw("extra")
-        sizes = columns["extra_bytes"].values.tolist()
-        if len(extra) != sum(sizes):
-            raise HitregError("table snapshots, column extra: it has another length than its rows say")
-        bytes_of = np.empty(packed.rows, object)
-        bytes_of[:] = [extra[end - size : end] for end, size in zip(accumulate(sizes), sizes)]
+        helper = columns["helper"].values.astype(np.float32)
         shown = {name: of for name, of in columns.items() if name not in ("helper", "extra_bytes")}
         shown["entities"] = Column("u32", self._shown()[0].astype(np.uint32))
         shown["helper_ms"] = Column("f32", np.where(helper == 0, np.float32("nan"), helper - HELPER_ZERO), "ms")
-        shown["extra"] = Column("bytes", bytes_of)
+        shown["extra"] = self._extra(packed, columns)
         return Table("snapshots", shown, packed.rows)
 
     def _list(self, part: str, columns: dict[str, Column], counts: Values, lists: dict[str, Column]) -> Table:

@@ -201,6 +201,7 @@ SNAPSHOT_LISTS = {
     "warnings": _columns("warning_command u32, warning_difference i32(ticks)"),
 }
 LIST_COLUMNS = {
+    "frames": {"extra"},
     "heard": {"fresh", *(f"usercmd_{of.name}" for of in HEARD_LIST)},
     "snapshots": {"extra", *(of.name for columns in SNAPSHOT_LISTS.values() for of in columns)},
     "ticks": {"hash"},
