@@ -1,4 +1,5 @@
-//! The time to compare two traces of 100,000 ticks that differ in the last tick: `cargo bench --bench compare`.
+//! The time to compare two traces of 100,000 ticks that differ in the last tick:
+//! `cargo bench -p hitreg-benches --bench compare`.
 //!
 //! `tickwise compare` does the same for its own recordings, which have one hash a tick. Both read their input from
 //! memory, in turn, in this process. Runs are measured in real time, because comparisons use threads.

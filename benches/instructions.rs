@@ -1,5 +1,5 @@
-//! The costs of hitreg in instructions and memory, which do not depend on other work on the machine: `cargo bench
-//! --bench instructions`.
+//! The costs of hitreg in instructions and memory, which do not depend on other work on the machine:
+//! `cargo bench -p hitreg-benches --bench instructions`.
 //!
 //! Each job runs in its own processes: once alone, to measure memory, and twice under valgrind's callgrind. These two
 //! runs, one with the job and one with only its preparation, give the instructions of each thread.
@@ -98,19 +98,20 @@ struct Cost {
 
 #[expect(clippy::disallowed_methods, reason = "an environment variable selects the use of the counts")]
 fn compare(wanted: &[String]) -> ExitCode {
-    let folder = tempfile::tempdir().expect("a folder for the log and the traces");
-    let usercmds = prepare(folder.path());
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/instructions.txt");
+    let folder = &Path::new(env!("CARGO_TARGET_TMPDIR")).join("instructions");
+    std::fs::create_dir_all(folder).expect("a folder for the log and the traces");
+    let usercmds = prepare(folder);
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("instructions.txt");
     let before = std::fs::read_to_string(&file).unwrap_or_default();
     let mut now = format!(
-        "# {PLAYERS} players, {SECONDS} s, {usercmds} usercmds: `cargo bench --bench instructions`\n\
+        "# {PLAYERS} players, {SECONDS} s, {usercmds} usercmds: `cargo bench -p hitreg-benches --bench instructions`\n\
          # instructions on its thread, on others; most bytes of memory at once, bytes asked for in all\n"
     );
     let mut changed = Vec::new();
     let mut bare = None;
     let is_wanted = |job: &str| job == BARE || wanted.is_empty() || wanted.iter().any(|part| job.contains(&**part));
     for (job, _) in JOBS.iter().filter(|(job, _)| is_wanted(job)) {
-        let cost = cost(job, folder.path());
+        let cost = cost(job, folder);
         let bare = *bare.get_or_insert(cost.here);
         let Cost { here, elsewhere, peak, asked } = cost;
         let each = |count: u64| count as f64 / usercmds as f64;
@@ -190,13 +191,18 @@ fn cost(job: &str, folder: &Path) -> Cost {
     let [peak, asked] = alone.split_whitespace().map(|n| n.parse().expect("a number")).collect::<Vec<u64>>()[..] else {
         panic!("{job} printed {alone:?}")
     };
-    let [ready, all] = ["ready", "run"].map(|part| {
+    let counted = |part| {
         let out = folder.join(part);
         let mut valgrind = Command::new("valgrind");
         valgrind.args(["--tool=callgrind", "--separate-threads=yes", "--quiet"]);
         valgrind.arg(format!("--callgrind-out-file={}", out.display()));
         output(valgrind.arg(&itself).args([part, job]).arg(folder));
         instructions(folder, part)
+    };
+    let (ready, all) = std::thread::scope(|scope| {
+        let ready = scope.spawn(|| counted("ready"));
+        let all = counted("run");
+        (ready.join().expect("a count"), all)
     });
     // The smallest job takes fewer instructions than two preparations differ by.
     Cost { here: all.0.saturating_sub(ready.0), elsewhere: all.1.saturating_sub(ready.1), peak, asked }

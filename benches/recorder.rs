@@ -1,4 +1,4 @@
-//! The cost of recording for the calling thread: `cargo bench --bench recorder`.
+//! The cost of recording for the calling thread: `cargo bench -p hitreg-benches --bench recorder`.
 //!
 //! One thread and four threads push the usercmds of sixteen players, in bursts with pauses, like an engine's frames.
 //! Only the calls are measured. Each figure is the median of the bursts; the limit is 100 ns.

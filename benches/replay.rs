@@ -1,4 +1,4 @@
-//! The speed of replays and the cost of recording: `cargo bench --bench replay`.
+//! The speed of replays and the cost of recording: `cargo bench -p hitreg-benches --bench replay`.
 //!
 //! Machines are noisy, so each figure is the median of several runs, and compared runs alternate in this process.
 
