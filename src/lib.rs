@@ -3,33 +3,36 @@
 //!
 //! | you have | you need | smallest crate |
 //! | --- | --- | --- |
-//! | an engine whose sessions you want to record | [`recorder`], [`record`], [`usercmd`], [`units`] | `hitreg-log` |
+//! | an engine whose sessions you want to record | [`recorder`], [`fields`], [`record`], [`usercmd`], [`units`] | `hitreg-log` |
 //! | logs and traces to read, write, or mend | [`log`], [`trace`], [`merge`] | `hitreg-log` |
 //! | an engine in C or C++ | the crate `hitreg-capi` and its `hitreg.h` | `hitreg-capi` |
-//! | two traces to compare, a shot to explain | [`mod@diff`], [`why`], [`summary`], [`fairness`] | `hitreg-analysis` |
+//! | two traces to compare, a shot to explain, pages | [`mod@diff`], [`bisect`], [`why`], [`summary`], [`fairness`], [`report`] | `hitreg-analysis` |
 //! | shots to judge against the past | [`history`], [`game`] | `hitreg-netcode` |
 //! | a game that hitreg should replay | [`game`], [`pipeline`], [`server`], [`client`], [`session`], [`replay`] | `hitreg-netcode` |
-//! | your own tools for builds and logs | [`engine`], [`verify`], [`bisect`], [`shrink`], [`sweep`], [`report`] | `hitreg-engine` |
+//! | your own tools for builds and logs | [`engine`], [`engine::bisect`], [`verify`], [`shrink`], [`sweep`], [`corpus`] | `hitreg-engine` |
 //! | the built-in games and importers | [`arena`], [`quakeworld`], [`quake3`] | `hitreg-arena`, `hitreg-quake` |
 //! | a game that needs all commands | [`cli`], [`registry`] | `hitreg` |
 //!
-//! The feature `parquet` adds tables as Parquet files. This is how an engine records a session and how the log is read
+//! The feature `parquet` adds tables as Parquet files. The text of each error includes the texts of its causes, so print
+//! the error alone. This is how an engine records a session and how the log is read
 //! back:
 //!
 //! ```
-//! use hitreg::record::{CellKind, Class, ClassId, FieldSchema, Scope};
+//! use hitreg::record::{CellKind, Class, ClassId, FieldSchema, Meaning, Scope};
 //! use hitreg::recorder::{Description, Recorder, RecorderOptions};
-//! use hitreg::units::{EntityId, Micros, Tick};
+//! use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
+//! use hitreg::usercmd::Usercmd;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("session.hitlog");
-//! let health = FieldSchema::new("health", CellKind::I32, Scope::Status);
-//! let about = Description::new("mygame").class(Class::new("player", vec![health])).player("p0");
+//! let x = FieldSchema::new("origin.x", CellKind::F32, Scope::Movement).meaning(Meaning::Position);
+//! let about = Description::new("mygame").class(Class::new("player", vec![x])).player("p0");
 //! let recorder = Recorder::create(&path, about, RecorderOptions::default())?;
 //! let mut server = recorder.stream();
+//! server.usercmd(PlayerId(0), Micros::ZERO, Usercmd { seq: CommandSeq(1), ..Usercmd::default() })?;
 //! server.tick(Tick(1), Micros::from_ms(16), Some(0x1234))?;
-//! server.body(Tick(1), EntityId(0), ClassId(0), &[100])?;
+//! server.body(Tick(1), EntityId(0), ClassId(0), &[0.5_f32.to_bits()])?;
 //! recorder.finish()?;
 //!
 //! let session = hitreg::log::read_session(&std::fs::read(&path)?[..])?;
@@ -86,15 +89,14 @@ pub use hitreg_arena as arena;
 pub use hitreg_engine::{build, engine, shrink, sweep, verify};
 pub use hitreg_live as live;
 pub use hitreg_log::{
-    hash, log, memory, merge, record, recorded, recorder, rng, serial, sorted, stats, store, trace, traffic, units,
-    usercmd,
+    fields, hash, log, memory, merge, record, recorded, recorder, rng, serial, sorted, stats, store, trace, traffic,
+    units, usercmd,
 };
 pub use hitreg_netcode::{
-    client, game, history, hitreg_body, hitreg_cells, info, link, pacing, packet, pipeline, protocol, replay, score,
-    server, session, settings, state, wire,
+    client, game, history, info, link, pacing, packet, pipeline, protocol, replay, score, server, session, settings,
+    state, wire,
 };
 pub use hitreg_quake::{import, protocols, quake3, quakeworld};
-pub use hitreg_selftest::{claims, soak};
 
 /// Vectors and quaternions, used in bodies.
 pub use glam;

@@ -11,9 +11,11 @@ use super::page::{BAD, BOLD, GOOD, Page, TextSpan, UNSURE};
 use super::progress::{Progress, Stopwatch};
 use super::session_args::parse_number_of_seconds;
 use super::{CommandError, CommandOutcome, CommandResult, Output, process};
-use crate::claims::{self, Claim, ClaimResult, Figure, MechanismState};
-use crate::soak::{self, BrokenProperty, PlanLimits, PlannedFault, SoakCoverage, SoakMaps, SoakPlan, SoakProperty};
 use crate::units::Micros;
+use hitreg_selftest::claims::{self, Claim, ClaimResult, Figure, MechanismState};
+use hitreg_selftest::soak::{
+    self, BrokenProperty, PlanLimits, PlannedFault, SoakCoverage, SoakMaps, SoakPlan, SoakProperty,
+};
 
 /// Measure the claims of the literature on netcode, and compare them with the expected values
 ///

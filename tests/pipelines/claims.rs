@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::sync::OnceLock;
 
-use hitreg::claims::{Claim, ClaimResult, MechanismState, all};
+use hitreg_selftest::claims::{Claim, ClaimResult, MechanismState, all};
 use rayon::prelude::*;
 
 #[test]

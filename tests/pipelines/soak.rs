@@ -1,7 +1,7 @@
 //! Sessions from seeds, checked for the properties of every session: a fixed number of seeds, and all seeds that ever
 //! failed.
 
-use hitreg::soak::{
+use hitreg_selftest::soak::{
     BrokenProperty, PlanLimits, PlannedFault, SoakCoverage, SoakMaps, SoakPlan, SoakProperty, run, smaller,
 };
 

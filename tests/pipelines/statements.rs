@@ -138,7 +138,7 @@ impl Sources {
         if before.ends_with("table ") {
             return hitreg::trace::schema::TABLES.iter().any(|table| table.name == name);
         }
-        let mut claims = hitreg::claims::all().map(|claim| claim.name);
+        let mut claims = hitreg_selftest::claims::all().map(|claim| claim.name);
         if let Some(begins) = name.strip_suffix('*') {
             return claims.any(|claim| claim.starts_with(begins));
         }

@@ -18,3 +18,8 @@ pub mod summary;
 pub mod swept;
 pub mod text_diff;
 pub mod why;
+
+/// The program in the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -326,7 +326,7 @@ pub struct JoinOptions<'a> {
     pub stop: &'a AtomicBool,
 }
 
-/// Joins a session and plays until it ends or `stop` is set.
+/// Joins a session as a bot of the game, and plays until it ends or `stop` is set.
 ///
 /// # Errors
 /// When a requested setting is invalid, or a socket or thread is not available. Also when the server has no slot, does

@@ -3,6 +3,8 @@
 //! Live sessions run the same pipelines as a replay. The log holds every input of the pipelines, with its time and
 //! order. Network timing and thread scheduling have no other influence. Each event has a unique time, later than the
 //! times of all events that caused it. A replay therefore restores the order from the times alone.
+//!
+//! Players are bots of the game. An engine with players of its own records with [`hitreg_log::recorder`].
 
 #![expect(clippy::disallowed_types, reason = "live sessions open sockets")]
 

@@ -154,6 +154,9 @@ impl Body {
     }
 
     /// Returns a recorded state of a session, by its index.
+    ///
+    /// # Panics
+    /// When the session has no such state.
     pub fn of_state(session: &Session, state: usize) -> Body {
         let key = session.states.keys()[state];
         let cells = session.states.cells_of(state);
@@ -162,7 +165,8 @@ impl Body {
         Body { entity: key.entity.0, class: key.class.0, values: values.collect() }
     }
 
-    /// Returns the hash of a state that consists of these bodies.
+    /// Returns the hash of a state that consists of these bodies, in their order. For each it covers the entity and the
+    /// class as 32-bit words, then the [number](CellKind::number) of each value as 64 bits, all little-endian.
     pub fn hash_all(bodies: &[Body]) -> u64 {
         let mut hasher = StateHasher::new();
         for body in bodies {

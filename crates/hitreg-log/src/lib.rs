@@ -2,6 +2,9 @@
 //!
 //! Start with [`recorder`] to record a session, with [`log`] and [`trace`] to read and write files, and with [`record`]
 //! for the record types of a log. Only [`store`] and the threads of the recorder access the disk.
+//!
+//! The text of each error includes the texts of its causes, so print the error alone. `source` is for code that looks for
+//! a type.
 
 pub mod fields;
 pub mod hash;
@@ -22,3 +25,8 @@ pub mod traffic;
 pub mod units;
 pub mod usercmd;
 pub mod varint;
+
+/// The program in the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -186,7 +186,8 @@ impl Timing {
 pub struct OutOfSequence {
     /// The newest usercmd of the packet.
     pub command: CommandSeq,
-    /// Number of ticks it was ahead of the server's next tick. Below 0 is too late; more than 1.024 s is too early.
+    /// Number of ticks by which the usercmd was ahead of the server's next tick. Below 0 it was too late; by more than
+    /// 1.024 s it was too early.
     pub difference: i16,
 }
 

@@ -28,8 +28,9 @@
 //! # }
 //! ```
 //!
-//! A push copies one record into the stream's own ring buffer, without a lock or a system call. Two background threads
-//! empty the rings. One sorts records by time and cuts them into chunks, the other packs, compresses and writes the
+//! A push copies one record into the stream's own ring buffer. With [`QueuePolicy::Drop`] it never waits for the disk. Only
+//! ticks and new texts take a lock, and a stream wakes the recorder's thread once for each quarter of its ring. Two
+//! background threads empty the rings. One sorts records by time and cuts them into chunks, the other packs, compresses and writes the
 //! chunks. `record live` and `serve` use the same writer, [`BackgroundLogWriter`].
 //!
 //! [`BackgroundLogWriter`]: crate::log::BackgroundLogWriter
@@ -64,14 +65,15 @@ use output::{FlightBuffer, PendingTrace, RecordOutput, RotatingFiles};
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct RecorderOptions {
-    /// The reorder window: how much older than the newest record a record may be. The recorder refuses older ones.
+    /// The reorder window: how much older than the newest record a record may be. The recorder refuses older ones. The
+    /// default is 250 ms.
     pub window: Micros,
-    /// The capacity of each stream's ring, in records; at least 2.
+    /// The capacity of each stream's ring, in records. The default is 4,096; values under 2 count as 2.
     pub ring: usize,
-    /// What happens when a stream's ring is full or the disk is too slow. [`QueuePolicy::Wait`] is for sessions that do
-    /// not run in real time.
+    /// What happens when a stream's ring is full or the disk is too slow. The default is [`QueuePolicy::Drop`];
+    /// [`QueuePolicy::Wait`] is for sessions that do not run in real time.
     pub when_full: QueuePolicy,
-    /// How the log writer cuts and packs chunks.
+    /// How the log writer cuts and packs chunks. The default is [`log::WriterOptions::live`].
     pub chunks: log::WriterOptions,
     /// When the recorder starts a new file; `None` writes a single file.
     pub rotation: Option<Rotation>,
@@ -124,7 +126,8 @@ impl Recorder {
     /// after that tick (as states of tick 0), and the usercmds that have not run.
     ///
     /// # Errors
-    /// When the file cannot be written, a file of that name exists, or the description is invalid.
+    /// When the file cannot be written, a file of that name exists, the description is invalid, or no thread can be
+    /// started.
     pub fn create(path: &Path, about: Description, options: RecorderOptions) -> Result<Recorder, FinishError> {
         let (header, kinds) = about.into_header()?;
         let how = (options.chunks, options.when_full);
@@ -141,7 +144,7 @@ impl Recorder {
     /// Starts a log in any writer. The log is complete only after [`Recorder::finish`].
     ///
     /// # Errors
-    /// When the header cannot be written or the description is invalid.
+    /// When the header cannot be written, the description is invalid, or no thread can be started.
     pub fn to(
         out: impl Write + Send + 'static,
         about: Description,
@@ -157,7 +160,7 @@ impl Recorder {
     /// [`Recorder::save`] writes it to a file. `span` is from 1 s to 1,000,000 s.
     ///
     /// # Errors
-    /// When the description is invalid, or the span is out of range.
+    /// When the description is invalid, the span is out of range, or no thread can be started.
     pub fn keep_last(span: Micros, about: Description, options: RecorderOptions) -> Result<Recorder, FinishError> {
         if !(Micros::from_s(1)..=Micros::from_s(1_000_000)).contains(&span) {
             return Err(FinishError::Span { span });
@@ -169,10 +172,11 @@ impl Recorder {
     /// Starts a trace: the output of a build that replays a log. The build pushes records with the same calls that
     /// record a session. [`Recorder::finish`] writes the trace, with the tables `ticks`, `bodies`, `executed`,
     /// `frames`, `shots` and `damage`, and one table for each custom kind. It replaces an existing trace. Records of any
-    /// time may follow each other, and none is lost.
+    /// time may follow each other, and none is lost. `log` is the digest of the replayed log's bytes, such as
+    /// [`Playback::shared`] returns.
     ///
     /// # Errors
-    /// When the trace cannot be written or the description is invalid.
+    /// When the trace cannot be written, the description is invalid, or no thread can be started.
     pub fn trace(path: &Path, about: Description, log: Digest) -> Result<Recorder, FinishError> {
         let capabilities = about.capabilities.clone();
         let (header, kinds) = about.into_header()?;

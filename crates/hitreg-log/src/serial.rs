@@ -24,7 +24,7 @@ pub(crate) const MOST_VALUES: u64 = 1 << 20;
 /// Reads a value from MessagePack and ignores bytes after it.
 ///
 /// # Errors
-/// When the bytes are not MessagePack, hold another type, or hold more than `MOST_VALUES`.
+/// When the bytes are not MessagePack, hold another type, or hold more than 1,048,576 values.
 pub fn from_msgpack<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, ReadError> {
     count_values(MOST_VALUES, bytes)?;
     T::deserialize(&mut MessagePackReader::new(bytes))

@@ -57,7 +57,8 @@ pub struct Trace {
 pub struct TraceHeader {
     /// Name of the log's game.
     pub game: String,
-    /// `closed` for a replay with the server, `open` for clients alone.
+    /// How the rows came about: `closed` (a replay with the server), `open` (clients alone) or `recorded` (a log's own
+    /// records). `, open` or `, rejudged` may follow.
     pub mode: String,
     /// Digest of the log, in hexadecimal.
     pub log_digest: String,
@@ -355,6 +356,9 @@ impl Table {
     }
 
     /// Removes and returns the rows from this one on.
+    ///
+    /// # Panics
+    /// When `row` is over the number of rows.
     pub fn split_off(&mut self, row: usize) -> Table {
         let columns = self.columns.iter_mut();
         let columns = columns.map(|c| Column::new(&c.name, c.data.split_off(row)).in_unit(&c.unit));
@@ -362,6 +366,9 @@ impl Table {
     }
 
     /// Returns a copy with only these rows.
+    ///
+    /// # Panics
+    /// When a row does not exist.
     pub fn select(&self, rows: &[u32]) -> Table {
         let columns = self.columns.iter().map(|c| Column::new(&c.name, c.data.select(rows)).in_unit(&c.unit));
         Table { name: self.name.clone(), key: self.key.clone(), columns: columns.collect() }

@@ -34,6 +34,11 @@ pub(crate) fn push_bounded<T>(queue: &mut std::collections::VecDeque<T>, value: 
     if queue.len() > most { queue.pop_front() } else { None }
 }
 
+/// The program in the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 #[cfg(test)]
 #[path = "tests/rink.rs"]
 mod rink;

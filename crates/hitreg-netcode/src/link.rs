@@ -73,23 +73,23 @@ impl Link for LinkWithOutages {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LinkModel {
-    /// The constant delay of every packet in ms.
+    /// The constant delay of every packet, from 0 to 10,000 ms.
     pub delay_ms: f64,
     /// The random delay in addition to `delay_ms`.
     pub jitter: Jitter,
     /// The model of packet loss.
     pub loss: Loss,
-    /// The share of packets that arrive twice.
+    /// The share of packets that arrive twice, from 0 to 1.
     pub duplicate: f64,
-    /// The share of packets that are delayed so that later ones overtake them.
+    /// The share of packets that are delayed so that later ones overtake them, from 0 to 1.
     pub reorder: f64,
-    /// The extra delay of a reordered packet in ms; 20 by default.
+    /// The extra delay of a reordered packet, from 0 to 10,000 ms; 20 by default.
     pub reorder_ms: f64,
-    /// The bandwidth in bytes/s, for which packets queue; `None` is unlimited.
+    /// The bandwidth, for which packets queue, from 1 to 10^12 bytes/s; `None` is unlimited.
     pub rate_bytes_per_s: Option<f64>,
 }
 
-/// The distribution of the random delay. Jitter alone never reorders packets.
+/// The distribution of the random delay; its parameter is from 0 to 10,000 ms. Jitter alone never reorders packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Jitter {
@@ -104,7 +104,7 @@ pub enum Jitter {
     Exponential(f64),
 }
 
-/// The model of packet loss.
+/// The model of packet loss. Probabilities are from 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Loss {

@@ -46,7 +46,7 @@ pub struct ReplayOptions {
     pub mode: Mode,
     /// Settings that replace the log's own; `None` for the log's own.
     pub settings: Option<Settings>,
-    /// Rollback check: restores the world and runs it again every this many ticks, and compares the hashes.
+    /// Rollback check: restores the world and runs it again every this many ticks, and compares the hashes. 0 counts as 1.
     pub rollback_every: Option<u32>,
     /// Rejudging: the session runs under its own settings, and the trace holds the verdicts under these. Only the
     /// settings in [`REJUDGED`] may differ from the session's. The consequences of a shot are those of the session's
@@ -382,14 +382,12 @@ fn check_game<G: Game>(header: &SessionHeader) -> Result<(), ReplayError> {
     Ok(check_own_fields::<G::Input>(&header.own_usercmd_fields())?)
 }
 
-/// A log to replay.
-///
-/// Replays a log while reading it, and passes rows on as tables fill up. Memory use does not depend on the log's
-/// length.
+/// A log to replay while it is read, for [`stream`] and [`stream_clients`].
 ///
 /// A pass over the log first collects what the replay must know in advance ([`LogSurvey`]): the end of the log and the
 /// longest flight time. The replay reads ahead by the longest flight time. It keeps only what pipelines and incomplete
-/// rows still need: a packet until it arrives, a shot until the frames of its time are known.
+/// rows still need: a packet until it arrives, a shot until the frames of its time are known. Memory use therefore does
+/// not depend on the log's length.
 pub struct ReplaySource<'a> {
     /// The log's header.
     pub header: &'a SessionHeader,

@@ -58,11 +58,9 @@ pub trait InputSource<G: Game> {
     }
 }
 
-/// The server, the clients and the network between them. Both pipelines are the netcode's own, unless
+/// A session in virtual time: the server, the clients, their connections, and the links between them. The driver supplies
+/// the times of ticks, the players' input and the links. Both pipelines are the netcode's own, unless
 /// [`Machine::with_clients`] replaces them.
-///
-/// A whole session in virtual time: server, clients, their connections and the links between them. The driver supplies
-/// the times of ticks, the players' input and the links.
 ///
 /// At equal times, packets reach the server before it ticks, and snapshots reach clients before their frames. Among
 /// equal events, the lower player goes first. This order is part of the format, because replays depend on it.

@@ -17,7 +17,7 @@ const DRIFT_ABSOLUTE: f64 = 1e-3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DifferenceClass {
-    /// Floats at most `DRIFT_ULPS` representable values or `DRIFT_ABSOLUTE` apart.
+    /// Floats at most 64 representable values or 0.001 apart.
     Drift,
     /// Hashes differ, which shows that something differs but not by how much.
     Hash,

@@ -29,7 +29,7 @@ pub struct WriterOptions {
     pub header_level: i32,
     /// The most session time in a chunk.
     pub span: Micros,
-    /// The most bytes of records in memory in a chunk. Values over `MAX_RECORD_BYTES` count as that.
+    /// The most bytes of records in memory in a chunk. Values over 4 MiB count as 4 MiB.
     pub bytes: usize,
 }
 

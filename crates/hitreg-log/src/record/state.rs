@@ -37,8 +37,8 @@ impl StateRecord {
 
 /// The key of a state in a session.
 ///
-/// Ticks count from 1. A session that was cut out of another begins with states of tick 0, one for each player. Without
-/// them it begins with the states that the game spawns.
+/// Ticks count from 1. A session that was cut out of another begins with states of tick 0, one for each entity that had a
+/// state after the tick before it. Without them it begins with the states that the game spawns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StateKey {
     /// The tick.

@@ -22,7 +22,8 @@ pub struct Texts {
     bytes: usize,
 }
 
-/// The most bytes of distinct texts in a session, so that the list fits into memory however long a session is.
+/// The most bytes of distinct texts in a session, with 64 bytes for each text besides its own. The list then fits into
+/// memory, however long a session is.
 pub const MAX_TEXT_BYTES: usize = 4 << 20;
 
 /// The memory of one text besides its bytes.
@@ -46,7 +47,7 @@ impl Texts {
     /// Adds a text and returns its code.
     ///
     /// # Errors
-    /// When the session then has too many texts.
+    /// When the session then has too many texts, or another text has the same code.
     pub fn add(&mut self, text: &str) -> Result<TextCode, TextError> {
         let code = TextCode::of(text);
         match self.by_code.get(&code) {

@@ -75,7 +75,8 @@ output!(Recording, BackgroundLogWriter<Box<dyn Write + Send>>);
 
 // A recording as a series of files, each a complete log, for servers that run for weeks.
 
-/// Limits of one file. The recorder starts a new file after the first tick that reaches either limit.
+/// Limits of one file; one hour or 1 GiB by default. The recorder starts a new file after the first tick that reaches
+/// either limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rotation {
     /// The longest session time in one file.

@@ -289,7 +289,7 @@ pub enum PlaybackError {
 }
 
 impl PlaybackError {
-    /// Returns 125 if this build cannot replay the log or does not know the command, 128 for other trouble.
+    /// Returns 125 if the arguments name no replay that this build can run, and 128 for other errors.
     pub fn exit_code(&self) -> u8 {
         match self {
             PlaybackError::Unknown { .. }

@@ -64,10 +64,11 @@ impl Stream {
     }
 
     /// Returns the code of a text, for fields and columns of texts. The recorder remembers each different text until it
-    /// ends, at most [`MAX_TEXT_BYTES`](crate::record::MAX_TEXT_BYTES) of them.
+    /// ends. All of them may take [`MAX_TEXT_BYTES`](crate::record::MAX_TEXT_BYTES), with 64 bytes for each text besides
+    /// its own.
     ///
     /// # Errors
-    /// When there are too many texts, or the recording has ended.
+    /// When there are too many texts, two texts have one code, or the recording has ended.
     pub fn text(&mut self, text: &str) -> Result<TextCode, PushError> {
         let code = TextCode::of(text);
         if !self.texts.contains(&code) {

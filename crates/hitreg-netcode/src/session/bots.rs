@@ -140,10 +140,8 @@ const LOADED: LateFrameModel = LateFrameModel {
     hitch: NONE,
 };
 
-/// The lateness of one player's successive frames.
-///
-/// The lateness of a player's frames: `client.frames`, a model of the frame times found in demos of real players
-/// (docs/frames.md).
+/// The lateness of one player's successive frames, by the setting `client.frames`: a model of the frame times in demos of
+/// real players (docs/frames.md).
 ///
 /// A client with a fixed frame interval never makes a frame too early, and counts each interval from its previous
 /// frame. Each frame is therefore late by zero or more, and delays all later frames by the same amount.

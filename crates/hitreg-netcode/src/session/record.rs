@@ -143,10 +143,8 @@ const TOGETHER: usize = 512;
 /// The most batches that may wait; beyond this, the session's thread blocks.
 const WAITING: usize = 64;
 
-/// The end of the thread that makes records. Dropping it hands over the last batch.
-///
-/// Batched transfer of records to a writer thread. The session's thread only hands over batches. The writer thread lays
-/// out, compresses and writes them.
+/// Hands records in batches to a writer thread, which lays out, compresses and writes them. Dropping it hands over the last
+/// batch.
 #[derive(Debug)]
 pub struct RecordBatcher {
     batch: Vec<Record>,

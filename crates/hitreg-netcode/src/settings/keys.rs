@@ -82,7 +82,11 @@ macro_rules! settings {
             #[derive(Clone, Debug, PartialEq, Eq)]
             pub struct $type {
                 $(
-                    #[doc = concat!("`", stringify!($group), ".", stringify!($field), "`: ", $about, ".")]
+                    #[doc = concat!(
+                        "`", stringify!($group), ".", stringify!($field), "`: ", $about, ".",
+                        $(" From ", stringify!($min), " to ", stringify!($max), " ", $unit, ".",)?
+                        " Source of the default: ", $source, "."
+                    )]
                     pub $field: $value,
                 )+
             }

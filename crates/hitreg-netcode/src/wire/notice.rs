@@ -41,7 +41,8 @@ pub(crate) mod kind {
 pub struct OutOfSeqWarning {
     /// The index of that usercmd.
     pub index: Wrapping16,
-    /// How many frames the usercmd was ahead of the server: below 0 is too late, above 1.024 s too early.
+    /// Number of ticks by which the usercmd was ahead of the server's next tick. Below 0 it was too late; by more than
+    /// 1.024 s it was too early.
     pub difference: i16,
 }
 

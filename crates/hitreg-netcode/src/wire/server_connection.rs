@@ -124,7 +124,7 @@ impl<B: Body> ServerConnection<B> {
     }
 
     /// Limits each snapshot message to `bytes`, without fragment headers. Entities that do not fit wait for the next
-    /// snapshot. The default is `MESSAGE_BYTES_MAX`.
+    /// snapshot. The default is 18,960, the most that fragments can carry.
     pub fn limit_messages(&mut self, bytes: usize) {
         self.message_bytes_max = bytes.min(MESSAGE_BYTES_MAX);
     }

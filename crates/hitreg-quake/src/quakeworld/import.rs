@@ -278,7 +278,7 @@ pub enum UnpackError {
 /// Returns the decompressed bytes of a gzip or xz file, or the bytes themselves for other files.
 ///
 /// # Errors
-/// When the data is damaged or truncated, or decompresses to more than `LARGEST_UNPACKED`.
+/// When the data is damaged or truncated, or decompresses to more than 64 MiB.
 pub fn unpacked(bytes: &[u8]) -> Result<Cow<'_, [u8]>, UnpackError> {
     let Prefix { bytes, cut, .. } = unpacked_prefix(bytes)?;
     cut.map_or(Ok(bytes), Err)
