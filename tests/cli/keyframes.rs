@@ -85,6 +85,7 @@ fn parts_replay_from_keyframes_and_verify_checks_keyframes() {
     assert_eq!(code(&output), 128);
     let message = text(&output.stderr);
     assert!(message.contains(&format!("cut.hitlog: the keyframe after tick {tick}")), "{message}");
+    assert!(message.contains("run: hitreg keyframes cut.hitlog -o new.hitlog"), "{message}");
 }
 
 /// `record` reports that it cannot write the requested keyframes, and keeps the recording.

@@ -50,6 +50,14 @@ impl KeyframedLogs {
         std::fs::write(self.folder.path().join(name), keyed).expect("written");
     }
 
+    /// Writes the log with keyframes of a version that this build does not read.
+    fn write_unreadable(&self, name: &str) {
+        let mut keyframes = self.keyframes.clone();
+        // The first value of a keyframe's content is its version.
+        keyframes.iter_mut().for_each(|keyframe| keyframe.content[1] = 99);
+        self.write(name, &keyframes);
+    }
+
     fn verified(&self, name: &str, rollback_every: Option<u32>) -> LogReport {
         self.verified_by(name, rollback_every, true, 1)
     }
@@ -139,11 +147,11 @@ fn keyframes_are_verified_without_another_replay() {
         &|keyframe| keyframe.stretch += 1,
         &|keyframe| keyframe.tick = keyframe.tick.next(),
     ];
-    // The first value of a keyframe's content is its version.
-    forge(&|keyframe| keyframe.content[1] = 99);
-    for report in [logs.verified("forged.hitlog", None), logs.verified_in_legs("forged.hitlog", 1)] {
-        assert_eq!((report.verdict, report.keyframes), (LogVerdict::Untestable, None), "{report:?}");
-        assert!(report.detail.is_some_and(|detail| detail.contains("its state is of version 99, and this build's")));
+    logs.write_unreadable("old.hitlog");
+    let plain = logs.verified("a.hitlog", None);
+    for report in [logs.verified("old.hitlog", None), logs.verified_in_legs("old.hitlog", 1)] {
+        assert_eq!((report.verdict, report.keyframes, report.legs), (LogVerdict::Same, None, None), "{report:?}");
+        assert_eq!((report.digest, report.hashes_compared), (plain.digest.clone(), plain.hashes_compared));
     }
     // The rollback check is not part of the state.
     for rollback_every in [None, Some(16)] {
@@ -231,6 +239,7 @@ fn a_correction_of_a_log_with_keyframes_is_found_in_a_part() {
         (counter.steps() - before, frames.map_err(|error| error.to_string().replace(name, "LOG")))
     };
     for (player, number, is_there) in [(0, 1, true), (0, 2, true), (1, 1, true), (1, 9_999, false)] {
+    logs.write_unreadable("old.hitlog");
         let [(whole, of_whole), (part, of_part)] = ["a.hitlog", "k.hitlog"].map(|name| steps(name, player, number));
         assert!(part * 2 < whole, "p{player} {number}: {part} steps, and {whole} for the whole session");
         assert_eq!(of_part, of_whole);
@@ -245,6 +254,7 @@ fn replay_part(log: &SurveyedLog, games: &Games, part: Part) -> Trace {
     let mut put = |_: &_, rows| trace.append(rows).expect("the same columns");
     let ran = log.attempt(game, (&options, false), &mut |_| {}, &mut put, &mut |_| {});
     assert_eq!(ran.expect("a log of this build").expect("nothing depended on bytes").first_difference, None);
+        assert_eq!(steps("old.hitlog", player, number).1, of_whole);
     trace
 }
 
@@ -277,7 +287,8 @@ fn a_part_before_the_first_keyframe_needs_no_survey() {
     bytes[late] ^= 0x55;
     std::fs::write(path("damaged.hitlog"), &bytes).expect("written");
     assert!(engine.survey(&path("damaged.hitlog")).is_err());
-    for name in ["k.hitlog", "damaged.hitlog"] {
+    logs.write_unreadable("old.hitlog");
+    for name in ["k.hitlog", "damaged.hitlog", "old.hitlog"] {
         assert_eq!(replay_part(&surveyed(&path(name), part.from), &games, part).digest(), whole.digest(), "{name}");
         // A replay that cannot use the keyframe starts at the beginning of the log, with the same result.
         let again = surveyed(&path(name), first).from_its_beginning().expect("a sound beginning");

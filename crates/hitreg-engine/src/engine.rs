@@ -130,7 +130,7 @@ pub enum EngineError {
         source: LogError,
     },
     /// This build cannot replay a log.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {}", path.display(), naming_file(&source.to_string(), path))]
     Replay {
         /// The log.
         path: PathBuf,

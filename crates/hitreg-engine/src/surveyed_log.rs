@@ -23,6 +23,7 @@ use hitreg_log::trace::{Digest, Table, Trace, TraceHeader};
 use hitreg_log::units::Micros;
 use hitreg_netcode::replay::{
     LogSurvey, Part, ReorderWindow, ReplayError, ReplayFindings, ReplayOptions, ReplaySource, ReplayStart,
+    other_keyframe_version,
 };
 use hitreg_netcode::score::{DrawingScoreError, ModeScore};
 use hitreg_netcode::settings::Settings;
@@ -48,7 +49,7 @@ pub struct SurveyedLog {
     pub digest: Option<Digest>,
     /// The memory that all records need, in bytes.
     pub(crate) session_bytes: usize,
-    /// The keyframes in the log.
+    /// The keyframes in the log that this build reads.
     keyframes: Vec<KeyframeRef>,
     /// The keyframe from which the replay starts; `None` for the beginning of the log.
     start: Option<ReplayStart>,
@@ -76,8 +77,12 @@ impl SurveyedLog {
         let header = reader.header().clone();
         let (mut survey, mut keyframes, mut session_bytes) = (LogSurvey::new(&header), Vec::new(), 0_usize);
         loop {
-            let chunks =
-                reader.next_chunks(&mut |keyframe| keyframes.push(KeyframeRef::of(&keyframe))).map_err(fail)?;
+            let mut keep = |keyframe| {
+                if other_keyframe_version(&keyframe).is_none() {
+                    keyframes.push(KeyframeRef::of(&keyframe));
+                }
+            };
+            let chunks = reader.next_chunks(&mut keep).map_err(fail)?;
             if chunks.is_empty() {
                 break;
             }

@@ -287,7 +287,7 @@ fn own_replays(
             Err(EngineError::Replay { source: ReplayError::NeedsMemory(source), .. }) => {
                 return Err(EngineError::needs_memory(&log.path, source));
             }
-            Err(EngineError::Replay { source, .. }) => return Ok(Err(source.to_string())),
+            Err(error @ EngineError::Replay { .. }) => return Ok(Err(error.what(&log.path))),
             Err(error) => return Err(error),
         }
     }
@@ -359,8 +359,8 @@ fn in_legs(
                 }
             }
             Ok(None) => return Ok(None),
-            Err(EngineError::Replay { source, .. }) => {
-                return Ok(Some(LogReport::not_replayed(source.to_string())));
+            Err(error @ EngineError::Replay { .. }) => {
+                return Ok(Some(LogReport::not_replayed(error.what(&log.path))));
             }
             Err(error) => return Err(error),
         }

@@ -16,10 +16,10 @@ use hitreg_log::record::Keyframe;
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::store;
 use hitreg_log::trace::schema::{TableSet, bodies, corrections, executed, frames, shots, ticks};
-use hitreg_log::units::{ClockTime, Micros, Tick};
+use hitreg_log::units::{Micros, Tick};
 use hitreg_netcode::replay::{
-    BadKeyframe, KeyframeSchedule, Part, ReplayError, ReplayFindings, ReplayOptions, ReplaySource, ReplayStart,
-    keyframe_has_sizes, other_keyframe_version,
+    KeyframeSchedule, Part, ReplayError, ReplayFindings, ReplayOptions, ReplaySource, ReplayStart, keyframe_has_sizes,
+    other_keyframe_version,
 };
 
 /// The identity of a keyframe, from a log or from a replay.
@@ -31,16 +31,13 @@ pub(crate) struct KeyframeRef {
     content: u128,
     /// Whether a replay must encode its datagrams to come to the same state.
     has_sizes: bool,
-    /// The version of its content, if this build does not read it.
-    other_version: Option<u32>,
 }
 
 impl KeyframeRef {
     pub(crate) fn of(keyframe: &Keyframe) -> KeyframeRef {
         let Keyframe { tick, at, stretch, content } = keyframe;
         let (content, has_sizes) = (xxh3_128(content), keyframe_has_sizes(keyframe));
-        let other_version = other_keyframe_version(keyframe);
-        KeyframeRef { tick: *tick, at: *at, stretch: *stretch, content, has_sizes, other_version }
+        KeyframeRef { tick: *tick, at: *at, stretch: *stretch, content, has_sizes }
     }
 
     /// Whether this keyframe equals the replayed one, and skips no records that a replay from it needs.
@@ -49,19 +46,21 @@ impl KeyframeRef {
     }
 }
 
-/// The start of a replay at a keyframe; `None` if the log has no such keyframe.
+/// The start of a replay at a keyframe; `None` if the log has no such keyframe, or one that only another build reads.
 fn start_at<R: Read + Seek>(
     path: &Path,
     log: &mut IndexedLog<R>,
     sought: KeyframeQuery,
 ) -> Result<Option<ReplayStart>, EngineError> {
     let found = log.keyframe(sought).map_err(|source| EngineError::content(path, source))?;
-    let start = found.map(|(keyframe, _)| ReplayStart::read(&keyframe, log.header()));
-    start.transpose().map_err(|source| EngineError::unsuitable(path, source))
+    let readable = found.filter(|(keyframe, _)| other_keyframe_version(keyframe).is_none());
+    let start = readable.map(|(keyframe, _)| ReplayStart::read(&keyframe, log.header()));
+    start.transpose().map_err(|source| EngineError::Replay { path: path.to_owned(), source })
 }
 
 /// Finds the keyframes between which a player's `number`-th correction lies, by the counts in keyframes. Returns the part
-/// between them, and the time of the last keyframe if the part ends before it.
+/// between them, and the time of the last keyframe if the part ends before it. Without keyframes that this build reads,
+/// the part is the whole log.
 ///
 /// # Errors
 /// Fails if the file cannot be read, is not a log, or has a damaged keyframe.
@@ -75,8 +74,10 @@ pub(crate) fn part_of_correction(
     let (mut low, mut high) = (0, times.len());
     while low < high {
         let middle = low + (high - low) / 2;
-        let start = start_at(path, &mut log, KeyframeQuery::At(times[middle]))?;
-        match start.is_some_and(|start| start.corrections[player] < number) {
+        let Some(start) = start_at(path, &mut log, KeyframeQuery::At(times[middle]))? else {
+            return Ok((Part::WHOLE, None));
+        };
+        match start.corrections[player] < number {
             true => low = middle + 1,
             false => high = middle,
         }
@@ -194,10 +195,6 @@ impl SurveyedLog {
         options: (&ReplayOptions, bool),
         sinks: ReplaySinks<'_>,
     ) -> Result<Option<(ReplayFindings, Option<Tick>)>, EngineError> {
-        if let Some((keyframe, version)) = said.iter().find_map(|said| Some((said, said.other_version?))) {
-            let (tick, at, why) = (keyframe.tick, ClockTime(keyframe.at), BadKeyframe::Version(version));
-            return Err(self.not_replayed(ReplayError::Keyframe { tick, at, why }));
-        }
         let mut ticks: Vec<_> = said.iter().map(|keyframe| (keyframe.tick, keyframe.at)).collect();
         ticks.sort_unstable();
         let due = KeyframeSchedule::After(ticks);

@@ -241,7 +241,7 @@ pub enum ReplayError {
     },
     /// The replay cannot begin at a keyframe.
     #[error(
-        "the keyframe after tick {tick}, at {at}: {why}. To replace all keyframes, run: hitreg keyframes LOG -o NEW"
+        "the keyframe after tick {tick}, at {at}: {why}. To replace all keyframes, run: hitreg keyframes FILE -o new.hitlog"
     )]
     Keyframe {
         /// The tick.
