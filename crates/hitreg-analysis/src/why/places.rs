@@ -5,7 +5,7 @@ use glam::{DVec3, Vec3};
 use serde::{Serialize, Serializer};
 
 use super::{TraceRows, cell, measure};
-use hitreg_log::trace::schema::{bodies, frames, views};
+use hitreg_log::trace::schema::{bodies, frames, is_bodies, views};
 use hitreg_log::trace::{Column, ColumnData, Table, Trace};
 
 hitreg_log::named! {
@@ -97,11 +97,16 @@ pub(super) fn drawn(trace: &Trace, row: usize) -> Option<Vec3> {
 /// The largest error of a position from `views`, in units. The table has single precision: a game with positions in double
 /// precision loses up to one step of it.
 pub(super) fn view_uncertainty(trace: &Trace, place: DVec3) -> f32 {
-    let is_double = |(table, column): (&str, &str)| {
-        let column = trace.table(table).and_then(|table| table.column(column));
-        column.is_some_and(|column| matches!(column.data, ColumnData::F64(_)))
+    let is_double = |table: &Table| {
+        let place = match &*table.name {
+            frames::NAME => "own.origin.",
+            name if is_bodies(name) => "origin.",
+            _ => return false,
+        };
+        let is_place = |column: &&Column| column.name.starts_with(place);
+        table.columns.iter().filter(is_place).any(|column| matches!(column.data, ColumnData::F64(_)))
     };
-    if ![(bodies::NAME, "origin.x"), (frames::NAME, "own.origin.x")].into_iter().any(is_double) {
+    if !trace.tables.iter().any(is_double) {
         return 0.0;
     }
     let farthest = place.abs().max_element() as f32;

@@ -613,6 +613,10 @@ mod tests {
 
     /// A shot of p0 in tick 5 at entity 8, at (1e7, -2.5e7). Double precision has the positions of bodies.
     fn far_shot(ticks_of_target: &[u32]) -> ShotExplanation {
+        TraceRows::new(&far_trace(ticks_of_target)).shot(0)
+    }
+
+    fn far_trace(ticks_of_target: &[u32]) -> Trace {
         let number = |name: &str, values: &[u32]| Column::new(name, ColumnData::U32(values.to_vec()));
         let double = |name: &str, values: &[f64]| Column::new(name, ColumnData::F64(values.to_vec()));
         let single = |name: &str, value: f32| Column::new(name, ColumnData::F32(vec![value]));
@@ -638,7 +642,7 @@ mod tests {
             Table::new(views::NAME, of_view.into_iter().chain(drawn).collect()),
             Table::new(bodies::NAME, of_body.into_iter().chain(places).collect()),
         ];
-        TraceRows::new(&Trace { tables, ..Trace::default() }).shot(0)
+        Trace { tables, ..Trace::default() }
     }
 
     #[test]
@@ -647,6 +651,25 @@ mod tests {
         let of = |which| shot.place_of(which).map(|place| (place.known_by, place.uncertainty_units));
         assert_eq!(of(PositionKind::Drawn), Some((views::NAME, 2.0)));
         assert_eq!(of(PositionKind::Present), Some((bodies::NAME, 0.0)));
+    }
+
+    /// One coordinate of one class is enough.
+    #[test]
+    fn positions_of_any_class_may_have_double_precision() {
+        let is_in_doubt = |name: &str, singles: &[&str]| {
+            let mut trace = far_trace(&[4, 5]);
+            for table in trace.tables.iter_mut().filter(|table| [frames::NAME, bodies::NAME].contains(&&*table.name)) {
+                table.name = table.name.replace(bodies::NAME, name);
+                for column in table.columns.iter_mut().filter(|column| singles.contains(&&*column.name)) {
+                    column.data = ColumnData::F32(vec![0.0; column.data.len()]);
+                }
+            }
+            let shot = TraceRows::new(&trace).shot(0);
+            shot.place_of(PositionKind::Drawn).is_some_and(|place| place.uncertainty_units > 0.0)
+        };
+        let own = ["own.origin.x", "own.origin.y", "origin.x"];
+        assert!(is_in_doubt("bodies.tank", &own) && is_in_doubt(bodies::NAME, &own));
+        assert!(!is_in_doubt("bodies.tank", &[&own[..], &["origin.y"]].concat()));
     }
 
     #[test]
