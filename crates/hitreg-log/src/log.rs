@@ -49,7 +49,7 @@ pub(crate) use header::check_players;
 pub use header::{FORMAT, FileKind, FormatVersion, UnreadableFormat, check_readable_by, kind_of};
 pub use index::{FileIndex, IndexedRows, IndexedTable};
 pub use keyframes::{RewriteError, keyframes_of, write_keyframes};
-pub(crate) use kinds::USERCMD_BYTES;
+pub(crate) use kinds::EXTRA_BYTES;
 pub use reader::{
     IndexedLog, KeyframeQuery, LogReader, SeekResult, read_header, read_prefix, read_prefix_within, read_session,
     read_session_within,

@@ -17,7 +17,7 @@ use super::error::{Budget, MAX_CHUNK_MEMORY, WriteError};
 use super::header::Schema;
 use super::index::{ChunkRows, PartRows};
 use super::keyframes::KEYFRAME;
-use super::kinds::{ListReader, RecordLayout, USERCMD_BYTES};
+use super::kinds::{EXTRA_BYTES, ListReader, RecordLayout};
 use super::table::{ColumnReader, PackedTable, RecordLookup, TableWriter};
 use crate::record::{
     ArrivalRecord, DamageRecord, ExecutionRecord, FieldSchema, FrameRecord, GapRecord, HeardRecord, OF_PLAYERS,
@@ -66,7 +66,8 @@ macro_rules! code {
             (index, before): (u32, Chain),
         ) -> Result<Vec<u8>, WriteError> {
             let (own_fields, texts) = (header.own_usercmd_fields(), ChunkTexts::new(&part.texts));
-            let context = ChunkContext::new(part.state_keys(), (&own_fields, header.usercmd_bytes), &texts);
+            let states = ChunkContext::of_states(part.state_keys(), &texts);
+            let context = ChunkContext { own_fields: &own_fields, usercmd_bytes: header.usercmd_bytes, ..states };
             let mut encoder = ChunkEncoder { part, header, context: &context, tables: Vec::new() };
             $( encoder.encode_kind(stringify!($field), part.of_players(stringify!($field), |records| &records.$field)); )*
             let mut lists = part.own().iter();
@@ -93,7 +94,8 @@ macro_rules! code {
             let mut decoder = ChunkDecoder { header, texts: &texts, stretch, budget };
             decoder.decode_states(&tables)?;
             let own_fields = header.own_usercmd_fields();
-            let context = ChunkContext::new(decoder.stretch.states.keys(), (&own_fields, header.usercmd_bytes), &texts);
+            let states = ChunkContext::of_states(decoder.stretch.states.keys(), &texts);
+            let context = ChunkContext { own_fields: &own_fields, usercmd_bytes: header.usercmd_bytes, ..states };
             $( if let Some(columns) = tables.columns(stringify!($field), schema).filter(|columns| kinds.has(columns.name)) {
                 let records = decoder.decode_records::<$type>(&columns, &context)?;
                 decoder.decode_unknown_columns::<$type>(&columns, &records)?;
@@ -311,18 +313,15 @@ pub(super) type WriteContext<'a> = ChunkContext<'a, ChunkTexts<'a>>;
 pub(super) type ReadContext<'a> = ChunkContext<'a, TextPlaces>;
 
 impl<'a, T> ChunkContext<'a, T> {
-    fn new(
-        keys: &[StateKey],
-        (own_fields, usercmd_bytes): (&'a [FieldSchema], bool),
-        texts: &'a T,
-    ) -> ChunkContext<'a, T> {
+    /// The context of a chunk with these states, whose usercmds have no declared fields and no bytes.
+    fn of_states(keys: &[StateKey], texts: &'a T) -> ChunkContext<'a, T> {
         let mut keys: Vec<_> = keys.iter().map(|key| (key.tick, key.viewer, key.entity)).collect();
         if !keys.is_sorted() {
             keys.sort_unstable();
         }
         keys.dedup();
         let (of, entities) = keys.into_iter().map(|(tick, viewer, entity)| ((tick, viewer), entity)).unzip();
-        ChunkContext { of, entities, own_fields, usercmd_bytes, texts }
+        ChunkContext { of, entities, own_fields: &[], usercmd_bytes: false, texts }
     }
 
     /// Returns the entities whose states a viewer may have received for a tick.
@@ -552,7 +551,7 @@ pub(crate) fn outline(content: &[u8], header: &SessionHeader, schema: &Schema) -
     if let Some(frames) = columns("frames")? {
         let (seq, at) = (frames.narrow::<u32>("seq")?, frames.narrow::<i64>("at_us")?);
         let buttons = frames.narrow::<i64>("buttons")?;
-        let bytes = if header.usercmd_bytes { frames.narrow::<u32>(USERCMD_BYTES[0])? } else { vec![0; frames.rows] };
+        let bytes = if header.usercmd_bytes { frames.narrow::<u32>(EXTRA_BYTES[0])? } else { vec![0; frames.rows] };
         for (player, rows) in frames.rows_of_players(players)? {
             let player = &mut outline.players[player];
             player.firing =
@@ -599,7 +598,7 @@ pub(crate) fn outline(content: &[u8], header: &SessionHeader, schema: &Schema) -
     }
     // Few logs have gaps, presence or heard packets, and no log has many.
     let texts = TextPlaces::default();
-    let context = ChunkContext::new(&[], (&[], false), &texts);
+    let context = ChunkContext::of_states(&[], &texts);
     let (gaps, presence) = (columns("gaps")?, columns("presence")?);
     let mut decoder = ChunkDecoder { header, texts: &texts, stretch: SessionStretch::of(header), budget };
     if let Some(gaps) = gaps {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::chunk::to_messagepack;
 use super::container::ZSTD_MAGIC;
 use super::error::{LogError, MAX_HEADER_VALUES, MAX_PLAYERS, WriteError};
-use super::kinds::{HEARD_USERCMD, RecordLayout, USERCMD_BYTES};
+use super::kinds::{EXTRA_BYTES, HEARD_USERCMD, RecordLayout};
 use crate::record::{
     ArrivalRecord, DamageRecord, ExecutionRecord, FieldSchema, FrameRecord, GapRecord, HeardRecord, PacketRecord,
     PlayerInfo, PlayerRecords, PresenceRecord, SessionHeader, ShotRecord, SnapshotRecord, TickRecord, UnknownKind,
@@ -273,7 +273,7 @@ fn columns_of<T: RecordLayout>() -> Vec<String> {
 /// Returns the columns of a kind that hold usercmd fields of the game, and bytes of usercmds.
 fn own_columns(kind: &str, header: &SessionHeader) -> Vec<String> {
     let (prefix, bytes): (_, &[&str]) = match kind {
-        "frames" if header.usercmd_bytes => ("", &USERCMD_BYTES),
+        "frames" if header.usercmd_bytes => ("", &EXTRA_BYTES),
         "frames" => ("", &[]),
         "heard" => (HEARD_USERCMD, &[]),
         _ => return Vec::new(),

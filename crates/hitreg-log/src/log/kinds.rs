@@ -340,19 +340,27 @@ impl RecordLayout for FrameRecord {
         let columns = lists.columns;
         take_named(frames, ("", &columns.series), lists, budget)?;
         if lists.context.usercmd_bytes {
-            let [counts, bytes] = USERCMD_BYTES;
-            let mut all = column::Cursor::new(columns.raw(bytes));
-            for (frame, count) in frames.iter_mut().zip(columns.narrow::<u32>(counts)?) {
-                frame.bytes = all.take(count as usize).map_err(|what| columns.bad(bytes, what))?.into();
+            for (frame, bytes) in frames.iter_mut().zip(extra_bytes(columns)?) {
+                frame.bytes = bytes.into();
             }
-            all.end().map_err(|what| columns.bad(bytes, what))?;
         }
         Ok(())
     }
 }
 
-/// The columns of `frames` with the bytes of usercmds: the number of each, and all of them.
-pub(crate) const USERCMD_BYTES: [&str; 2] = ["extra_bytes", "extra"];
+/// The columns of `frames` and `snapshots` with bytes of the application: the number of bytes of each row, and all bytes.
+pub(crate) const EXTRA_BYTES: [&str; 2] = ["extra_bytes", "extra"];
+
+/// Reads the bytes of each row.
+fn extra_bytes<'a>(columns: &ColumnReader<'a>) -> Result<Vec<&'a [u8]>, String> {
+    let [counts, name] = EXTRA_BYTES;
+    let bad = |what| columns.bad(name, what);
+    let mut all = column::Cursor::new(columns.raw(name));
+    let rows = columns.narrow::<u32>(counts)?.into_iter().map(|count| all.take(count as usize));
+    let rows = rows.collect::<Result<_, _>>().map_err(bad)?;
+    all.end().map_err(bad)?;
+    Ok(rows)
+}
 
 /// Writes the declared fields of usercmds, one column each.
 fn put_own_fields(rows: &mut TableWriter<'_, FrameRecord>, context: &WriteContext<'_>) {
@@ -465,13 +473,12 @@ impl RecordLayout for SnapshotRecord {
         let ListReader { columns, context } = lists;
         let listed: Vec<u32> = columns.narrow("entities")?;
         let effect_counts: Vec<u32> = columns.narrow("effects")?;
-        let extra_bytes: Vec<u32> = columns.narrow("extra_bytes")?;
         let helpers: Vec<i64> = columns.narrow("helper")?;
         let warning_counts: Vec<u32> = columns.narrow("warnings")?;
         let mut entities = entities(columns, sum_of(listed.iter().map(|n| n.saturating_sub(1))), budget)?;
         let mut effects = effects(columns, sum_of(effect_counts.iter().copied()), budget)?;
         let mut warnings = warnings(columns, sum_of(warning_counts.iter().copied()), budget)?;
-        let mut extra = column::Cursor::new(columns.raw("extra"));
+        let extra = extra_bytes(columns)?;
         let counts = columns.row_counts();
         let viewers = counts.iter().flat_map(|&(id, rows)| std::iter::repeat_n(PlayerId(id as u16), rows));
         for (row, (record, viewer)) in records.iter_mut().zip(viewers).enumerate() {
@@ -481,8 +488,7 @@ impl RecordLayout for SnapshotRecord {
             };
             budget.take(record.entities.len(), size_of::<EntityId>())?;
             record.effects = effects.by_ref().take(effect_counts[row] as usize).collect();
-            let bytes = extra.take(extra_bytes[row] as usize).map_err(|what| columns.bad("extra", what))?;
-            record.extra = bytes.to_vec();
+            record.extra = extra[row].to_vec();
             let narrow =
                 |ms: i64| i16::try_from(ms).map_err(|_| columns.bad("helper", format_args!("{ms} is out of range")));
             let helper_ms = match helpers[row] {
@@ -491,7 +497,7 @@ impl RecordLayout for SnapshotRecord {
             };
             record.timing = Timing::new(helper_ms, warnings.by_ref().take(warning_counts[row] as usize).collect());
         }
-        extra.end().map_err(|what| columns.bad("extra", what))
+        Ok(())
     }
 }
 

@@ -168,7 +168,7 @@ impl Description {
         if is_twice(header.usercmd.iter().map(|field| &field.name)) {
             return fault("a usercmd has two fields of one name".into());
         }
-        let is_column = |field: &&FieldSchema| header.usercmd_bytes && log::USERCMD_BYTES.contains(&&*field.name);
+        let is_column = |field: &&FieldSchema| header.usercmd_bytes && log::EXTRA_BYTES.contains(&&*field.name);
         if let Some(field) = header.usercmd.iter().find(is_column) {
             return fault(format!("a usercmd has bytes, and a field of the name `{}`: rename the field", field.name));
         }
