@@ -186,6 +186,8 @@ struct SideIndex {
     clients: Vec<Option<usize>>,
     /// The unknown kinds of the merged session: the server's, then custom kinds that only clients declare.
     kinds: Vec<UnknownKind>,
+    /// Whether usercmds of the merged session may have bytes: in any log.
+    usercmd_bytes: bool,
 }
 
 impl SideIndex {
@@ -223,7 +225,8 @@ impl SideIndex {
                 }
             }
         }
-        Ok(SideIndex { server, clients, kinds })
+        let usercmd_bytes = headers.iter().any(|header| header.usercmd_bytes);
+        Ok(SideIndex { server, clients, kinds, usercmd_bytes })
     }
 
     /// Returns an error if a player has no log, and the server's log lacks its input. `has_input` tells whether the
@@ -303,12 +306,13 @@ fn check_header(server: &SessionHeader, client: &SessionHeader, log: usize) -> R
         ("seed", server.seed == client.seed),
         ("kinds of records", have_equal_kinds(&server.unknown, &client.unknown)),
         ("fields of usercmds", server.usercmd == client.usercmd),
-        ("bytes of usercmds", server.usercmd_bytes == client.usercmd_bytes),
         ("number of players", server.players.len() == client.players.len()),
         ("classes of entities", server.classes == client.classes),
     ];
     match same.into_iter().find(|(_, is_same)| !is_same) {
         Some((what, _)) => Err(MergeErrorKind::OtherBuild { what }.of(log)),
+        // The client's usercmds replace the server's.
+        None if server.usercmd_bytes && !client.usercmd_bytes => Err(MergeErrorKind::NoBytes.of(log)),
         None => Ok(()),
     }
 }
@@ -373,6 +377,31 @@ mod tests {
         assert_eq!(as_received(without_packets(sides(1))), None);
         assert_eq!(as_received(without_packets(sides(5))), Some(u32::MAX));
         assert_eq!(as_received(vec![sides(1).swap_remove(0)]), Some(u32::MAX), "there is no client's log");
+    }
+
+    /// The client's usercmds replace the server's, so only the client's bytes are kept without loss.
+    #[test]
+    fn usercmds_may_have_bytes_on_the_clients_side_only() {
+        let with_bytes = |begins: u32, sides_with_bytes: &[usize]| {
+            let mut logs = sides(begins);
+            for side in sides_with_bytes {
+                logs[*side].header.usercmd_bytes = true;
+                logs[*side].players[0].frames.iter_mut().for_each(|frame| frame.bytes = vec![7].into());
+            }
+            logs
+        };
+        let counts = |merged: MergedSession| {
+            let frames = &merged.session.players[0].frames;
+            let bytes = frames.iter().filter(|frame| !frame.bytes.is_empty()).count();
+            (merged.session.header.usercmd_bytes, frames.len(), bytes)
+        };
+        assert_eq!(counts(merge_both_ways(with_bytes(1, &[1]))), (true, 20, 20));
+        assert_eq!(counts(merge(with_bytes(12, &[1])).expect("merged")), (true, 20, 9), "the first are the server's");
+        assert_eq!(counts(merge_both_ways(with_bytes(1, &[0, 1]))), (true, 20, 20));
+        assert_eq!(counts(merge_both_ways(with_bytes(1, &[]))), (false, 20, 0));
+        assert_eq!(merge(with_bytes(1, &[0])).unwrap_err(), MergeErrorKind::NoBytes.of(1));
+        let server_alone = vec![with_bytes(1, &[0]).swap_remove(0)];
+        assert_eq!(counts(merge(server_alone).expect("merged")), (true, 20, 20));
     }
 
     /// A missing log concerns its player alone.

@@ -53,11 +53,17 @@ pub enum MergeErrorKind {
         all: usize,
     },
     /// The log was recorded under other rules than the server's.
-    #[error("its {what} is not the server's: both sides need the same version of hitreg")]
+    #[error("its {what} must equal the server's: record both sides with the same build of the game")]
     OtherBuild {
         /// What differs.
         what: &'static str,
     },
+    /// The server's usercmds have bytes, and the client's, which replace them, have none.
+    #[error(
+        "its usercmds have no bytes, and the server's have bytes, which a merge would lose: record bytes on the clients, or on \
+         both sides"
+    )]
+    NoBytes,
     /// The log was recorded under another setting than the server's.
     #[error("its setting {key} is {here}, and the server's is {there}: merge the logs of one run")]
     OtherSetting {
@@ -142,13 +148,14 @@ fn drift(player: PlayerId, apart: Micros, rate_us_per_s: f64, is_steady: bool) -
     } else if apart < LATE_STAMP_US {
         format!(
             "player {player}'s packets would arrive up to {apart} µs before they were sent: record `Sent` and `Snapshot` with a \
-             time taken before the packet is sent, and arrivals with a time taken after it is read; or one of the clocks \
-             was set"
+             time taken before the packet is sent, and arrivals with a time taken after it is read. If a clock was set \
+             meanwhile, record the session again"
         )
     } else {
         format!(
-            "player {player}'s clock and the server's do not run evenly (one of them was set, or its machine slept), so \
-             that no one offset fits: packets would arrive {apart} µs before they were sent"
+            "player {player}'s clock or the server's was set during the session, or its machine slept. No one offset fits: \
+             packets would arrive {apart} µs before they were sent. Record the session again, or leave this log out if \
+             the server recorded the packets that it received"
         )
     }
 }

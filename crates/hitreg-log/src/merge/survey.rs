@@ -243,7 +243,8 @@ impl MergeSurvey {
         clients: &[AlignedClient],
         shares: &[UsercmdShares],
     ) -> SessionHeader {
-        let mut header = SessionHeader { side: None, unknown: self.sides.kinds.clone(), ..server.clone() };
+        let (unknown, usercmd_bytes) = (self.sides.kinds.clone(), self.sides.usercmd_bytes);
+        let mut header = SessionHeader { side: None, unknown, usercmd_bytes, ..server.clone() };
         for (player, client) in header.players.iter_mut().zip(clients) {
             player.recorded |= client.log.is_some();
         }
