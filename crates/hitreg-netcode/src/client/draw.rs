@@ -42,12 +42,19 @@ impl<G: Game> OthersDrawer<'_, G> {
     /// Interpolates between the last two snapshots only, always moving towards the last.
     pub(super) fn two_point(&self, at: Micros, out: &mut Drawn<G::Body>) {
         let before = self.history.before_newest();
+        // The time may be before the only known state.
+        let held = |body: &G::Body| PlacedBody::new(body.clone(), PlacementKind::Held);
         self.place_newest(out, |newest, id, body| {
             if at >= newest.server_time {
                 return beyond::<G>(self.rules, newest.server_time, body, at, self.limits);
             }
-            let fraction = before.map_or(1.0, |before| fraction_of_way(before.server_time, newest.server_time, at));
-            between::<G>(before.and_then(|before| before.get(id)), body, fraction, self.limits)
+            before.map_or_else(
+                || held(body),
+                |before| {
+                    let fraction = fraction_of_way(before.server_time, newest.server_time, at);
+                    between::<G>(before.get(id), body, fraction, self.limits)
+                },
+            )
         });
     }
 
@@ -543,6 +550,30 @@ mod tests {
         assert_eq!(drawn_after(40.0, true), [(0.0, true), (10.0, true)]);
         assert_eq!(drawn_after(50.0, false), [(10.0, false), (20.0, false)]);
         assert_eq!(drawn_after(60.0, true), [(20.0, true), (30.0, true)]);
+    }
+
+    #[test]
+    fn two_points_hold_the_only_known_state() {
+        let mut history = History::default();
+        let mut drawn_at = |x, at_ms| {
+            let server_time = history.newest().map_or(Micros::ZERO, |newest| newest.server_time + Micros::from_ms(50));
+            let entities = vec![(EntityId(1), Skater { origin: Vec3::X * x, ..Skater::default() })];
+            history.push(Arc::new(Frame { tick: Tick(server_time.0 as u32), server_time, entities }));
+            let limits = PlacementLimits { teleport_distance_units: 128.0, extrapolate_max: None };
+            let others = OthersDrawer::<Rink> {
+                rules: &(),
+                history: &history,
+                limits: &limits,
+                max_extrapolation: Micros::ZERO,
+                but: EntityId(0),
+            };
+            let mut out = Vec::new();
+            others.two_point(Micros::from_ms(at_ms), &mut out);
+            (out[0].1.body.origin.x, out[0].1.how)
+        };
+        assert_eq!(drawn_at(10.0, -5), (10.0, PlacementKind::Held));
+        assert_eq!(drawn_at(20.0, 25), (15.0, PlacementKind::Interpolated));
+        assert_eq!(drawn_at(500.0, 75), (500.0, PlacementKind::Teleported));
     }
 
     #[test]

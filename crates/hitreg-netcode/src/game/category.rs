@@ -138,7 +138,7 @@ named! {
         Extrapolated = "extrapolated",
         /// The nearest known state, unchanged.
         Held = "held",
-        /// Moved at once to where it was teleported.
+        /// New, or moved at once to where it was teleported.
         Teleported = "teleported",
     }
 }
