@@ -81,15 +81,21 @@ pub(crate) fn verified(
     (rollback_every, whole): (Option<u32>, bool),
     threads: usize,
 ) -> Vec<LogReport> {
-    let verify = VerifyOptions {
-        build: None,
-        keep: GoldenUpdate::Nothing,
-        needs_golden: false,
-        rollback_every,
-        whole,
-        clock: &|| 0.0,
-    };
-    let judge = VerifiedCorpus::new(&verify, engine, logs, (LogRow::default(), false), &|_| String::new());
+    judged(engine, logs, &VerifyOptions { rollback_every, whole, ..PLAIN }, threads)
+}
+
+/// Compares replays, and writes nothing.
+const PLAIN: VerifyOptions<'_> = VerifyOptions {
+    build: None,
+    keep: GoldenUpdate::Nothing,
+    needs_golden: false,
+    rollback_every: None,
+    whole: false,
+    clock: &|| 0.0,
+};
+
+fn judged(engine: &Engine<'_>, logs: &[PathBuf], verify: &VerifyOptions<'_>, threads: usize) -> Vec<LogReport> {
+    let judge = VerifiedCorpus::new(verify, engine, logs, (LogRow::default(), false), &|_| String::new());
     let run = CorpusRun { threads, results: None, stop: &engine.runner.stop };
     let judged = run.judge(logs, &judge.expect("nothing is written"), &|_| {}).expect("they can be verified");
     judged.logs.into_iter().map(JudgedLog::verified).collect()
@@ -105,6 +111,11 @@ fn a_log_whose_game_panics_is_broken() {
     session.header.rules = rmp_serde::to_vec_named(&panics).expect("MessagePack").into();
     std::fs::write(&paths[1], streams::file(&session, Micros::from_ms(400))).expect("written");
     let games = games();
+    let proposals = ["a.golden.new", "panics.golden.new"].map(|name| folder.path().join(name));
+    proposals.iter().for_each(|proposal| std::fs::write(proposal, "hitreg golden 1\n").expect("written"));
+    let propose = VerifyOptions { keep: GoldenUpdate::Propose { rerecord: false }, ..PLAIN };
+    judged(&Engine::new(&games), &paths, &propose, 1);
+    assert_eq!(proposals.map(|proposal| proposal.exists()), [true, false], "a panic proposes nothing");
     let reports = verified(&Engine::new(&games), &paths, (None, false), 1);
     assert_eq!([reports[0].verdict, reports[1].verdict], [LogVerdict::Same, LogVerdict::Broken], "{reports:?}");
     let detail = reports[1].detail.as_deref().expect("the message");
@@ -228,6 +239,7 @@ fn a_correction_of_a_log_with_keyframes_is_found_in_a_part() {
     let counter = StepCounter::Corrections;
     let session = traces::session(3, 64.0, DiscRules { counter: Some(counter), ..DiscRules::default() });
     let logs = KeyframedLogs::of(&session);
+    logs.write_unreadable("old.hitlog");
     let games = games();
     let steps = |name: &str, player: u32, number: u32| {
         let (engine, path) = (Engine::new(&games), logs.folder.path().join(name));
@@ -239,10 +251,10 @@ fn a_correction_of_a_log_with_keyframes_is_found_in_a_part() {
         (counter.steps() - before, frames.map_err(|error| error.to_string().replace(name, "LOG")))
     };
     for (player, number, is_there) in [(0, 1, true), (0, 2, true), (1, 1, true), (1, 9_999, false)] {
-    logs.write_unreadable("old.hitlog");
         let [(whole, of_whole), (part, of_part)] = ["a.hitlog", "k.hitlog"].map(|name| steps(name, player, number));
         assert!(part * 2 < whole, "p{player} {number}: {part} steps, and {whole} for the whole session");
         assert_eq!(of_part, of_whole);
+        assert_eq!(steps("old.hitlog", player, number).1, of_whole);
         assert_eq!(of_part.is_ok(), is_there, "{of_part:?}");
     }
 }
@@ -254,7 +266,6 @@ fn replay_part(log: &SurveyedLog, games: &Games, part: Part) -> Trace {
     let mut put = |_: &_, rows| trace.append(rows).expect("the same columns");
     let ran = log.attempt(game, (&options, false), &mut |_| {}, &mut put, &mut |_| {});
     assert_eq!(ran.expect("a log of this build").expect("nothing depended on bytes").first_difference, None);
-        assert_eq!(steps("old.hitlog", player, number).1, of_whole);
     trace
 }
 

@@ -59,14 +59,13 @@ impl VerifyOptions<'_> {
         goldens: &Goldens,
         at_once: bool,
     ) -> Result<LogReport, EngineError> {
+        // A replay may end with a panic, after which nothing can be withdrawn.
+        goldens.withdraw()?;
         // An error in the log takes precedence over one in its golden.
         let (log, accepted) = match engine.survey(path).and_then(|log| Ok((log, goldens.accepted()?))) {
             Ok(read) => read,
             Err(error) if error.is_for_memory() => return Err(error),
-            Err(error) => {
-                goldens.withdraw()?;
-                return Ok(LogReport::unreadable(path, error.what(path)));
-            }
+            Err(error) => return Ok(LogReport::unreadable(path, error.what(path))),
         };
         let against = VerifyReference { golden: accepted.as_deref(), rollback: self.rollback_every.is_some() };
         let writes_golden = accepted.is_some() || self.keep.writes();

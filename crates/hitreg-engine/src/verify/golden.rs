@@ -128,7 +128,6 @@ impl Goldens {
 
     /// Writes the golden, proposal or log as `keep` asks, and reports what was done.
     pub(crate) fn settle(&self, verified: LogReport, anew: Option<RerecordedLog>) -> Result<LogReport, EngineError> {
-        self.withdraw()?;
         let Some(target) = &self.golden else { return Ok(verified) };
         match (&verified.golden_text, verified.why) {
             // A replay that contradicts its own log or exercised nothing must not become a golden.
