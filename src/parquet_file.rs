@@ -25,6 +25,7 @@ use crate::corpus::{read_row, sample_rows, write_row};
 use crate::trace::{Column, ColumnData, Table};
 use hitreg_analysis::row_text::RowWriter;
 use hitreg_log::sorted::SortedMap;
+use hitreg_log::store::PARQUET_WRITER;
 
 /// How many rows form a group, which a reader can skip as a whole.
 const ROWS_IN_GROUP: usize = 1 << 17;
@@ -127,6 +128,7 @@ fn begin<W: Write + Send>(
     let properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_key_value_metadata(Some(metadata))
+        .set_created_by(format!("{PARQUET_WRITER}{}", env!("CARGO_PKG_VERSION")))
         .build();
     SerializedFileWriter::new(out, schema, Arc::new(properties))
 }

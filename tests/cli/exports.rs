@@ -193,6 +193,25 @@ fn the_queries_of_the_documentation_run_in_duckdb() {
     assert!(answers[1].as_array().is_some_and(|rows| !rows.is_empty()), "{answers}");
 }
 
+#[test]
+#[cfg(feature = "parquet")]
+fn a_parquet_file_of_another_program_is_not_replaced() {
+    let folder = Folder::with_session();
+    let export = "export a.hittrace --table shots --to parquet -o shots.parquet";
+    folder.done(export);
+    folder.done(export);
+    let own = std::fs::read(folder.path("shots.parquet")).expect("a table");
+    let foreign = String::from_utf8_lossy(&own).replace("hitreg version ", "parquet-mr vers");
+    for foreign in [foreign.as_bytes(), &b"PAR1----PAR1"[..]] {
+        std::fs::write(folder.path("shots.parquet"), foreign).expect("written");
+        for force in ["", " --force"] {
+            let refused = folder.refused(&format!("{export}{force}"));
+            assert!(refused.contains("Parquet file of hitreg"), "{refused}");
+        }
+        assert_eq!(std::fs::read(folder.path("shots.parquet")).expect("the same file"), foreign);
+    }
+}
+
 /// DuckDB finds the same values in a table's Parquet and CSV files.
 #[test]
 #[cfg(feature = "parquet")]

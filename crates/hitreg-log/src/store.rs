@@ -25,7 +25,7 @@ pub use folder::{
 pub use folder::{TemporaryFolder, remove_unnamed};
 pub use input::{FileIdentity, InputFile, WatchedInputs, is_standard_stream};
 pub use lines::{LineFile, LineSpan, read_line_span, read_lines};
-pub use output::{FileType, Target, Targets};
+pub use output::{FileType, PARQUET_WRITER, Target, Targets};
 pub use output::{PreparedFile, append_bytes, move_to, prepare, remove, save, save_bytes, save_log, save_trace};
 pub use recording::{Recording, RecordingClaim, UnfinishedRecording};
 
@@ -82,6 +82,18 @@ fn read_start(path: &Path, most: u64) -> Result<Vec<u8>, StoreError> {
     Ok(bytes)
 }
 
+/// Reads the last bytes of a file.
+fn read_end(path: &Path, most: u64) -> Result<Vec<u8>, StoreError> {
+    let mut file = open(path)?;
+    let mut bytes = Vec::new();
+    let read = file.seek(SeekFrom::End(0)).and_then(|end| {
+        file.seek(SeekFrom::Start(end.saturating_sub(most)))?;
+        file.read_to_end(&mut bytes)
+    });
+    read.map_err(|source| StoreError::open(path, source))?;
+    Ok(bytes)
+}
+
 /// Reads a whole file like [`read_bytes`], but refuses pipes and devices, because opening a pipe can block forever.
 ///
 /// # Errors
@@ -121,13 +133,13 @@ pub fn kind_of(path: &Path) -> Result<FileKind, StoreError> {
     Ok(open_either(path)?.0)
 }
 
-/// Returns whether a file is of this kind, by its first bytes. A missing file is of no kind.
+/// Returns whether a file is of this kind, by its first or last bytes. A missing file is of no kind.
 ///
 /// # Errors
 /// When the file cannot be opened or read, or is a pipe or a device.
 pub fn is_of(path: &Path, kind: &FileType) -> Result<bool, StoreError> {
     check_regular(path)?;
-    Ok(path.exists() && kind.is_of(&read_start(path, READ_AHEAD as u64)?))
+    Ok(path.exists() && kind.is_of(&kind.read_sign(path)?))
 }
 
 /// Describes what a file that is neither a log nor a trace seems to be; `None` if unrecognized.

@@ -57,6 +57,9 @@ pub enum FileType {
     Answer,
 }
 
+/// The writer that a Parquet file of hitreg names in its last bytes. The format has no other sign of its own.
+pub const PARQUET_WRITER: &str = "hitreg version ";
+
 /// The outputs of a command.
 #[derive(Debug, Default)]
 pub struct Targets {
@@ -206,11 +209,11 @@ impl Guard {
                 return Err(StoreError::new(asked, StoreErrorKind::IsInput(name)));
             }
         }
-        let head = super::read_start(end, READ_AHEAD as u64)?;
-        if head.is_empty() {
+        let sign = self.kind.read_sign(end)?;
+        if sign.is_empty() {
             return Ok(());
         }
-        if !self.kind.is_of(&head) {
+        if !self.kind.is_of(&sign) {
             return Err(StoreError::new(asked, StoreErrorKind::Foreign(self.kind.name())));
         }
         if matches!(self.kind, FileType::Log | FileType::Trace) && !self.may_replace_recordings {
@@ -230,7 +233,7 @@ impl FileType {
             FileType::Table(_) | FileType::TraceTable { .. } => "table with the same columns",
             FileType::Manual => "manual page",
             FileType::Svg => "`why` drawing",
-            FileType::Parquet => "Parquet file",
+            FileType::Parquet => "Parquet file of hitreg",
             FileType::Events => "Perfetto timeline",
             FileType::Page => "report",
             FileType::Markdown => "summary",
@@ -238,7 +241,15 @@ impl FileType {
         }
     }
 
-    /// Returns whether a file with these first bytes is of this kind.
+    /// Reads the part of a file by which [`FileType::is_of`] knows this kind: the last bytes of Parquet, or the first.
+    pub(super) fn read_sign(&self, path: &Path) -> Result<Vec<u8>, StoreError> {
+        match self {
+            FileType::Parquet => super::read_end(path, READ_AHEAD as u64),
+            _ => super::read_start(path, READ_AHEAD as u64),
+        }
+    }
+
+    /// Returns whether a file with these first bytes is of this kind. For Parquet, they are the last bytes.
     pub fn is_of(&self, head: &[u8]) -> bool {
         let text = String::from_utf8_lossy(head);
         match self {
@@ -260,7 +271,7 @@ impl FileType {
             }
             FileType::Manual => text.lines().take(3).any(|line| line.starts_with(".TH ")),
             FileType::Svg => text.starts_with("<svg ") && text.contains("<title>hitreg why: "),
-            FileType::Parquet => head.starts_with(b"PAR1"),
+            FileType::Parquet => head.ends_with(b"PAR1") && text.contains(PARQUET_WRITER),
             FileType::Events => text.starts_with("{\"displayTimeUnit\":\"ms\",\"traceEvents\":["),
             FileType::Page => text.starts_with("<!doctype html>") && text.contains("<title>hitreg report</title>"),
             FileType::Markdown => text.starts_with("<!-- hitreg summary -->"),
