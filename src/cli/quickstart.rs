@@ -77,6 +77,10 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     let ready = bots.set_up(&scenario, None).map_err(CommandError::request)?;
     let usual = OutputPath::from(OsString::from(USUAL_NAME));
     let path = args.output.as_ref().unwrap_or(&usual);
+    // The log is read again after it was written.
+    if store::check_regular(path).is_err() {
+        return Err(CommandError::file(path, "quickstart reads the log that it writes: use the path of a file"));
+    }
     let target = match args.output.is_none() && is_of_quickstart(path, bots)? {
         true => output.files.target_made_again(path, FileType::Log)?,
         false => output.files.target(path, FileType::Log)?,

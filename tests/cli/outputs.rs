@@ -210,6 +210,17 @@ fn a_quickstart_fits_the_terminal() {
 }
 
 #[test]
+#[cfg(unix)]
+fn a_quickstart_waits_for_no_reader_of_a_pipe() {
+    let folder = Folder::empty();
+    let made = std::process::Command::new("mkfifo").arg(folder.path("quickstart.hitlog")).status();
+    assert!(made.expect("it runs").success());
+    for line in ["quickstart", "quickstart -o quickstart.hitlog", "quickstart -o -"] {
+        assert!(folder.refused(line).contains("use the path of a file"), "{line}");
+    }
+}
+
+#[test]
 fn a_quickstart_replaces_only_the_log_of_another() {
     let folder = Folder::empty();
     folder.done("quickstart");
