@@ -176,6 +176,8 @@ impl ExportSource {
                 let mut trace = recorded::all_records(&session);
                 trace.tables.extend(recorded::recorded_network(&session));
                 trace.tables.extend(recorded::recorded_bytes(&session));
+                trace.tables.extend(recorded::recorded_presence(&session));
+                trace.tables.extend(recorded::recorded_gaps(&session));
                 let packets = traffic::of_session(&session);
                 Ok(ExportSource::Recorded(Box::new(trace), packets, SnapshotNumbers::of(&session.header)))
             }

@@ -1,10 +1,12 @@
 //! Logs of games with their own netcode, recorded through calls: commands show their contents and assume nothing more.
 
+use std::fs;
+
 use hitreg::engine::Engine;
-use hitreg::log::read_session;
+use hitreg::log::{WriterOptions, read_session, write_session};
 use hitreg::record::{
-    ArrivalRecord, CellKind, Class, ClassId, Execution, ExecutionRecord, FieldSchema, Meaning, OwnValue, PacketRecord,
-    Reason, Record, Scope, ShotRecord, SnapshotRecord, StateRecord,
+    ArrivalRecord, CellKind, Class, ClassId, Execution, ExecutionRecord, FieldSchema, GapCause, GapRecord, Meaning,
+    OwnValue, PacketRecord, Presence, PresenceRecord, Reason, Record, Scope, ShotRecord, SnapshotRecord, StateRecord,
 };
 use hitreg::recorder::{Description, Recorder, RecorderOptions};
 use hitreg::replay::Part;
@@ -72,6 +74,29 @@ fn bytes_of_usercmds_are_counted_and_exported_with_their_usercmd() {
     let table = text(&folder.run("export a.hitlog --table usercmd_bytes --to csv").stdout);
     let zeros = "00".repeat(1000);
     assert_eq!(table, format!("player,at_us,command,bytes\n0,20000,2,01ff\n0,30000,3,{zeros}\n"));
+}
+
+#[test]
+fn joins_and_gaps_are_exported() {
+    let folder = Folder::empty();
+    let about = Description::new("mygame").tick_hz(100).player("p0");
+    let recorder = Recorder::create(&folder.path("a.hitlog"), about, RecorderOptions::patient()).unwrap();
+    let mut stream = recorder.stream();
+    for (tick, change) in [(1, Presence::Joined), (2, Presence::Left)] {
+        let at = Micros::from_ms(10 * i64::from(tick));
+        stream.push(Record::Presence(PlayerId(0), PresenceRecord { tick: Tick(tick), at, change })).unwrap();
+        stream.tick(Tick(tick), at, None).unwrap();
+    }
+    recorder.finish().unwrap();
+    let table = |name: &str, log: &str| text(&folder.run(&format!("export {log} --table {name} --to csv")).stdout);
+    assert_eq!(table("presence", "a.hitlog"), "player,tick,at_us,change\n0,1,10000,joined\n0,2,20000,left\n");
+    let mut session = read_session(&fs::read(folder.path("a.hitlog")).unwrap()[..]).unwrap();
+    let gap = GapRecord { from: Micros(10_000), to: Micros(20_000), player: None, why: GapCause::Paused };
+    session.gaps = vec![gap, GapRecord { from: Micros(12_000), player: Some(PlayerId(0)), ..gap }];
+    let bytes = write_session(Vec::new(), &session, WriterOptions::live()).unwrap();
+    fs::write(folder.path("gaps.hitlog"), bytes).unwrap();
+    let gaps = "from_us,to_us,player,why\n10000,20000,all,paused\n12000,20000,p0,paused\n";
+    assert_eq!(table("gaps", "gaps.hitlog"), gaps);
 }
 
 /// Another build may replay the log and find shots.

@@ -4,9 +4,9 @@
 use std::ops::Range;
 
 use crate::record::{
-    ArrivalTable, CellKind, Class, DamageRecord, Execution, FieldSchema, FrameRecord, LogContents, NumberForm, Reason,
-    Scope, Session, ShotRecord, StateKey, TextCode, UnknownColumn, UnknownKind, UnknownRecords, cells_of,
-    viewer_specific_fields,
+    ArrivalTable, CellKind, Class, DamageRecord, Execution, FieldSchema, FrameRecord, LogContents, NumberForm,
+    PresenceRecord, Reason, Scope, Session, ShotRecord, StateKey, TextCode, UnknownColumn, UnknownKind, UnknownRecords,
+    cells_of, viewer_specific_fields,
 };
 use crate::sorted::{SortedMap, SortedSet};
 use crate::trace::schema::{
@@ -86,6 +86,33 @@ pub fn recorded_bytes(session: &Session) -> Option<Table> {
         Column::new("bytes", ColumnData::of_texts(texts)),
     ];
     (!rows.is_empty()).then(|| Table::new(USERCMD_BYTES, columns).keyed_by(["player", "at_us", "command"]))
+}
+
+/// Returns when players joined and left, in the table `presence`; `None` without such records.
+pub fn recorded_presence(session: &Session) -> Option<Table> {
+    let changes =
+        (0..).zip(&session.players).flat_map(|(player, of)| of.presence.iter().map(move |change| (player, change)));
+    let rows: Vec<(u32, &PresenceRecord)> = changes.collect();
+    let columns = vec![
+        Column::new("player", ColumnData::U32(rows.iter().map(|(player, _)| *player).collect())),
+        Column::new("tick", ColumnData::U32(rows.iter().map(|(_, row)| row.tick.0).collect())),
+        Column::new("at_us", ColumnData::I64(rows.iter().map(|(_, row)| row.at.0).collect())).in_unit("µs"),
+        Column::new("change", ColumnData::of_texts(rows.iter().map(|(_, row)| row.change.name().to_owned()))),
+    ];
+    (!rows.is_empty()).then(|| Table::new("presence", columns).keyed_by(["player", "tick"]))
+}
+
+/// Returns the spans with missing records, in the table `gaps`; `None` without gaps.
+pub fn recorded_gaps(session: &Session) -> Option<Table> {
+    let rows = &session.gaps;
+    let player = |of: Option<PlayerId>| of.map_or_else(|| "all".to_owned(), |of| format!("p{of}"));
+    let columns = vec![
+        Column::new("from_us", ColumnData::I64(rows.iter().map(|gap| gap.from.0).collect())).in_unit("µs"),
+        Column::new("to_us", ColumnData::I64(rows.iter().map(|gap| gap.to.0).collect())).in_unit("µs"),
+        Column::new("player", ColumnData::of_texts(rows.iter().map(|gap| player(gap.player)))),
+        Column::new("why", ColumnData::of_texts(rows.iter().map(|gap| gap.why.name().to_owned()))),
+    ];
+    (!rows.is_empty()).then(|| Table::new("gaps", columns).keyed_by(["from_us", "player"]))
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
