@@ -90,6 +90,8 @@ fn a_share_without_logs_is_noted_and_does_not_fail() {
         assert_eq!((code(&output), &*text(&output.stdout)), (0, ""), "{line}");
         assert_eq!(text(&output.stderr), "note: --partition slice:3/3 is empty: there are 2 logs\n", "{line}");
     }
+    let report = fs::read_to_string(folder.path("out.xml")).expect("the report of a share without logs");
+    assert!(report.contains("<testsuite name=\"hitreg verify\" tests=\"0\""), "{report}");
 }
 
 #[test]
