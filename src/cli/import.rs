@@ -302,7 +302,7 @@ struct ImportBatch {
     refused: Vec<RefusedDemo>,
 }
 
-/// A demo that could not be imported.
+/// A demo that could not be imported, or a folder that could not be listed.
 #[derive(Serialize)]
 struct RefusedDemo {
     path: String,
@@ -327,11 +327,17 @@ fn run_qwd(args: &QwdArgs, output: &mut Output) -> CommandResult {
         output.show(&report, |page| report.print(page))?;
         return Ok(CommandOutcome::Done);
     }
-    let mut demos = Vec::new();
+    let (mut demos, mut unread) = (Vec::new(), Vec::new());
     for demo in &args.demos {
-        if demo.is_dir() { demos.extend(demos_below(demo)?) } else { demos.push(demo.clone()) }
+        match demo.is_dir() {
+            true => match demos_below(demo, &mut unread) {
+                Ok(below) => demos.extend(below),
+                Err(error) => unread.push(error),
+            },
+            false => demos.push(demo.clone()),
+        }
     }
-    if demos.is_empty() {
+    if demos.is_empty() && unread.is_empty() {
         let what = "there are no demos (*.qwd or *.mvd, also .xz and .gz) in this folder or below it: name another";
         return Err(CommandError::file(&args.demos[0], what));
     }
@@ -340,13 +346,13 @@ fn run_qwd(args: &QwdArgs, output: &mut Output) -> CommandResult {
     let jobs = demos.par_iter().zip(targets);
     let imported: Vec<Result<QwdImportReport, CommandError>> =
         jobs.map(|(demo, target)| import_demo(demo, &maps, args.force_map, &target?)).collect();
-    let mut several = ImportBatch { logs: Vec::new(), refused: Vec::new() };
+    let refused = |path: &Path, why: String| RefusedDemo { path: path.display().to_string(), why };
+    let unread = unread.iter().map(|error| refused(&error.path, error.to_string())).collect();
+    let mut several = ImportBatch { logs: Vec::new(), refused: unread };
     for (demo, imported) in demos.into_iter().zip(imported) {
         match imported {
             Ok(report) => several.logs.push(report),
-            Err(trouble) => {
-                several.refused.push(RefusedDemo { path: demo.display().to_string(), why: trouble.to_string() })
-            }
+            Err(trouble) => several.refused.push(refused(&demo, trouble.to_string())),
         }
     }
     output.show(&several, |page| {

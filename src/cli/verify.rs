@@ -9,7 +9,7 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use serde::Serialize;
 
 use super::builds::parse_seconds;
-use super::corpus::{CorpusArgs, ResultArgs, WorkerArgs, of_one_side, outcome};
+use super::corpus::{CorpusArgs, ResultArgs, WorkerArgs, of_one_side, outcome, print_problems};
 use super::diff::write_junit;
 use super::figures::{count, counted};
 use super::page::{BAD, BOLD, FAINT, GOOD, Page, TextSpan, UNSURE};
@@ -217,7 +217,7 @@ impl Args {
 fn orphans(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
     let mut orphans = Vec::new();
     for directory in paths.iter().filter(|path| path.is_dir()) {
-        let goldens = store::listed_files_below(directory, "golden", &mut Vec::new())?;
+        let goldens = store::listed_files_below(directory, &["golden"], &mut Vec::new())?;
         for golden in goldens.into_iter().filter(|golden| !golden.with_extension("hitlog").exists()) {
             if store::is_of(&golden, &FileType::Golden)? {
                 orphans.push(golden);
@@ -539,8 +539,9 @@ pub(super) fn run_review(args: &ReviewArgs, output: &mut Output) -> CommandResul
     let mut leaves_the_rest = false;
     let is_chosen =
         |proposal: &Proposal| args.kind.is_empty() || args.kind.iter().any(|kind| kind == proposal.kind.name());
+    let mut unread = Vec::new();
     let (chosen, others): (Vec<Proposal>, Vec<Proposal>) =
-        proposals_below(&args.paths)?.into_iter().partition(is_chosen);
+        proposals_below(&args.paths, &mut unread)?.into_iter().partition(is_chosen);
     let chosen_count = chosen.len();
     for proposal in chosen {
         let done = match (args.accept, args.reject) {
@@ -567,8 +568,13 @@ pub(super) fn run_review(args: &ReviewArgs, output: &mut Output) -> CommandResul
     }
     reviewed.extend(others.into_iter().map(|proposal| ReviewedProposal { proposal, done: ReviewOutcome::Left }));
     output.show(&reviewed, |page| print_review(page, &reviewed, chosen_count, asks))?;
+    print_problems(&unread.iter().map(EngineError::to_string).collect::<Vec<_>>());
     let is_left = reviewed.iter().any(|reviewed| reviewed.done == ReviewOutcome::Left);
-    Ok(if is_left { CommandOutcome::Differs } else { CommandOutcome::Done })
+    Ok(match unread.is_empty() {
+        false => CommandOutcome::Trouble,
+        true if is_left => CommandOutcome::Differs,
+        true => CommandOutcome::Done,
+    })
 }
 
 /// Asks for a decision on the proposal shown; `None` to stop and leave the others.

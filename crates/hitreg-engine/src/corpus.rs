@@ -98,7 +98,7 @@ impl Corpus {
     /// anything to add.
     fn add_folder(&mut self, folder: &Path) -> Result<bool, EngineError> {
         let mut unread = Vec::new();
-        let below = store::listed_files_below(folder, "hitlog", &mut unread)?;
+        let below = store::listed_files_below(folder, &["hitlog"], &mut unread)?;
         let found = !(below.is_empty() && unread.is_empty());
         self.logs.extend(below);
         self.problems.extend(unread.iter().map(StoreError::to_string));

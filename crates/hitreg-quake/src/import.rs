@@ -148,21 +148,12 @@ pub fn import_qwd(demo: &Path, maps: &Maps, force: bool) -> Result<(ImportResult
     Ok((imported, demo_bytes.len()))
 }
 
-/// Returns all demos below a folder, sorted.
+/// Returns all demos below a folder, sorted. `unread` receives the errors of folders that cannot be listed.
 ///
 /// # Errors
-/// When a folder cannot be listed.
-pub fn demos_below(folder: &Path) -> Result<Vec<PathBuf>, ImportFileError> {
-    files_below(folder, &DEMO_ENDINGS)
-}
-
-fn files_below(folder: &Path, endings: &[&str]) -> Result<Vec<PathBuf>, ImportFileError> {
-    let mut files = Vec::new();
-    for ending in endings {
-        files.extend(store::files_below(folder, ending)?);
-    }
-    files.sort_unstable();
-    Ok(files)
+/// When `folder` itself cannot be listed.
+pub fn demos_below(folder: &Path, unread: &mut Vec<StoreError>) -> Result<Vec<PathBuf>, StoreError> {
+    store::listed_files_below(folder, &DEMO_ENDINGS, unread)
 }
 
 /// Finds the file of the map on which a demo was played.
@@ -171,8 +162,13 @@ fn played_map(demo: &Path, bytes: &[u8], folder: &Path) -> Result<PathBuf, Impor
     let is_it = |path: &PathBuf| {
         path.file_name().is_some_and(|name| map_stem(&name.to_string_lossy()).eq_ignore_ascii_case(&map))
     };
-    let found = files_below(folder, &MAP_ENDINGS)?.into_iter().find(is_it);
-    found.ok_or_else(|| ImportFileError::NoMap { demo: demo.to_owned(), map, folder: folder.to_owned() })
+    let mut unread = Vec::new();
+    let found = store::listed_files_below(folder, &MAP_ENDINGS, &mut unread)?.into_iter().find(is_it);
+    // The map may be in a folder that cannot be listed.
+    found.ok_or_else(|| match unread.into_iter().next() {
+        Some(unread) => unread.into(),
+        None => ImportFileError::NoMap { demo: demo.to_owned(), map, folder: folder.to_owned() },
+    })
 }
 
 /// Returns the name of the map on which a demo was played.

@@ -246,7 +246,7 @@ impl ResultSet {
             if path.is_dir() {
                 let is_results =
                     |file: &PathBuf| file.file_name().is_some_and(|name| name.to_string_lossy().starts_with(RESULTS));
-                set.files.extend(store::files_below(path, "jsonl")?.into_iter().filter(is_results));
+                set.files.extend(store::files_below(path, &["jsonl"])?.into_iter().filter(is_results));
             } else {
                 set.files.push(path.clone());
             }

@@ -210,15 +210,16 @@ fn unchanged(verified: LogReport, why: &str) -> LogReport {
     LogReport { detail: Some(format!("{detail}. No golden is written{why}")), ..verified }
 }
 
-/// The proposed goldens in folders or beside logs. A golden, a proposed golden or a proposed log names its log.
+/// The proposed goldens in folders or beside logs. A golden, a proposed golden or a proposed log names its log. `unread`
+/// receives the errors of folders below the given ones, and of goldens, that cannot be read.
 ///
 /// # Errors
-/// Fails if a folder or a golden cannot be read, or a file is neither a log nor a golden.
-pub fn proposals_below(paths: &[PathBuf]) -> Result<Vec<Proposal>, EngineError> {
-    let mut waiting = Vec::new();
+/// Fails if a given folder cannot be read, or a file is neither a log nor a golden.
+pub fn proposals_below(paths: &[PathBuf], unread: &mut Vec<EngineError>) -> Result<Vec<Proposal>, EngineError> {
+    let (mut waiting, mut unread_folders) = (Vec::new(), Vec::new());
     for path in paths {
         match path.is_dir() {
-            true => waiting.extend(store::files_below(path, "golden.new")?),
+            true => waiting.extend(store::listed_files_below(path, &["golden.new"], &mut unread_folders)?),
             false => {
                 let is_proposal = path.extension().is_some_and(|extension| extension == "new");
                 let log = if is_proposal { path.with_extension("") } else { path.clone() };
@@ -236,7 +237,9 @@ pub fn proposals_below(paths: &[PathBuf]) -> Result<Vec<Proposal>, EngineError> 
             }
         }
     }
-    waiting.iter().map(|path| Proposal::read(path)).collect()
+    unread.extend(unread_folders.into_iter().map(EngineError::from));
+    let read = |path: &PathBuf| Proposal::read(path).map_err(|error| unread.push(error)).ok();
+    Ok(waiting.iter().filter_map(read).collect())
 }
 
 impl Proposal {

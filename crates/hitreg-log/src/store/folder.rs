@@ -143,9 +143,9 @@ pub fn temporary_folder() -> Result<TemporaryFolder, StoreError> {
 ///
 /// # Errors
 /// When a folder cannot be listed.
-pub fn files_below(folder: &Path, ending: &str) -> Result<Vec<PathBuf>, StoreError> {
+pub fn files_below(folder: &Path, endings: &[&str]) -> Result<Vec<PathBuf>, StoreError> {
     let mut unread = Vec::new();
-    let files = listed_files_below(folder, ending, &mut unread)?;
+    let files = listed_files_below(folder, endings, &mut unread)?;
     unread.into_iter().next().map_or(Ok(files), Err)
 }
 
@@ -155,7 +155,7 @@ pub fn files_below(folder: &Path, ending: &str) -> Result<Vec<PathBuf>, StoreErr
 /// When `folder` itself cannot be listed.
 pub fn listed_files_below(
     folder: &Path,
-    ending: &str,
+    endings: &[&str],
     unread: &mut Vec<StoreError>,
 ) -> Result<Vec<PathBuf>, StoreError> {
     let (mut files, mut read) = (Vec::new(), SortedSet::new());
@@ -175,12 +175,12 @@ pub fn listed_files_below(
         };
         for path in paths {
             let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-            let is_named = name.strip_suffix(ending).is_some_and(|stem| stem.ends_with('.'));
+            let is_named = |ending: &&str| name.strip_suffix(ending).is_some_and(|stem| stem.ends_with('.'));
             match path.is_dir() {
                 // Links come after all folders.
                 true if path.is_symlink() => folders.push_back(path),
                 true => folders.push_front(path),
-                false if is_named && (path.is_file() || !path.exists()) => files.push(path),
+                false if endings.iter().any(is_named) && (path.is_file() || !path.exists()) => files.push(path),
                 false => {}
             }
         }

@@ -257,7 +257,7 @@ fn files_are_found_by_their_endings_in_upper_or_lower_case() {
         std::fs::write(folder.path().join(name), "").expect("a file");
     }
     let found = |ending: &str| {
-        let files = files_below(folder.path(), ending).expect("a folder").into_iter();
+        let files = files_below(folder.path(), &[ending]).expect("a folder").into_iter();
         files.map(|path| path.file_name().expect("a name").to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(found("qwd"), ["B.QWD", "a.qwd"]);
