@@ -36,10 +36,10 @@ fn steady(folder: &Path) -> PathBuf {
 fn bisect_builds_blames_no_build_that_disagrees_with_itself() {
     let folder = tempfile::tempdir().unwrap();
     let (folder, log) = (folder.path(), session(folder.path()));
-    for (odd, what) in [(1, "the reference for all others"), (2, "which decides the answer")] {
+    for (odd, builds, what) in [(1, 3, "the reference for all others"), (2, 2, "which decides the answer")] {
         let build = unsteady(folder, odd);
         let mut bisect = hitreg();
-        bisect.args(["bisect", "builds", "--no-cache", "--jobs", "1"]).arg(&log).args([&build, &build, &build]);
+        bisect.args(["bisect", "builds", "--no-cache", "--jobs", "1"]).arg(&log).args(vec![&build; builds]);
         let (found, code) = json(&mut bisect);
         assert_eq!((found["verdict"].as_str(), code), (Some("untestable"), 125), "{found}");
         let reason = found["untestable"].as_str().unwrap();
@@ -53,15 +53,35 @@ fn bisect_builds_blames_no_build_that_disagrees_with_itself() {
     assert_eq!((found["verdict"].as_str(), code, lines(&folder.join("count"))), (Some("none_is_bad"), 0, 2));
 }
 
+/// It is the third of six, which the search tries first. The fifth is the first with the bug.
+#[test]
+fn bisect_builds_skips_a_build_that_disagrees_with_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let (folder, log) = (folder.path(), session(folder.path()));
+    let number = |number: usize| {
+        let build = folder.join(format!("build-{number}"));
+        version(&build, number, &folder.join("count"));
+        build
+    };
+    let unsteady = unsteady(folder, 1);
+    let builds = [number(1), number(2), unsteady.clone(), number(36), number(37), number(38)];
+    let mut bisect = hitreg();
+    let (found, code) = json(bisect.args(["bisect", "builds", "--no-cache", "--jobs", "1"]).arg(&log).args(&builds));
+    assert_eq!((found["verdict"].as_str(), code), (Some("found"), 1), "{found}");
+    let [first_bad, last_good, skipped] =
+        [&found["first_bad"], &found["last_good"], &found["skipped"][0]["name"]].map(|name| name.as_str());
+    assert_eq!([first_bad, last_good, skipped], [&builds[4], &builds[3], &unsteady].map(|build| build.to_str()));
+}
+
 #[test]
 fn bisect_git_blames_no_commit_whose_build_disagrees_with_itself() {
     let folder = tempfile::tempdir().unwrap();
     let (folder, log) = (folder.path(), session(folder.path()));
     let build = format!("#!/bin/sh\n{}\n", unsteady_text(&folder.join("turns"), 2));
     let repository = folder.join("repository");
-    history(&repository, 3, |_| Commit::with("game.sh", &build));
+    history(&repository, 2, |_| Commit::with("game.sh", &build));
     let mut bisect = hitreg();
-    bisect.args(["bisect", "git"]).arg(&log).arg("main~2..main").arg("--repo").arg(&repository);
+    bisect.args(["bisect", "git"]).arg(&log).arg("main~1..main").arg("--repo").arg(&repository);
     bisect.args(["--build-cmd", "mkdir -p out && cp game.sh out/game", "--artifact", "out/game"]);
     let (found, code) = json(bisect.arg("--cache").arg(folder.join("cache")));
     assert_eq!((found["verdict"].as_str(), code), (Some("untestable"), 125), "{found}");

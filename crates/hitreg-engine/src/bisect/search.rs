@@ -146,10 +146,43 @@ impl<S: SearchSpace> Bisection<'_, '_, '_, S> {
                     return Ok(found);
                 }
             }
-            if !self.widen(&mut first_bad)? {
-                return self.found(&first_bad);
+            if self.widen(&mut first_bad)? {
+                continue;
+            }
+            let Some((item, untestable)) = self.unsteady(&first_bad)? else { return self.found(&first_bad) };
+            if item == good {
+                return Ok(self.untestable_end(&item, "the reference for all others", untestable));
+            }
+            if item == bad {
+                return Ok(self.untestable_end(&item, "which decides the answer", untestable));
+            }
+            self.skip(&item, untestable)?;
+            first_bad = self.saved_bad()?;
+        }
+    }
+
+    /// Replays the log again in the reference and in the first bad candidate, and returns the one whose traces differ.
+    fn unsteady(&mut self, first_bad: &S::Item) -> Result<Option<(S::Item, UntestableBuild)>, EngineError> {
+        if !self.search.judge.compares() {
+            return Ok(None);
+        }
+        // Stop speculative probes before their builds are made again.
+        self.ahead.end();
+        for item in [self.search.ends[0].clone(), first_bad.clone()] {
+            if let Some(untestable) = self.repeat(&item)? {
+                return Ok(Some((item, untestable)));
             }
         }
+        Ok(None)
+    }
+
+    /// Replaces the answer of a candidate that cannot be judged after all.
+    fn skip(&mut self, item: &S::Item, why: UntestableBuild) -> Result<(), EngineError> {
+        self.traces.remove(item);
+        for (_, answer) in self.search.answers.iter_mut().filter(|(known, _)| known == item) {
+            *answer = BuildAnswer::Untestable(why.clone());
+        }
+        (self.search.save)(&self.search.answers)
     }
 
     /// The first bad candidate by the answers of an earlier run.
@@ -291,15 +324,6 @@ impl<S: SearchSpace> Bisection<'_, '_, '_, S> {
         };
         // Stop speculative probes before the traces are made.
         self.ahead.end();
-        let reference = self.search.ends[0].clone();
-        if self.search.judge.compares() {
-            for (item, what) in [(&reference, "the reference for all others"), (first_bad, "which decides the answer")]
-            {
-                if let Some(untestable) = self.repeat(item)? {
-                    return Ok(self.untestable_end(item, what, untestable));
-                }
-            }
-        }
         let judge = self.search.judge;
         let mut trace = |item: &S::Item| match self.traces.remove(item) {
             Some(trace) => Ok(Ok(trace)),
