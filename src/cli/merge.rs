@@ -73,6 +73,8 @@ struct ClientClock {
     begins_late: bool,
     /// Whether its log has states of the game's own client, which the session does not have.
     leaves_out_states: bool,
+    /// The most by which its clock was set back; `null` if its times never run backward.
+    set_back_us: Option<i64>,
     usercmds: usize,
 }
 
@@ -101,6 +103,7 @@ impl MergeReport {
             begins_late: aligned.begins_late,
             // hitreg's own clients receive the states that the server records.
             leaves_out_states: aligned.has_states && is_foreign,
+            set_back_us: Some(aligned.set_back.0).filter(|us| *us > 0),
             usercmds,
         };
         MergeReport {
@@ -164,6 +167,8 @@ impl MergeReport {
         note(|client| client.by_ticks, ["the log has", "their logs have"], text);
         let text = "late, and the server's log provides the earlier usercmds";
         note(|client| client.begins_late, ["the client's log begins", "the clients' logs begin"], text);
+        let text = "times that run backward: its clock was set back, and one offset does not fit all its times";
+        note(|client| client.set_back_us.is_some(), ["the client's log has", "each client's log has"], text);
         let text = "states, which are left out: the session has the server's";
         note(|client| client.leaves_out_states, ["the client's log has", "the clients' logs have"], text);
     }

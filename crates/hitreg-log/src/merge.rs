@@ -49,6 +49,9 @@ pub struct AlignedClient {
     pub begins_late: bool,
     /// Whether the log has states, which are left out: the session has the server's.
     pub has_states: bool,
+    /// The most by which the time of a client frame is before that of an earlier one; zero if times never run backward.
+    /// Otherwise, the client's clock was set back, and no single offset fits all its times.
+    pub set_back: Micros,
 }
 
 /// Merges the sides of one session in memory, given in any order. A client without a log takes part as the server heard
@@ -402,6 +405,14 @@ mod tests {
         assert_eq!(merge(with_bytes(1, &[0])).unwrap_err(), MergeErrorKind::NoBytes.of(1));
         let server_alone = vec![with_bytes(1, &[0]).swap_remove(0)];
         assert_eq!(counts(merge(server_alone).expect("merged")), (true, 20, 20));
+    }
+
+    #[test]
+    fn a_client_clock_that_was_set_back_is_noticed() {
+        assert_eq!(merge_both_ways(sides(1)).clients[0].set_back, Micros::ZERO);
+        let mut logs = sides(1);
+        logs[1].players[0].frames[10..].iter_mut().for_each(|frame| frame.at = frame.at - Micros(15_000));
+        assert_eq!(merge_both_ways(logs).clients[0].set_back, Micros(5_000), "frames are 10 ms apart");
     }
 
     /// A missing log concerns its player alone.

@@ -47,6 +47,9 @@ pub(super) struct PlayerMerge {
     has_usercmds: bool,
     has_packets: bool,
     has_states: bool,
+    /// The latest time of a client frame, and the most by which a later frame is before it.
+    latest_frame: Option<Micros>,
+    set_back: Micros,
     /// Whether the server received packets that are older than the client's log.
     pub(super) begins_late: bool,
     /// Arrival time of the first packet that is missing after the beginning of the client's log.
@@ -231,8 +234,8 @@ impl MergeSurvey {
                 return Err(MergeErrorKind::Unbounded { player }.of(log));
             }
             let (is_by_ticks, begins_late) = (of.has_no_packets() && offset.is_some(), of.begins_late);
-            let has_states = of.has_states;
-            Ok(AlignedClient { player, log: Some(log), offset, is_by_ticks, begins_late, has_states })
+            let (has_states, set_back) = (of.has_states, of.set_back);
+            Ok(AlignedClient { player, log: Some(log), offset, is_by_ticks, begins_late, has_states, set_back })
         })
     }
 
@@ -319,6 +322,11 @@ impl PlayerMerge {
         let records = &stretch.players[player];
         self.has_usercmds |= !records.frames.is_empty();
         self.has_packets |= !records.sent.is_empty();
+        for frame in &records.frames {
+            let latest = *self.latest_frame.get_or_insert(frame.at);
+            self.set_back = self.set_back.max(latest - frame.at);
+            self.latest_frame = Some(latest.max(frame.at));
+        }
         records.sent.iter().for_each(|packet| self.up.send(packet.number, packet.at));
         self.down.waiting.extend(&records.received);
         self.last_sent = records.sent.last().map(|packet| packet.newest).or(self.last_sent);
