@@ -244,10 +244,10 @@ impl Quake3ImportReport {
 /// Demos of spectators and servers (.mvd) have no predictions to check. They hold the states of visible players, so
 /// interpolation is scored. Demos that MVDSV wrote also hold hits.
 ///
-/// A truncated demo is imported up to the cut, with a warning. Demo and map may be compressed with gzip or xz. The map
-/// must be the one that was played. With --maps, it is found by the name in the demo. Several demos, or a folder of
-/// them, become one log each in the folder given with -o. Demos that cannot be imported are listed, and the others are
-/// still imported.
+/// A truncated or damaged demo is imported up to the fault, with a warning. Demo and map may be compressed with gzip or
+/// xz. The map must be the one that was played. With --maps, it is found by the name in the demo. Several demos, or a
+/// folder of them, become one log each in the folder given with -o. Demos that cannot be imported are listed, and the
+/// others are still imported.
 ///
 /// The importer detects the server's movement settings from the demo, and walls that the given map lacks
 /// (docs/quakeworld.md).
@@ -388,12 +388,16 @@ fn log_targets(demos: &[PathBuf], args: &QwdArgs, output: &Output) -> Vec<Result
 fn import_demo(demo: &Path, maps: &Maps, force_map: bool, target: &Target) -> Result<QwdImportReport, CommandError> {
     let (imported, demo_bytes) = import_qwd(demo, maps, force_map)?;
     let ImportResult { demo, session, findings, walls } = imported;
-    let cut = demo.cut.map(|DemoCut { offset, bytes }| {
-        let rest = match bytes {
-            0 => String::new(),
-            bytes => format!(", without {bytes} bytes of an incomplete frame"),
-        };
-        format!("the demo is truncated: it was imported up to byte {offset}{rest}")
+    let cut = demo.cut.map(|DemoCut { offset, bytes }| match (&demo.damage, bytes) {
+        (Some(damage), bytes) => {
+            format!(
+                "the demo is damaged: it was imported up to byte {offset}, without the last {bytes} bytes; {damage}"
+            )
+        }
+        (None, 0) => format!("the demo is truncated: it was imported up to byte {offset}"),
+        (None, bytes) => format!(
+            "the demo is truncated: it was imported up to byte {offset}, without {bytes} bytes of an incomplete frame"
+        ),
     });
     let gap = (demo.acks_ahead > 0).then(|| {
         let packets = counted(demo.acks_ahead, "packet");

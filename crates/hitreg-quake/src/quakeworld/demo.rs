@@ -36,8 +36,10 @@ pub struct QuakeWorldDemo {
     pub other_levels: OtherLevels,
     /// Why the recording ends.
     pub end: DemoEnd,
-    /// Truncation of the file, if any.
+    /// Truncation of the file, or its first damaged frame, if any.
     pub cut: Option<DemoCut>,
+    /// The damage in that frame, unless the file is truncated.
+    pub damage: Option<QwdError>,
     /// Offset of the bytes after the end of the demo, if any, in the uncompressed file.
     pub after_end: Option<usize>,
     /// Number of packets that ack usercmds which the demo does not have yet. Frames before them are missing.
@@ -82,12 +84,13 @@ pub struct DemoHit {
     pub damage: u16,
 }
 
-/// The truncation of a file, inside a frame or inside its compressed data.
+/// The part of a file that is not read: from its truncation, inside a frame or inside its compressed data, or from its
+/// first damaged frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DemoCut {
-    /// Offset of the incomplete frame in the uncompressed file; everything before it is complete.
+    /// Offset of the incomplete or damaged frame in the uncompressed file; everything before it is complete.
     pub offset: usize,
-    /// Number of bytes of that frame; 0 is possible for compressed files.
+    /// Number of bytes from there on; 0 is possible for compressed files.
     pub bytes: usize,
 }
 
@@ -391,6 +394,14 @@ pub enum QwdError {
         /// The problem.
         problem: String,
     },
+    /// A proxy took the server's place in the recording.
+    #[error("byte {offset}: this demo was recorded through the proxy {name}: its acks are not the server's")]
+    Proxy {
+        /// Offset of the message that shows it.
+        offset: usize,
+        /// The proxy.
+        name: &'static str,
+    },
     /// The file contains no game: no server data, or no player.
     #[error("this demo has no {missing}, so there is nothing to import")]
     Nothing {
@@ -417,12 +428,6 @@ impl QwdError {
     /// Returns the error for a message that QuakeWorld 2.x and its known extensions do not define.
     fn unknown_message(offset: usize, kind: u8) -> QwdError {
         let problem = format!("{kind} is not a known message: the demo is damaged, or of a modified protocol");
-        QwdError::invalid(offset, problem)
-    }
-
-    /// Returns the error for a recording in which a proxy took the server's place.
-    fn proxy(offset: usize, name: &str) -> QwdError {
-        let problem = format!("this demo was recorded through the proxy {name}: its acks are not the server's");
         QwdError::invalid(offset, problem)
     }
 }

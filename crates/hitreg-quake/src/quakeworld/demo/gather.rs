@@ -6,7 +6,8 @@
 use super::players::MOST_PLAYERS;
 use super::svc::{PacketContent, SvcState};
 use super::{
-    DemoEnd, DemoLevel, Mover, OtherLevels, OtherPlayer, QuakeWorldDemo, QwdError, QwdResult, RecordedBy, ServerPacket,
+    DemoCut, DemoEnd, DemoLevel, Mover, OtherLevels, OtherPlayer, QuakeWorldDemo, QwdError, QwdResult, RecordedBy,
+    ServerPacket,
 };
 use crate::quakeworld::movement::QuakeWorldMoveVars;
 use hitreg_log::sorted::{SortedMap, SortedSet};
@@ -54,6 +55,18 @@ impl DemoCollector {
         if content.disconnected {
             self.demo.end = DemoEnd::Disconnect;
         }
+        Ok(())
+    }
+
+    /// Ends the demo before a damaged frame.
+    ///
+    /// # Errors
+    /// When play has not begun: the demo may be of another protocol. Also when a proxy recorded the demo.
+    pub(super) fn end_at_damage(&mut self, error: QwdError, cut: DemoCut) -> QwdResult {
+        if !self.client.is_played || matches!(error, QwdError::Proxy { .. }) {
+            return Err(error);
+        }
+        (self.demo.cut, self.demo.damage) = (Some(cut), Some(error));
         Ok(())
     }
 

@@ -62,13 +62,17 @@ fn read(data: &[u8]) -> QwdResult<QuakeWorldDemo> {
     let mut bytes = Bytes::new(data, 0);
     while !bytes.is_empty() && !import.moment.disconnected {
         let offset = bytes.offset();
-        match MvdBlock::read(&mut bytes) {
-            Ok(block) => import.block(&block)?,
+        let cut = DemoCut { offset, bytes: data.len() - offset };
+        let block = match MvdBlock::read(&mut bytes) {
             Err(QwdError::Truncated { .. }) => {
-                import.gather.demo.cut = Some(DemoCut { offset, bytes: data.len() - offset });
+                import.gather.demo.cut = Some(cut);
                 break;
             }
-            Err(error) => return Err(error),
+            block => block,
+        };
+        if let Err(error) = block.and_then(|block| import.block(&block)) {
+            import.gather.end_at_damage(error, cut)?;
+            break;
         }
     }
     if import.moment.disconnected && !bytes.is_empty() {

@@ -19,13 +19,13 @@ const FIRST_SEQ_WITHOUT_FRAME: i32 = -1;
 const MOST_AHEAD: i32 = 16;
 
 impl QuakeWorldDemo {
-    /// Reads a client's or a server's demo up to its end or its truncation. It uses at most about ten times the memory
+    /// Reads a client's or a server's demo up to its end, its truncation, or damage after the start of play. It uses at most about ten times the memory
     /// of `data`, and 200 MiB.
     ///
     /// # Errors
     ///
-    /// When the protocol is another, a proxy made the recording, or a message is invalid. Each error has the byte
-    /// offset.
+    /// When the protocol is another, a proxy made the recording, or a message before the start of play is invalid. Each
+    /// error has the byte offset.
     pub fn parse(data: &[u8]) -> QwdResult<QuakeWorldDemo> {
         if let Some(demo) = super::mvd::parse(data) {
             return demo;
@@ -40,7 +40,15 @@ impl QuakeWorldDemo {
             };
             import.next_time =
                 data[offset + length..].first_chunk().and_then(|time| possible(f32::from_le_bytes(*time)));
-            import.read_frame(&mut bytes)?;
+            let is_blank = data[offset..offset + length].iter().all(|byte| *byte == 0);
+            let read = match is_blank && import.gather.client.is_played {
+                true => Err(QwdError::invalid(offset, "a frame of zeros: the file was not written to its end")),
+                false => import.read_frame(&mut bytes),
+            };
+            if let Err(error) = read {
+                import.gather.end_at_damage(error, DemoCut { offset, bytes: data.len() - offset })?;
+                break;
+            }
         }
         import.gather.demo.repaired_times = import.clock.repaired;
         if import.gather.demo.end == DemoEnd::Disconnect && !bytes.is_empty() {
@@ -231,7 +239,7 @@ mod tests {
             QwdError::invalid(18, "protocol version 29; only QuakeWorld's 28 can be read")
         );
         let proxy = stufftext("fullserverinfo \"\\*version\\Qizmo 2.91\"\n");
-        assert_eq!(fail(&proxy), QwdError::proxy(18, "qizmo"));
+        assert_eq!(fail(&proxy), QwdError::Proxy { offset: 18, name: "qizmo" });
         assert_eq!(fail(&[99]), QwdError::unknown_message(17, 99));
         assert_eq!(QuakeWorldDemo::parse(b""), Err(QwdError::Nothing { missing: "server data" }));
         let problem = |data: &[u8]| QuakeWorldDemo::parse(data).expect_err("unfit").to_string();
@@ -261,6 +269,36 @@ mod tests {
             }
         }
         assert!(cut_at > 100, "{cut_at}");
+    }
+
+    /// A crash leaves zeros at the end of a file.
+    #[test]
+    fn a_damaged_demo_is_read_up_to_the_damage_if_play_has_begun() {
+        let mut demo = DemoWriter::default();
+        demo.signon();
+        demo.sequences(10);
+        for number in 10..13 {
+            demo.command(1.0, &QuakeWorldUsercmd { msec: 14, ..QuakeWorldUsercmd::default() });
+            demo.packet(1.0, number + 1, number, &own_state([0.0; 3], [0.0; 3]));
+        }
+        let whole = demo.bytes.len();
+        let read = |bytes: &[u8]| QuakeWorldDemo::parse(bytes).expect("up to the damage");
+        let good = read(&demo.bytes);
+        assert_eq!((good.packets.len(), good.commands.len(), &good.cut, &good.damage), (4, 3, &None, &None));
+        let zeros = read(&[&demo.bytes[..], &[0; 100]].concat());
+        let damage = QwdError::invalid(whole, "a frame of zeros: the file was not written to its end");
+        assert_eq!((zeros.cut, zeros.damage), (Some(DemoCut { offset: whole, bytes: 100 }), Some(damage)));
+        assert_eq!((zeros.packets, zeros.commands), (good.packets.clone(), good.commands.clone()));
+        let frame = whole - (5 + 4 + 8 + own_state([0.0; 3], [0.0; 3]).len());
+        demo.bytes[frame + 17..].fill(0);
+        let within = read(&demo.bytes);
+        assert_eq!(within.cut.map(|cut| cut.offset), Some(frame));
+        assert_eq!((within.packets.len(), within.commands.len()), (3, 3));
+        let mut early = DemoWriter::default();
+        early.signon();
+        early.command(1.0, &QuakeWorldUsercmd::default());
+        early.packet(1.0, 12, 11, &[99]);
+        assert!(matches!(QuakeWorldDemo::parse(&early.bytes), Err(QwdError::Invalid { .. })));
     }
 
     #[test]

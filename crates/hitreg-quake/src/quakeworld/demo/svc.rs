@@ -275,7 +275,7 @@ impl SvcState {
             self.info = ServerInfo::default();
             self.info.read(info);
             if let Some(name) = self.info.proxy() {
-                return Err(QwdError::proxy(offset, name));
+                return Err(QwdError::Proxy { offset, name: name });
             }
         }
         Ok(())
@@ -315,7 +315,7 @@ impl SvcState {
         let offset = bytes.offset();
         let title = bytes.zero_terminated()?.to_ascii_lowercase();
         if title.windows(5).any(|part| part == b"qizmo") {
-            return Err(QwdError::proxy(offset, "qizmo"));
+            return Err(QwdError::Proxy { offset, name: "qizmo" });
         }
         let mut number = || read_setting(bytes);
         let move_vars = QuakeWorldMoveVars {
