@@ -147,6 +147,9 @@ fn import_recording(from: Quake3Recording<'_>, to: &OutputPath, output: &mut Out
     output.show(&report, |page| report.print(page))
 }
 
+/// A capture in which more than one in so many datagrams cannot be decoded has gaps.
+const MOST_UNDECODED: u64 = 20;
+
 impl Quake3ImportReport {
     fn new(
         path: &Path,
@@ -165,6 +168,11 @@ impl Quake3ImportReport {
                 duration(clock_error)
             )
         });
+        let gaps = (from == RecordingKind::Capture && counts.undecoded * MOST_UNDECODED > counts.datagrams).then(|| {
+            "the capture lacks datagrams: a snapshot that differs from a missing one cannot be read, so the log lacks states \
+             and hits"
+                .to_owned()
+        });
         let no_usercmds = (from == RecordingKind::Capture && counts.usercmds == 0).then(|| NO_USERCMDS.to_owned());
         Quake3ImportReport {
             path: path.display().to_string(),
@@ -180,6 +188,7 @@ impl Quake3ImportReport {
                 after_end.map(rest_of_file),
                 replaced_times(repaired_times),
                 off,
+                gaps,
                 no_usercmds,
             ]
             .into_iter()
@@ -225,7 +234,10 @@ impl Quake3ImportReport {
         }
         if counts.logged_outside > 0 {
             let lines = counted(counts.logged_outside, "damage line");
-            page.styled(UNSURE, &format!("  not imported: {lines} from before or after the recording"));
+            page.styled(
+                UNSURE,
+                &format!("  not imported: {lines} that no decoded snapshot follows within the recording"),
+            );
         }
         if has_lines && counts.logged_with_shooter * 2 < counts.hits {
             let what = "the server log has fewer than half of the reported hits: it may be of another session";

@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use hitreg::quake3::CaptureReader;
+
 use super::folder::{Folder, code, text, word};
 use super::report::page;
 
@@ -227,8 +229,33 @@ fn a_server_log_of_another_session_is_noticed() {
     let output = folder.done(&format!("{import} other.log"));
     let output = output.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(output.contains("0 damage lines, 0 of them reported to a shooter"), "{output}");
-    assert!(output.contains("not imported: 30 damage lines from before or after the recording"), "{output}");
+    assert!(output.contains("not imported: 30 damage lines that no decoded snapshot follows"), "{output}");
     assert!(output.contains("fewer than half of the reported hits: it may be of another session"), "{output}");
+}
+
+/// Snapshots differ from earlier ones, so a capture with gaps has few that can be read.
+#[test]
+fn a_capture_with_gaps_is_noticed() {
+    let folder = Folder::empty();
+    let packed =
+        std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/openarena/duel.trace.zst")).expect("a file");
+    let mut capture = CaptureReader::new(&packed[..]).expect("a capture");
+    let mut bytes = b"UDPTRC1\n".to_vec();
+    let mut number = 0;
+    while let Some(datagram) = capture.read().expect("a datagram") {
+        number += 1;
+        if number < 100 || number % 10 != 0 {
+            bytes.extend(datagram.at_ns.to_le_bytes());
+            bytes.push(datagram.direction as u8);
+            bytes.extend(datagram.client.to_le_bytes());
+            bytes.extend((datagram.bytes.len() as u16).to_le_bytes());
+            bytes.extend(datagram.bytes);
+        }
+    }
+    std::fs::write(folder.path("gaps.trace"), bytes).expect("a file");
+    let output = folder.done("import quake3-udp gaps.trace -o duel.hitlog");
+    let output = output.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(output.contains("the capture lacks datagrams: a snapshot that differs from a missing one"), "{output}");
 }
 
 #[test]

@@ -62,7 +62,7 @@ pub struct ListenerCounts {
     pub logged: u64,
     /// Damage lines matched with a hit that was reported to a shooter.
     pub logged_with_shooter: u64,
-    /// Damage lines of the level before or after the recording, which are not imported.
+    /// Damage lines of the level that no decoded snapshot follows within the recording. They are not imported.
     pub logged_outside: u64,
     /// Datagrams of clients that had left the level, which are not recorded.
     pub after_level: u64,
