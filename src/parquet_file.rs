@@ -22,6 +22,7 @@ use ::parquet::schema::types::{Type, TypePtr};
 use serde_json::{Map, Value};
 
 use crate::corpus::{read_row, sample_rows, write_row};
+use crate::trace::schema::MissingCells;
 use crate::trace::{Column, ColumnData, Table};
 use hitreg_analysis::row_text::RowWriter;
 use hitreg_log::sorted::SortedMap;
@@ -43,7 +44,9 @@ impl<W: Write + Send> ParquetWriter<W> {
     /// # Errors
     /// When two columns have the same name, or the output cannot be written.
     pub fn new(shape: &Table, out: W) -> Result<ParquetWriter<W>, ParquetError> {
-        let fields = shape.columns.iter().map(field).collect::<Result<Vec<_>, _>>()?;
+        let missing = MissingCells::of(shape);
+        let fields = shape.columns.iter().map(|column| field(column, missing.may_have(column)));
+        let fields = fields.collect::<Result<Vec<_>, _>>()?;
         Ok(ParquetWriter { file: begin("table", fields, metadata_of(shape)?, out)?, waiting: shape.without_rows() })
     }
 
@@ -59,36 +62,35 @@ impl<W: Write + Send> ParquetWriter<W> {
 
     fn group(&mut self, table: &Table, rows: Range<usize>) -> Result<(), ParquetError> {
         let mut group = self.file.next_row_group()?;
+        let missing = MissingCells::of(table);
         for column in &table.columns {
+            let nulls = missing.may_have(column);
+            let known = rows.clone().map(|row| (!nulls || !missing.has(column, row)).then_some(row));
             let Some(mut writer) = group.next_column()? else { break };
             match &column.data {
                 ColumnData::U32(values) => {
-                    let values: Vec<i32> = values[rows.clone()].iter().map(|value| *value as i32).collect();
-                    writer.typed::<Int32Type>().write_batch(&values, None, None)?;
+                    let values = known.map(|row| row.map(|row| values[row] as i32));
+                    write_known::<Int32Type>(&mut writer, values, nulls)?;
                 }
                 ColumnData::U64(values) => {
-                    let value = |row: usize| (!column.is_missing(row)).then(|| values[row] as i64);
-                    write_known::<Int64Type>(&mut writer, rows.clone().map(value), column.is_hash())?;
+                    let values = known.map(|row| row.map(|row| values[row] as i64));
+                    write_known::<Int64Type>(&mut writer, values, nulls)?;
                 }
                 ColumnData::I64(values) => {
-                    writer.typed::<Int64Type>().write_batch(&values[rows.clone()], None, None)?;
+                    write_known::<Int64Type>(&mut writer, known.map(|row| row.map(|row| values[row])), nulls)?;
                 }
                 ColumnData::F32(values) => {
-                    let values = values[rows.clone()].iter().map(|value| Some(*value).filter(|value| !value.is_nan()));
-                    write_known::<FloatType>(&mut writer, values, true)?;
+                    write_known::<FloatType>(&mut writer, known.map(|row| row.map(|row| values[row])), nulls)?;
                 }
                 ColumnData::F64(values) => {
-                    let values = values[rows.clone()].iter().map(|value| Some(*value).filter(|value| !value.is_nan()));
-                    write_known::<DoubleType>(&mut writer, values, true)?;
+                    write_known::<DoubleType>(&mut writer, known.map(|row| row.map(|row| values[row])), nulls)?;
                 }
                 ColumnData::Bool(values) => {
-                    writer.typed::<BoolType>().write_batch(&values[rows.clone()], None, None)?;
+                    write_known::<BoolType>(&mut writer, known.map(|row| row.map(|row| values[row])), nulls)?;
                 }
                 ColumnData::Name { names, codes } => {
-                    let name = |code: &u32| names.get(*code as usize).map_or("", String::as_str);
-                    let values: Vec<ByteArray> =
-                        codes[rows.clone()].iter().map(|code| ByteArray::from(name(code))).collect();
-                    writer.typed::<ByteArrayType>().write_batch(&values, None, None)?;
+                    let name = |row: usize| ByteArray::from(names.get(codes[row] as usize).map_or("", String::as_str));
+                    write_known::<ByteArrayType>(&mut writer, known.map(|row| row.map(name)), nulls)?;
                 }
             }
             writer.close()?;
@@ -158,7 +160,7 @@ fn write_known<T: DataType>(
     writer.typed::<T>().write_batch(&known, nulls.then_some(&is_there[..]), None).map(drop)
 }
 
-fn field(column: &Column) -> Result<TypePtr, ParquetError> {
+fn field(column: &Column, nulls: bool) -> Result<TypePtr, ParquetError> {
     let whole = |bit_width| LogicalType::Integer(IntType { bit_width, is_signed: false });
     let (stored, meaning) = match &column.data {
         ColumnData::U32(_) => (Stored::INT32, Some(whole(32))),
@@ -169,11 +171,7 @@ fn field(column: &Column) -> Result<TypePtr, ParquetError> {
         ColumnData::Bool(_) => (Stored::BOOLEAN, None),
         ColumnData::Name { .. } => (Stored::BYTE_ARRAY, Some(LogicalType::String)),
     };
-    let repetition = match column.data {
-        ColumnData::F32(_) | ColumnData::F64(_) => Repetition::OPTIONAL,
-        ColumnData::U64(_) if column.is_hash() => Repetition::OPTIONAL,
-        _ => Repetition::REQUIRED,
-    };
+    let repetition = if nulls { Repetition::OPTIONAL } else { Repetition::REQUIRED };
     let field = Type::primitive_type_builder(&column.name, stored).with_repetition(repetition);
     Ok(Arc::new(field.with_logical_type(meaning).build()?))
 }

@@ -156,7 +156,7 @@ def only_reported(row: Row, launches: set[tuple[str, str]]) -> bool:
         return False
     if row["impact"] == "1":
         return (row["shooter"], row["command"]) not in launches
-    is_judged = row["rewind_us"] != "0" or row.get("present_target", "none") not in ("none", "") or row.get("off_units")
+    is_judged = row["rewind_us"] not in ("", "0") or row.get("present_target", "none") not in ("none", "") or row.get("off_units")
     return not is_judged
 
 
@@ -194,7 +194,7 @@ def check_shots(rows: list[Row], told: dict[str, Any], checker: Checker) -> None
         checker.equal("shots.predicted", told["predicted"], len(seen))
         checker.equal("shots.predicted_hit", told["predicted_hit"], sum(row["predicted_reason"] == "hit" for row in run))
         checker.equal("shots.agreed", told["agreed"], sum(row["predicted_target"] == row["target"] for row in seen))
-    checker.equal("shots.rewound", told["rewound"], sum(row["rewind_us"] != "0" for row in run))
+    checker.equal("shots.rewound", told["rewound"], sum(row["rewind_us"] not in ("", "0") for row in run))
     measured = [row for row in run if row["reason"] != "launched"]
     checker.close("shots.view_error_units", told["view_error_units"], spread(numbers(measured, "view_error_units")))
 
@@ -210,7 +210,7 @@ def check_shot_rows(rows: list[Row], checker: Checker) -> None:
             checker.wrong.append(f"{name}: {row['reason']} did {row['damage']} damage to {row['target']}")
         if row["view_error_units"] and (row["impact"] == "1" or row["reason"] == "launched"):
             checker.wrong.append(f"{name}: a projectile has a view error of {row['view_error_units']}")
-        if int(row["rewind_us"]) < 0:
+        if row["rewind_us"] and int(row["rewind_us"]) < 0:
             checker.wrong.append(f"{name}: rewound by {row['rewind_us']} us")
 
 
@@ -277,7 +277,7 @@ def check_view_errors(tables: Path, checker: Checker, info: dict[str, Any]) -> i
 def is_rewound_hit(row: Row) -> bool:
     """Whether a lag-compensated shot hit a player."""
     is_player = row["target"].startswith("p") and row["target"][1:].isdigit()
-    return row["reason"] == "hit" and row["impact"] == "0" and row["rewind_us"] != "0" and is_player
+    return row["reason"] == "hit" and row["impact"] == "0" and row["rewind_us"] not in ("", "0") and is_player
 
 
 def check_corrections(rows: list[Row], told: dict[str, Any], corrections: int | None, ran: bool, checker: Checker) -> None:

@@ -7,7 +7,6 @@
 use serde::Serialize;
 
 use crate::round_trips::{FoundTrip, RoundTripFinder};
-use crate::summary::is_reported;
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::stats::{CountedValues, Spread};
 use hitreg_log::trace::schema::{corrections, frames, shots, snapshots};
@@ -137,7 +136,7 @@ impl FairnessBuilder {
             let target = target.strip_prefix('p').and_then(|number| number.parse().ok());
             let (Some(shooter), Some(target)) = (shots.shooter.get(row), target) else { continue };
             // Nobody judged a hit whose shot is not known.
-            if reason != "hit" || shots.impact.get(row) == Some(&1) || is_reported(shots, row) {
+            if reason != "hit" || shots.impact.get(row) == Some(&1) || shots.is_reported(row) {
                 continue;
             }
             self.all.add(shots, row);

@@ -272,7 +272,7 @@ impl EventWriter<'_> {
             let args = json!({
                 "command": command,
                 "on_screen": outcome(screen.map(|names| names.get(row))),
-                "rewind_us": shots.rewind_us.get(row),
+                "rewind_us": shots.known_rewind_us(row),
                 "view_error_units": shots.view_error_units.get(row).filter(|error| error.is_finite()),
             });
             let id = format!("shot {shooter} {command} {}", shots.index.get(row).copied().unwrap_or_default());

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt::{Display, LowerExp, Write as _};
 use std::io::{self, BufWriter, Write};
 
+use hitreg_log::trace::schema::MissingCells;
 use hitreg_log::trace::{Column, ColumnData, Table};
 
 /// The output of a writer, without its type: rows are formatted in optimized code of this crate.
@@ -24,8 +25,7 @@ pub trait RowWriter {
     fn finish(&mut self) -> io::Result<()>;
 }
 
-/// Writes rows as JSON objects, one a line. A missing measurement, which is NaN, and a missing hash, which is 0, are
-/// null. An infinite measurement is the text `inf` or `-inf`. Hashes and ids are text, because many JSON readers keep
+/// Writes rows as JSON objects, one a line. Missing values ([`MissingCells`]) are null. An infinite measurement is the text `inf` or `-inf`. Hashes and ids are text, because many JSON readers keep
 /// only 53 bits of a number.
 pub struct JsonlWriter<'a> {
     out: BufWriter<RowOutput<'a>>,
@@ -46,13 +46,14 @@ impl RowWriter for JsonlWriter<'_> {
         let JsonlWriter { out, keys } = self;
         let mut text = String::new();
         let names: Vec<Vec<String>> = table.columns.iter().map(names_in_json).collect();
+        let missing = MissingCells::of(&table);
         for row in 0..table.rows() {
             for (index, (column, key)) in table.columns.iter().zip(&*keys).enumerate() {
                 out.write_all(if index == 0 { b"{" } else { b"," })?;
                 out.write_all(key.as_bytes())?;
                 out.write_all(b":")?;
                 match &column.data {
-                    _ if column.is_missing(row) => out.write_all(b"null")?,
+                    _ if missing.has(column, row) => out.write_all(b"null")?,
                     data if is_text_in_json(data, row) => {
                         out.write_all(b"\"")?;
                         out.write_all(value(column, row, &mut text).as_bytes())?;
@@ -75,7 +76,7 @@ impl RowWriter for JsonlWriter<'_> {
     }
 }
 
-/// Writes rows as comma-separated values under a line of column names. A missing measurement or hash is empty.
+/// Writes rows as comma-separated values under a line of column names. Missing values ([`MissingCells`]) are empty.
 pub struct CsvWriter<'a>(csv::Writer<RowOutput<'a>>);
 
 impl<'a> CsvWriter<'a> {
@@ -93,9 +94,11 @@ impl<'a> CsvWriter<'a> {
 impl RowWriter for CsvWriter<'_> {
     fn write(&mut self, table: Cow<'_, Table>) -> io::Result<()> {
         let mut text = String::new();
+        let missing = MissingCells::of(&table);
         for row in 0..table.rows() {
             for column in &table.columns {
-                self.0.write_field(value(column, row, &mut text)).map_err(io_error)?;
+                let field = if missing.has(column, row) { "" } else { value(column, row, &mut text) };
+                self.0.write_field(field).map_err(io_error)?;
             }
             self.0.write_record(None::<&[u8]>).map_err(io_error)?;
         }
@@ -115,11 +118,10 @@ fn io_error(error: csv::Error) -> io::Error {
     }
 }
 
-/// Formats a value, using `text` as the buffer if needed. A missing measurement or hash is empty.
+/// Formats a value, using `text` as the buffer if needed.
 fn value<'t>(column: &'t Column, row: usize, text: &'t mut String) -> &'t str {
     text.clear();
     let _ = match &column.data {
-        _ if column.is_missing(row) => Ok(()),
         ColumnData::U32(values) => write!(text, "{}", values[row]),
         ColumnData::I64(values) => write!(text, "{}", values[row]),
         ColumnData::U64(values) if column.is_hash() => write!(text, "{:016x}", values[row]),
@@ -196,6 +198,44 @@ mod tests {
                         1,ffffffffffffffff,0.1,-inf,hit\n\
                         2,,,2.5,\"so, \"\"wide\"\"\"\n";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+
+    /// Only the server that judged a shot knows its rewind. A reported hit may have no damage.
+    #[test]
+    fn shots_that_the_server_of_the_trace_did_not_judge_have_no_rewind() {
+        let names = |names: &[&str], codes: [u32; 4]| ColumnData::Name {
+            names: names.iter().map(|name| (*name).to_owned()).collect(),
+            codes: codes.into(),
+        };
+        let table = Table::new(
+            "shots",
+            vec![
+                Column::new("rewind_us", ColumnData::I64(vec![5, 0, 0, 0])),
+                Column::new("limit", names(&["none", "off"], [0, 1, 1, 1])),
+                Column::new("damage", ColumnData::I64(vec![7, 0, 7, 0])),
+                Column::new("reason", names(&["hit", "not run"], [0, 1, 0, 0])),
+                Column::new("given_target", names(&["none", "p1"], [0, 0, 1, 1])),
+                Column::new("given_damage", ColumnData::F32(vec![f32::NAN, f32::NAN, 7.0, f32::NAN])),
+            ],
+        );
+        let mut out = Vec::new();
+        let mut rows = CsvWriter::new(&table, &mut out).unwrap();
+        rows.write(Cow::Borrowed(&table)).unwrap();
+        rows.finish().unwrap();
+        drop(rows);
+        let text = String::from_utf8(out).unwrap();
+        let lines: Vec<&str> = text.lines().skip(1).collect();
+        assert_eq!(lines, ["5,none,7,hit,none,", ",,0,not run,none,", ",,7,hit,p1,7", ",,,hit,p1,"]);
+        let mut out = Vec::new();
+        let mut rows = JsonlWriter::new(&table, &mut out);
+        rows.write(Cow::Borrowed(&table)).unwrap();
+        rows.finish().unwrap();
+        drop(rows);
+        let last = String::from_utf8(out).unwrap().lines().last().map(str::to_owned).unwrap();
+        assert_eq!(
+            last,
+            r#"{"rewind_us":null,"limit":null,"damage":null,"reason":"hit","given_target":"p1","given_damage":null}"#
+        );
     }
 
     /// Integers of more than 53 bits and -0 are no numbers that all JSON readers take for a float.

@@ -559,8 +559,8 @@ impl ShotCounter {
             rows.impacts += u64::from(is_impact);
             let is_hit = is_impact && reason == "hit";
             rows.hits += u64::from(is_hit);
-            rows.reported += u64::from(is_hit && is_reported(shots, row));
-        } else if is_reported(shots, row) {
+            rows.reported += u64::from(is_hit && shots.is_reported(row));
+        } else if shots.is_reported(row) {
             self.reported += 1;
         } else if is_judged(reason) {
             self.hitscan_fired += 1;
@@ -606,14 +606,6 @@ impl ShotCounter {
     pub(crate) fn impacts(&self) -> u64 {
         self.projectiles.values().map(|rows| rows.impacts).sum()
     }
-}
-
-/// Whether a row has a hit that only the recorded server reported: the replay has no shot or projectile to judge.
-pub(crate) fn is_reported(shots: &shots::Columns<'_>, row: usize) -> bool {
-    let is_rejudged = shots.rewind_us.get(row).is_some_and(|rewind_us| *rewind_us != 0)
-        || is_named(shots.present_target.get(row))
-        || shots.off_units.get(row).is_some_and(|off_units| !off_units.is_nan());
-    is_named(shots.given_target.get(row)) && !is_rejudged
 }
 
 /// Whether the shooter's screen and the server agree on a shot: on the target hit, or on a miss. The hitgroup and the

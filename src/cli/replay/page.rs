@@ -375,7 +375,8 @@ pub(super) struct RejudgedHit {
     not_judged: Option<UnjudgedReason>,
     /// The player that would have been hit without a rewind.
     at_present: Option<String>,
-    rewind_us: i64,
+    /// `null` if the shot is unknown.
+    rewind_us: Option<i64>,
     /// How far the shot misses the target here, in units, and beyond its spread. `null` if the shot is unknown.
     off_units: Option<f32>,
     beyond_spread_units: Option<f32>,
@@ -418,7 +419,7 @@ impl RejudgedHit {
                 judged: off_units.map(|_| shots.target.get(row).to_owned()),
                 not_judged: off_units.is_none().then_some(why),
                 at_present: (!matches!(at_present, "" | "none")).then(|| at_present.to_owned()),
-                rewind_us: *shots.rewind_us.get(row)?,
+                rewind_us: shots.known_rewind_us(row),
                 off_units,
                 beyond_spread_units: measure(shots.beyond_spread_units, row),
                 view_error_units: measure(shots.view_error_units, row),
@@ -433,8 +434,7 @@ impl RejudgedHit {
 
     /// Whether the shots of all hits are unknown. Then nothing is known about missed shots either.
     fn are_of_no_shot(hits: &[&RejudgedHit]) -> bool {
-        let known = |hit: &RejudgedHit| hit.rewind_us != 0 || hit.at_present.is_some() || hit.off_units.is_some();
-        !hits.is_empty() && !hits.iter().any(|hit| known(hit))
+        !hits.is_empty() && hits.iter().all(|hit| hit.rewind_us.is_none())
     }
 
     fn hits_at_present(&self) -> bool {
@@ -483,10 +483,10 @@ impl RejudgedHit {
         let mut others = hits.iter().filter(|hit| !hit.is_explained());
         for hit in others.by_ref().take(MOST_UNEXPLAINED) {
             let target = if hit.target == "?" { "an unknown player" } else { &hit.target };
-            let what = match hit.off_units {
-                Some(off) => format!(
+            let what = match (hit.off_units, hit.rewind_us) {
+                (Some(off), Some(rewind_us)) => format!(
                     "judged here with a rewind of {}, the shot misses it by {} units and hits {}",
-                    ms(hit.rewind_us),
+                    ms(rewind_us),
                     measure(off),
                     hit.judged.as_deref().filter(|whom| *whom != "none").unwrap_or("no player")
                 ),
@@ -529,7 +529,7 @@ mod tests {
             judged: off_units.map(|_| "p1".to_owned()),
             not_judged: off_units.is_none().then_some(why),
             at_present: None,
-            rewind_us: 0,
+            rewind_us: off_units.map(|_| 0),
             off_units,
             beyond_spread_units: off_units,
             view_error_units: None,

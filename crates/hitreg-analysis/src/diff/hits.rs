@@ -15,9 +15,8 @@ use super::options::DiffOptions;
 use super::pairing::{Pairing, RowRank};
 use super::steps::{ReorderTolerance, StepStop};
 use super::table::each_step;
-use crate::summary::is_reported;
 use hitreg_log::sorted::SortedSet;
-use hitreg_log::trace::schema::{is_judged, shots};
+use hitreg_log::trace::schema::shots;
 use hitreg_log::trace::{SharedTrace, Table, TraceSource};
 
 /// Counts of rows of the table `shots` by their result in A and in B. Each row counts in one of the first six: each shot,
@@ -96,8 +95,8 @@ impl HitChanges {
             self.shots_only_in_b += u64::from(a.is_none());
             let rows =
                 || [(&of_a, spot.a), (&of_b, spot.b)].into_iter().filter_map(|(of, row)| Some((of, row? as usize)));
-            self.judged += u64::from(rows().any(|(of, row)| of.is_judged(row)));
-            self.reported += u64::from(rows().all(|(of, row)| is_reported(&of.shots, row)));
+            self.judged += u64::from(rows().any(|(of, row)| of.shots.is_judged(row)));
+            self.reported += u64::from(rows().all(|(of, row)| of.shots.is_reported(row)));
             if let (Some(change), Some((side, row))) = (self.count(a.as_ref(), b.as_ref()), spot.row()) {
                 let at_us = match change {
                     ShotChange::OnlyA => a.as_ref().and_then(|of| of.at_us),
@@ -253,11 +252,6 @@ impl<'t> ReadShots<'t> {
         ReadShots { table, shots, names }
     }
 
-    /// Whether the replay judged the shot in a row, instead of the recorded server alone.
-    fn is_judged(&self, row: usize) -> bool {
-        is_judged(self.shots.reason.get(row)) && !is_reported(&self.shots, row)
-    }
-
     fn outcome(&self, row: usize) -> Outcome {
         let name = |(names, codes): &(Vec<Arc<str>>, &[u32])| {
             codes.get(row).and_then(|code| names.get(*code as usize)).cloned().unwrap_or_default()
@@ -272,11 +266,11 @@ impl<'t> ReadShots<'t> {
             reason,
             target,
             hitgroup,
-            damage: number("damage"),
+            damage: self.shots.known_damage(row),
             pellets: number("pellets"),
             also_hit: Some(also_hit).filter(|others| !matches!(&**others, "" | "none")),
-            rewind_us: number("rewind_us"),
-            limit,
+            rewind_us: self.shots.known_rewind_us(row),
+            limit: if self.shots.is_judged(row) { limit } else { Arc::default() },
             view_error_units: self.shots.view_error_units.get(row).copied().filter(|v| !v.is_nan()),
             predicted_reason,
             predicted_target,
@@ -554,7 +548,7 @@ mod tests {
         let columns = vec![impact, names("reason", vec![0; 4]), names("given_target", vec![2, 2, 1, 1])];
         let table = Table::new(shots::NAME, columns);
         let read = ReadShots::of(&table, &mut TextTable::default());
-        assert_eq!([0, 1, 2, 3].map(|row| read.is_judged(row)), [false, false, true, true]);
+        assert_eq!([0, 1, 2, 3].map(|row| read.shots.is_judged(row)), [false, false, true, true]);
     }
 
     #[test]

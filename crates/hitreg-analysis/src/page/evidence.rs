@@ -90,8 +90,8 @@ impl ExplainedRows {
             let Some(target) = target else { continue };
             let needed = needed_views.entry([shooter, target]).or_default();
             needed.commands.push(command);
-            let judged = of_shots.at_us.get(row).zip(of_shots.rewind_us.get(row));
-            needed.judged_us.extend(judged.map(|(at, rewind)| at.saturating_sub(*rewind)));
+            let judged = of_shots.at_us.get(row).zip(of_shots.known_rewind_us(row));
+            needed.judged_us.extend(judged.map(|(at, rewind)| at.saturating_sub(rewind)));
         }
         let has_times = !of_shots.at_us.is_empty();
         for needed in needed_views.values_mut() {

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::places::{self, AimLine, PositionKind, TargetPosition};
 use super::{ShotName, TraceRows, cell, measure};
-use crate::summary::{is_named, is_reported};
+use crate::summary::is_named;
 use hitreg_log::record::{ArrivalTable, PlayerRecords, Session, SnapshotRecord, value_of_setting};
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::schema::{IMPACT, NOT_PREDICTED, bodies, executed, frames, is_judged, shots, ticks, views};
@@ -202,7 +202,7 @@ impl TraceRows<'_> {
         }
         let mut screen = came(
             [shots.predicted_reason, shots.predicted_target, shots.predicted_hitgroup, shots.predicted_also_hit],
-            shots.predicted_damage,
+            cell(shots.predicted_damage, row),
             row,
         );
         let aimed_at = named(shots.aimed_at, row);
@@ -223,7 +223,6 @@ impl TraceRows<'_> {
             off_units: measure(shots.off_units, row),
             beyond_spread_units: measure(shots.beyond_spread_units, row),
         });
-        let is_reported = is_reported(&shots, row);
         let mut shot = ShotExplanation {
             shooter,
             command,
@@ -231,11 +230,11 @@ impl TraceRows<'_> {
             is_impact,
             weapon: shots.weapon.get(row).to_owned(),
             made,
-            judged: is_judged.then(|| judged(self, row, is_reported)),
+            judged: is_judged.then(|| judged(self, row)),
             executed: executed(self, shooter, command).last(),
             without_server,
             given,
-            is_reported,
+            is_reported: shots.is_reported(row),
             impact: if is_impact { None } else { impact(self, shooter, command) },
             line,
             has_view_angles: self.aim.is_some() || frame.is_none(),
@@ -411,15 +410,15 @@ fn made(trace: &Trace, row: usize) -> ClientFrame {
 
 /// The server's result of the shot in a row.
 fn on_server(shots: &shots::Columns<'_>, row: usize) -> ShotResult {
-    came([shots.reason, shots.target, shots.hitgroup, shots.also_hit], shots.damage, row)
+    came([shots.reason, shots.target, shots.hitgroup, shots.also_hit], shots.known_damage(row), row)
 }
 
-fn came([reason, target, hitgroup, also_hit]: [NameColumn<'_>; 4], damage: &[i64], row: usize) -> ShotResult {
+fn came([reason, target, hitgroup, also_hit]: [NameColumn<'_>; 4], damage: Option<i64>, row: usize) -> ShotResult {
     let target = named(target, row);
     ShotResult {
         reason: reason.get(row).to_owned(),
         hitgroup: hitgroup_in_words(hitgroup.get(row)),
-        damage: cell(damage, row).filter(|_| target.is_some()),
+        damage: damage.filter(|_| target.is_some()),
         target,
         also_hit: named(also_hit, row),
     }
@@ -447,8 +446,8 @@ fn executed(reader: &TraceRows<'_>, player: u32, command: u32) -> impl Iterator<
     rows.filter_map(move |row| Some((cell(executed.tick, row)?, executed.how.get(row).to_owned())))
 }
 
-/// How the server judged a shot. The rewind of a shot that a recorded server only reported is unknown.
-fn judged(reader: &TraceRows<'_>, row: usize, is_reported: bool) -> JudgedOutcome {
+/// How the server judged a shot.
+fn judged(reader: &TraceRows<'_>, row: usize) -> JudgedOutcome {
     let trace = reader.trace;
     let shots = shots::Columns::of(trace);
     let of_it = cell(shots.shooter, row).zip(cell(shots.command, row));
@@ -461,8 +460,8 @@ fn judged(reader: &TraceRows<'_>, row: usize, is_reported: bool) -> JudgedOutcom
         tick,
         ran_at_us: ran.as_ref().and_then(|(tick, _)| time_of(*tick)),
         ran,
-        rewind_us: cell(shots.rewind_us, row).filter(|_| !is_reported),
-        limit: if is_reported { String::new() } else { shots.limit.get(row).to_owned() },
+        rewind_us: shots.known_rewind_us(row),
+        limit: if shots.is_judged(row) { shots.limit.get(row).to_owned() } else { String::new() },
         visible_at_present: shots.visible_at_present.get(row).to_owned(),
         in_cover_ms: measure(shots.in_cover_ms, row),
     }

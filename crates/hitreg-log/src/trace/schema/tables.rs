@@ -4,10 +4,10 @@ use glam::Vec3;
 
 use super::kinds::table;
 use super::{
-    CellType, Code, ColumnRole, ColumnSchema, JoinRule, OptionalBits, OptionalCode, OptionalMeasure, OptionalNumber,
-    OptionalText, TableSchema, TableSubject, TextColumn, Unit,
+    CellType, Code, ColumnRole, ColumnSchema, JoinRule, NONE, OptionalBits, OptionalCode, OptionalMeasure,
+    OptionalNumber, OptionalText, TableSchema, TableSubject, TextColumn, Unit,
 };
-use crate::trace::{Column, ColumnData, Table, Trace};
+use crate::trace::{Column, ColumnData, NameColumn, Table, Trace};
 
 /// All declared tables, in the order in which a replay writes them.
 pub const TABLES: [&TableSchema; 12] = [
@@ -61,6 +61,71 @@ pub const NO_SERVER: &str = "no server";
 /// Returns whether a server judged a shot with this reason.
 pub fn is_judged(reason: &str) -> bool {
     ![NOT_RUN, NO_SERVER].contains(&reason)
+}
+
+impl shots::Columns<'_> {
+    /// Returns whether a row has a hit that only the recorded server reported: the replay has no shot or projectile to
+    /// judge.
+    pub fn is_reported(&self, row: usize) -> bool {
+        let is_named = |names: NameColumn<'_>| !matches!(names.get(row), "" | NONE);
+        let is_rejudged = self.rewind_us.get(row).is_some_and(|rewind_us| *rewind_us != 0)
+            || is_named(self.present_target)
+            || self.off_units.get(row).is_some_and(|off_units| !off_units.is_nan());
+        is_named(self.given_target) && !is_rejudged
+    }
+
+    /// Returns whether the server of the trace judged the shot in a row. No other shot has a known rewind.
+    pub fn is_judged(&self, row: usize) -> bool {
+        is_judged(self.reason.get(row)) && !self.is_reported(row)
+    }
+
+    /// Returns how far the server rewound the targets of a shot; `None` if it is not known.
+    pub fn known_rewind_us(&self, row: usize) -> Option<i64> {
+        self.rewind_us.get(row).copied().filter(|_| self.is_judged(row))
+    }
+
+    /// Returns the damage of a shot to its target; `None` if it is not known.
+    pub fn known_damage(&self, row: usize) -> Option<i64> {
+        let is_given = || self.given_damage.get(row).is_some_and(|damage| !damage.is_nan());
+        self.damage.get(row).copied().filter(|_| !self.is_reported(row) || is_given())
+    }
+
+    /// Returns whether a column has no value in a row, although its type has no missing values.
+    fn is_missing(&self, column: &str, row: usize) -> bool {
+        match column {
+            "rewind_us" | "limit" => !self.is_judged(row),
+            "damage" => self.known_damage(row).is_none(),
+            _ => false,
+        }
+    }
+}
+
+/// The cells of a table without a value. Every output of rows shows them as missing.
+#[derive(Clone, Copy, Debug)]
+pub struct MissingCells<'t> {
+    /// The columns of a table of shots.
+    shots: Option<shots::Columns<'t>>,
+}
+
+impl<'t> MissingCells<'t> {
+    /// Returns those of a table.
+    pub fn of(table: &'t Table) -> MissingCells<'t> {
+        MissingCells { shots: (table.name == shots::NAME).then(|| shots::Columns::read(table)) }
+    }
+
+    /// Returns whether a row of one of the table's columns has no value.
+    pub fn has(&self, column: &Column, row: usize) -> bool {
+        column.is_missing(row) || self.shots.is_some_and(|shots| shots.is_missing(&column.name, row))
+    }
+
+    /// Returns whether rows of one of the table's columns may have no value.
+    pub fn may_have(&self, column: &Column) -> bool {
+        match column.data {
+            ColumnData::F32(_) | ColumnData::F64(_) => true,
+            ColumnData::U64(_) => column.is_hash(),
+            _ => self.shots.is_some() && ["rewind_us", "limit", "damage"].contains(&&*column.name),
+        }
+    }
 }
 
 /// Makes a table of shots that of a trace without a server.
@@ -271,9 +336,9 @@ table! {
     tick: u32, role = ColumnRole::Judged;
     /// The weapon.
     weapon: TextColumn;
-    /// How far the server rewound the targets.
+    /// How far the server rewound the targets; missing if it did not judge the shot.
     rewind_us: i64, unit = Unit::Micros, role = ColumnRole::Judged;
-    /// The limit on the rewind.
+    /// The limit on the rewind; missing if the server did not judge the shot.
     limit: Code, names = &["none", "off", "max_unlag", "claim", "oldest"], role = ColumnRole::Judged;
     /// The target: the entity that was hit; for a miss the one that `aimed_by` chose. Players are `p3`, others `entity 500`.
     aimed_at: TextColumn, names = &["none"], role = ColumnRole::Judged;
@@ -301,7 +366,7 @@ table! {
     target: TextColumn, names = &["none"], role = ColumnRole::Outcome;
     /// Part of that target's body that was hit.
     hitgroup: TextColumn, names = &["none"], role = ColumnRole::Outcome;
-    /// Damage to that target, in health points.
+    /// Damage to that target, in health points; missing if it is not known of a reported hit.
     damage: i64, role = ColumnRole::Outcome;
     /// Number of pellets that hit that target; 1 for a hit without a count.
     pellets: u32, role = ColumnRole::Outcome;
