@@ -19,8 +19,8 @@ pub use cells::{CellMeaning, Cells, SpatialKind, cells, field, put_next, take_ne
 pub(crate) use input::check_own_fields;
 pub use input::{GameInput, input};
 pub use judge::{
-    DamageShare, ImportedSessions, Judge, RecordedHit, RecordedShot, Rejudge, RejudgedVerdict, ShotVerdict,
-    SnapshotCheck,
+    DamageShare, ImportedSessions, Judge, RecordedHit, RecordedShot, Rejudge, RejudgeRules, RejudgedVerdict,
+    ShotVerdict, SnapshotCheck,
 };
 pub use reconcile::{
     AckedPrediction, Evidence, LostInput, PredictionGrade, Reconcile, SnapshotExtras, shown_by_either,

@@ -18,7 +18,7 @@ mod views;
 
 use std::sync::Arc;
 
-use crate::game::{Body, Bots, Game, GameInput, StateRows, check_own_fields};
+use crate::game::{Body, Bots, Game, GameInput, RejudgeRules, StateRows, check_own_fields};
 use crate::pipeline::{ClientPipeline, Netcode, Setup};
 use crate::session::SessionRecorder;
 use crate::settings::{SettingError, Settings};
@@ -193,12 +193,18 @@ fn replay_open<G: Game, C: ClientPipeline<G>>(
     memory: MemoryLimit,
     progress: &mut dyn FnMut(Micros),
 ) -> Result<ReplayOutput, ReplayError> {
-    let judged = judged_under.unwrap_or(&setup.settings);
+    let judged = Arc::new(judged_under.unwrap_or(&setup.settings).clone());
+    let recorded = Arc::new(own_settings(&session.header)?);
     let unlag = &judged.lag_compensation;
-    let furthest = unlag.enabled.then(|| Micros::from_ms(unlag.max_unlag_ms));
-    let mut replayed = open::replay::<G, C>(session, setup, furthest, memory, progress)?;
+    let behind = |settings: &Arc<Settings>, player| settings.of_player(player).drawn_behind_ms();
+    let players = (0..session.players.len() as u16).map(PlayerId);
+    let rules = RejudgeRules {
+        furthest: unlag.enabled.then(|| Micros::from_ms(unlag.max_unlag_ms)),
+        drawn_later: players.map(|of| Micros::from_ms(behind(&judged, of) - behind(&recorded, of))).collect(),
+    };
+    let mut replayed = open::replay::<G, C>(session, setup, &rules, memory, progress)?;
     let mode = if judged_under.is_some() { "open, rejudged" } else { "open" };
-    replayed.trace.header = trace_header(mode, (&session.header, session.holes()), judged);
+    replayed.trace.header = trace_header(mode, (&session.header, session.holes()), &judged);
     Ok(replayed)
 }
 

@@ -122,33 +122,42 @@ pub struct ImportedSessions<G: Simulate> {
 /// not valid in the game.
 pub type SnapshotCheck<G> = fn(&[(EntityId, <G as Simulate>::Body)], &SnapshotExtras<'_>) -> Result<(), BadCells>;
 
-/// Judges the shots of a recording again, by the rules of the server that made the recording. The last argument limits
-/// the rewind; `None` means no rewind. The result includes recorded hits for which no shot is known. It is an error if a
+/// Judges the shots of a recording again, by the rules of the server that made the recording. The result includes recorded hits for which no shot is known. It is an error if a
 /// recorded state is not valid in the game.
-pub type Rejudge<G> = fn(&<G as Simulate>::Rules, &Session, Option<Micros>) -> Result<Vec<RecordedShot>, BadCells>;
+pub type Rejudge<G> = fn(&<G as Simulate>::Rules, &Session, &RejudgeRules) -> Result<Vec<RecordedShot>, BadCells>;
+
+/// The settings under which the shots of a recording are judged again.
+#[derive(Clone, Debug)]
+pub struct RejudgeRules {
+    /// The largest rewind; `None` without lag compensation.
+    pub furthest: Option<Micros>,
+    /// How much further in the past than recorded each player draws the others, by player. Their usercmds then carry a
+    /// time that is earlier by as much.
+    pub drawn_later: Vec<Micros>,
+}
 
 /// A shot of another server's recording, judged again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordedShot {
     /// The player who shot.
     pub shooter: PlayerId,
-    /// The usercmd that fired. For a hit without a known shot: the newest usercmd that fired at all.
+    /// The usercmd that fired. For a hit without a known shot: the newest usercmd that held the attack button.
     pub command: CommandSeq,
     /// The shot's index within that usercmd.
     pub index: u8,
     /// Whether this is the impact of a projectile.
     pub is_impact: bool,
-    /// The server's time when it judged the shot. For a hit without a known shot, when the shooter received the result.
+    /// The server's time when it judged the shot. For a projectile's impact, the time of the snapshot with the result.
     pub at: Micros,
     /// The tick of the shot.
     pub tick: Tick,
     /// The name of the weapon.
     pub weapon: &'static str,
-    /// The result: from judging it here, or, if no shot is known, as the server reported it.
+    /// The result: from judging it here, or, if no line of fire is known, as the server reported it.
     pub verdict: ShotVerdict,
     /// The hit that the server reported.
     pub reported: Option<RecordedHit>,
-    /// How the shot was judged here; `None` if no shot is known.
+    /// How the shot was judged here; `None` if no line of fire is known.
     pub judged: Option<RejudgedVerdict>,
 }
 

@@ -13,7 +13,7 @@ use super::{
     Jump, LogPass, Part, PlayerJumps, ReplayError, ReplayFindings, ReplayOptions, ReplayOutput, ReplaySource,
     TraceTables, own_settings,
 };
-use crate::game::{Body, ClassId, Game, StateRows};
+use crate::game::{Body, ClassId, Game, RejudgeRules, StateRows};
 use crate::history::Frame;
 use crate::packet::Snapshot;
 use crate::pipeline::{ClientPipeline, Setup};
@@ -32,7 +32,7 @@ use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 pub(super) fn replay<G: Game, C: ClientPipeline<G>>(
     session: &Session,
     setup: &Setup<G>,
-    furthest: Option<Micros>,
+    judged_under: &RejudgeRules,
     memory: MemoryLimit,
     progress: &mut dyn FnMut(Micros),
 ) -> Result<ReplayOutput, ReplayError> {
@@ -58,7 +58,7 @@ pub(super) fn replay<G: Game, C: ClientPipeline<G>>(
         progress(last.at);
     }
     let rejudge = G::IMPORTED.and_then(|imported| imported.rejudge);
-    let again = rejudge.map_or(Ok(Vec::new()), |rejudge| rejudge(&setup.rules, session, furthest));
+    let again = rejudge.map_or(Ok(Vec::new()), |rejudge| rejudge(&setup.rules, session, judged_under));
     for shot in again.map_err(|source| ReplayError::BadState { tick: Tick(0), source })? {
         tables.push_rejudged::<G>(&shot);
     }

@@ -15,8 +15,8 @@ use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::schema::IMPACT;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use hitreg_netcode::game::{
-    BadCells, Body as _, DamageShare, GameInput as _, Reason, RecordedHit, RecordedShot, RejudgedVerdict, ShotVerdict,
-    StateRows,
+    BadCells, Body as _, DamageShare, GameInput as _, Reason, RecordedHit, RecordedShot, RejudgeRules, RejudgedVerdict,
+    ShotVerdict, StateRows,
 };
 
 /// Value of `weaponstate` (bg_public.h): the weapon fires or waits to fire again.
@@ -31,18 +31,20 @@ const THROUGH: f32 = 0.01;
 const LONGEST_MS: i32 = 200;
 
 /// Returns all shots of hitscan weapons in the order of players and times, and the hits that other causes produced.
-/// `furthest` limits the rewind.
+/// Without the map, no line of fire is known, and only the shots that hit are returned.
 pub(super) fn shots_again(
     rules: &Quake3Rules,
     session: &Session,
-    furthest: Option<Micros>,
+    judged_under: &RejudgeRules,
 ) -> Result<Vec<RecordedShot>, BadCells> {
     let Ok(rows) = StateRows::new::<Quake3>(&session.header.classes) else { return Ok(Vec::new()) };
     let lookup = BodyLookup { rules, session, rows };
     let ways = lookup.ways()?;
+    let furthest = judged_under.furthest;
     let mut all = Vec::new();
     for (index, records) in session.players.iter().enumerate() {
         let shooter = PlayerId(index as u16);
+        let drawn_later = judged_under.drawn_later.get(index).copied().unwrap_or_default();
         let mut taken = SortedSet::new();
         let mut reported: Vec<&ShotRecord> = records.judged.iter().collect();
         for (number, pair) in (2..).zip(records.snapshots.windows(2)) {
@@ -56,28 +58,47 @@ pub(super) fn shots_again(
             let held = own.map_or(0, |own| own.player(player("weapon")));
             let frame = Micros(1_000_000 / i64::from(rules.server_hz.max(1)));
             let present = pair[1].server_time - frame;
-            let shots = match Weapon::of(held) {
-                Some(weapon) if rules.map.is_some() => lookup.shots(shooter, weapon, [&pair[0], &pair[1]])?,
-                _ => Vec::new(),
+            // The server's clock stands at the last frame until the next one has run all usercmds.
+            let at = pair[1].at - frame;
+            let fired = match Weapon::of(held) {
+                Some(weapon) => lookup.fired(shooter, weapon, [&pair[0], &pair[1]])?,
+                None => FiredUsercmds::default(),
             };
-            let scene = ShotScene { ways: &ways, shooter, present, furthest };
+            let shots = lookup.shots(shooter, &fired, &pair[0])?;
+            let scene = ShotScene { ways: &ways, shooter, present, furthest, drawn_later };
             let mut judged: Vec<(BodyPositions, ShotVerdict)> = shots.iter().map(|shot| shot.judge(&scene)).collect();
-            let mut hits: Vec<Vec<&ShotRecord>> = vec![Vec::new(); shots.len()];
+            let mut hits: Vec<Vec<&ShotRecord>> = vec![Vec::new(); fired.usercmds.len()];
             let mut others = Vec::new();
-            for hit in given {
-                // Assign the hit to the shot whose line hits its target or passes it most closely.
+            for (number, hit) in given.into_iter().enumerate() {
+                // Assign the hit to the shot whose line hits its target or passes it most closely. Without lines, the
+                // hits are those of the shots in order.
                 let off = |place: &usize| shots[*place].off(&judged[*place].0, hit.target, hits[*place].len());
                 let nearest = (0..shots.len()).min_by(|one, other| off(one).0.total_cmp(&off(other).0));
-                match nearest {
+                match nearest.or_else(|| Some(number.min(fired.usercmds.len().checked_sub(1)?))) {
                     Some(place) => hits[place].push(hit),
                     None => others.push(hit),
                 }
             }
+            let only_reported = |command, index, is_impact, hits: &[&ShotRecord]| RecordedShot {
+                shooter,
+                command,
+                index,
+                is_impact,
+                at: if is_impact { pair[1].at } else { at },
+                tick: pair[1].tick,
+                weapon: weapon_name(held),
+                verdict: ShotVerdict { reason: Reason::Hit, wounds: wounds_of(hits) },
+                reported: reported_hit(hits),
+                judged: None,
+            };
+            if shots.is_empty() {
+                for (command, hits) in fired.usercmds.iter().zip(&hits).filter(|(_, hits)| !hits.is_empty()) {
+                    taken.insert((*command, 0));
+                    all.push(only_reported(*command, 0, false, hits));
+                }
+            }
             for ((shot, hits), (standing, verdict)) in shots.into_iter().zip(hits).zip(judged.drain(..)) {
-                let given = hits.iter().max_by_key(|hit| hit.damage).map(|hit| RecordedHit {
-                    target: hit.target,
-                    damage: hits.iter().filter(|other| other.target == hit.target).map(|other| other.damage).sum(),
-                });
+                let given = reported_hit(&hits);
                 let off_units = given.map(|given| shot.off(&standing, given.target, hits.len() - 1));
                 let off_units = off_units.filter(|(off, _)| off.is_finite());
                 let at_present = shot.judge(&ShotScene { furthest: None, ..scene }).1;
@@ -89,8 +110,7 @@ pub(super) fn shots_again(
                     command: shot.command,
                     index: 0,
                     is_impact: false,
-                    // The server's clock stands at the last frame until the next one has run all usercmds.
-                    at: pair[1].at - frame,
+                    at,
                     tick: pair[1].tick,
                     weapon: shot.weapon.name,
                     verdict,
@@ -99,7 +119,7 @@ pub(super) fn shots_again(
                         aim: (shot.lines.from, (shot.lines.middle - shot.lines.from).normalize()),
                         rewind: present - time,
                         is_compensated: furthest.is_some(),
-                        is_cut: furthest.is_some() && time > shot.time,
+                        is_cut: furthest.is_some() && time > shot.asked(&scene),
                         targets,
                         at_present: at_present.main_wound().map(|wound| wound.target),
                         off_units,
@@ -107,33 +127,39 @@ pub(super) fn shots_again(
                 });
             }
             for hit in others {
-                let wound = |target| DamageShare { target, hitgroup: 0, damage: hit.damage, pellets: 1 };
-                // One usercmd may have caused several hits. The first index is the shot itself, if shots are known; the
-                // last index is an impact's.
+                // One usercmd may have caused several hits. The first index is the shot itself, if usercmds are known;
+                // the last index is an impact's.
                 let is_impact = launches(held);
                 let is_free = |index: &u8| !taken.contains(&(hit.command, *index));
                 let index = match is_impact {
                     true => (1..=IMPACT).rev().find(is_free),
-                    false => (u8::from(rules.map.is_some())..IMPACT).find(is_free),
+                    false => (u8::from(!records.frames.is_empty())..IMPACT).find(is_free),
                 };
                 let index = index.unwrap_or(IMPACT - 1);
                 taken.insert((hit.command, index));
-                all.push(RecordedShot {
-                    shooter,
-                    command: hit.command,
-                    index,
-                    is_impact,
-                    at: hit.at,
-                    tick: pair[1].tick,
-                    weapon: weapon_name(held),
-                    verdict: ShotVerdict { reason: Reason::Hit, wounds: hit.target.map(wound).into_iter().collect() },
-                    reported: Some(RecordedHit { target: hit.target, damage: hit.damage }),
-                    judged: None,
-                });
+                all.push(only_reported(hit.command, index, is_impact, &[hit]));
             }
         }
     }
     Ok(all)
+}
+
+/// Returns the hit that the server reported of a shot: of its targets, the one with the greatest single damage.
+fn reported_hit(hits: &[&ShotRecord]) -> Option<RecordedHit> {
+    hits.iter().max_by_key(|hit| hit.damage).map(|hit| RecordedHit {
+        target: hit.target,
+        damage: hits.iter().filter(|other| other.target == hit.target).map(|other| other.damage).sum(),
+    })
+}
+
+/// Returns the wounds of reported hits, those of one target together.
+fn wounds_of(hits: &[&ShotRecord]) -> Vec<DamageShare> {
+    let mut wounds: SortedMap<EntityId, DamageShare> = SortedMap::new();
+    for (target, damage) in hits.iter().filter_map(|hit| Some((hit.target?, hit.damage))) {
+        let wound = wounds.entry(target).or_insert(DamageShare { target, hitgroup: 0, damage: 0, pellets: 0 });
+        (wound.damage, wound.pellets) = (wound.damage + damage, wound.pellets.saturating_add(1));
+    }
+    wounds.into_values().collect()
 }
 
 /// The session's information on bodies.
@@ -143,10 +169,19 @@ struct BodyLookup<'a> {
     rows: StateRows,
 }
 
+/// The usercmds between two snapshots that fired, in order.
+#[derive(Default)]
+struct FiredUsercmds<'a> {
+    usercmds: Vec<CommandSeq>,
+    /// The weapon, the shooter's body before all usercmds between the snapshots, and these usercmds; `None` if none
+    /// fired.
+    ran: Option<(Weapon, Quake3Body, &'a [FrameRecord])>,
+}
+
 /// A shot fired by a usercmd.
 struct FiredShot {
     command: CommandSeq,
-    /// Server time to which the targets are rewound.
+    /// Server time to which the recorded server rewound the targets, within its limit.
     time: Micros,
     weapon: Weapon,
     lines: FireLines,
@@ -163,6 +198,8 @@ struct ShotScene<'a> {
     present: Micros,
     /// The largest rewind; `None` without lag compensation.
     furthest: Option<Micros>,
+    /// How much further in the past than recorded the shooter draws the others.
+    drawn_later: Micros,
 }
 
 /// Positions of the other players for a shot, ascending by entity.
@@ -181,7 +218,7 @@ struct BodyPosition {
 /// Positions of all players by server time.
 type BodyPaths = SortedMap<EntityId, SortedMap<Micros, BodyPosition>>;
 
-impl BodyLookup<'_> {
+impl<'a> BodyLookup<'a> {
     fn body(&self, tick: Tick, viewer: PlayerId, entity: EntityId) -> Result<Option<Quake3Body>, BadCells> {
         let mut sent = self.session.states.sent(tick, viewer, entity);
         sent.find_map(|(class, cells)| self.rows.read::<Quake3>(class, cells).transpose()).transpose()
@@ -208,25 +245,35 @@ impl BodyLookup<'_> {
         Ok(ways)
     }
 
-    /// Returns the shots of a player's weapon between two snapshots.
-    fn shots(
+    /// Returns the usercmds of a player's weapon that fired between two snapshots.
+    fn fired(
         &self,
         shooter: PlayerId,
         weapon: Weapon,
         [from, to]: [&SnapshotRecord; 2],
-    ) -> Result<Vec<FiredShot>, BadCells> {
+    ) -> Result<FiredUsercmds<'a>, BadCells> {
         let [before, after] = [from, to].map(|snapshot| self.body(snapshot.tick, shooter, shooter.entity()));
-        let (Some(mut own), Some(after)) = (before?, after?) else { return Ok(Vec::new()) };
+        let (Some(own), Some(after)) = (before?, after?) else { return Ok(FiredUsercmds::default()) };
         if own.is_absent() || after.is_absent() {
-            return Ok(Vec::new());
+            return Ok(FiredUsercmds::default());
         }
         let frames = &self.session.players[usize::from(shooter.0)].frames;
         let place = |ack: CommandSeq| frames.partition_point(|frame| frame.command.seq <= ack);
         let ran = &frames[place(from.ack)..place(to.ack).max(place(from.ack))];
-        let fired = fired(&weapon, ran, &own, &after);
-        if fired.is_empty() {
+        let usercmds = fired(&weapon, ran, &own, &after);
+        Ok(FiredUsercmds { ran: (!usercmds.is_empty()).then_some((weapon, own, ran)), usercmds })
+    }
+
+    /// Returns the shots that usercmds after a snapshot fired; none without the map.
+    fn shots(
+        &self,
+        shooter: PlayerId,
+        fired: &FiredUsercmds<'_>,
+        from: &SnapshotRecord,
+    ) -> Result<Vec<FiredShot>, BadCells> {
+        let Some((weapon, mut own, ran)) = fired.ran.filter(|_| self.rules.map.is_some()) else {
             return Ok(Vec::new());
-        }
+        };
         let mut entities = Vec::new();
         for id in &from.entities {
             entities.extend(self.body(from.tick, shooter, *id)?.map(|body| (*id, body)));
@@ -239,7 +286,7 @@ impl BodyLookup<'_> {
             let command = &frame.command;
             let input = Quake3Input::read(&command.input);
             own = moved(self.rules, &entities, shooter.entity(), &own, &input, &mut Vec::new());
-            if fired.contains(&command.seq) {
+            if fired.usercmds.contains(&command.seq) {
                 let lines = weapon.lines(&own, input.sent_time_ms);
                 let time = command.server_time + Micros::from_ms(weapon.handicap_ms.into());
                 let reach = lines.ends.iter().map(|end| self.reach(&parts, lines.from, *end)).collect();
@@ -256,7 +303,7 @@ impl BodyLookup<'_> {
     }
 }
 
-/// Returns the usercmds that fired. It starts with the remaining wait after the last usercmd and goes backwards. Each
+/// Returns the usercmds that fired, in order. It starts with the remaining wait after the last usercmd and goes backwards. Each
 /// usercmd adds its duration to the wait, and each shot subtracts the interval of the weapon.
 fn fired(weapon: &Weapon, ran: &[FrameRecord], before: &Quake3Body, after: &Quake3Body) -> Vec<CommandSeq> {
     let mut waits = after.player(player("weapon_time")) as i32;
@@ -277,14 +324,20 @@ fn fired(weapon: &Weapon, ran: &[FrameRecord], before: &Quake3Body, after: &Quak
             waits -= weapon.again_ms;
         }
     }
+    fired.reverse();
     fired
 }
 
 impl FiredShot {
+    /// Returns the server time that its usercmd asks for.
+    fn asked(&self, scene: &ShotScene<'_>) -> Micros {
+        self.time - scene.drawn_later
+    }
+
     /// Returns the server time to which its targets are rewound, within the limit.
     fn time_in(&self, scene: &ShotScene<'_>) -> Micros {
         // A handicap cannot move the time past the present (g_unlagged.c).
-        let asked = self.time.min(scene.present);
+        let asked = self.asked(scene).min(scene.present);
         scene.furthest.map_or(scene.present, |furthest| asked.max(scene.present - furthest))
     }
 
