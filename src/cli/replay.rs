@@ -112,6 +112,9 @@ struct ReplayReport {
     digest: Option<String>,
     /// Settings that differ from the log's own.
     settings_changed: Vec<String>,
+    /// Why the replay cannot show what some of these settings change.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unanswered: Vec<String>,
     /// How the counts of hits under changed settings were made.
     what_if: &'static str,
     #[serde(skip)]
@@ -307,12 +310,15 @@ fn play(
     let digest = part.is_none().then(|| gathered.summary.digest().to_string());
     let spreads = distributions(gathered.weighing.round_trips_ms(), &gathered.summary.figures.error_units);
     let header = gathered.summary.header;
+    let keys = changed.iter().filter_map(|pair| Some(pair.split_once('=')?.0));
+    let unanswered = header.scope(summary.shots.fired.is_some()).unanswered(keys);
     Ok(ReplayReport {
         path: path.display().to_string(),
         part: part.map(|Part { from, to }| SessionPart { from_us: from, to_us: to }),
         is_open_ended: goes_on,
         digest,
         settings_changed: changed,
+        unanswered,
         what_if: args.what_if.what_if.name(),
         what_if_means: args.what_if.what_if.meaning(),
         passed_over: games.passed_over(&log.header),

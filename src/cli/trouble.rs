@@ -102,6 +102,9 @@ impl CommandError {
             CommandError::Interrupted { .. } => CommandOutcome::Interrupted,
             CommandError::EmptyShare { .. } => CommandOutcome::Done,
             CommandError::Engine(EngineError::Missing(_)) => CommandOutcome::Untestable,
+            CommandError::Engine(EngineError::Replay { source, .. }) if source.is_about_judging() => {
+                CommandOutcome::Untestable
+            }
             _ => CommandOutcome::Trouble,
         }
     }

@@ -100,6 +100,54 @@ fn every_command_shows_the_shots_of_a_real_game() {
     assert_eq!((listed.len(), hit.count()), (254, 21));
 }
 
+/// A replay of the clients alone answers only what clients do, and how their recorded shots are judged.
+#[test]
+fn settings_that_a_replay_of_clients_cannot_answer_are_untestable() {
+    let folder = folder();
+    for (setting, reason) in [
+        ("server.update_hz=10", "open loop runs no server"),
+        ("p0.server.rate_bytes_per_s=2500", "open loop runs no server"),
+        ("client.cmd_hz=30", "the log holds the usercmds that the clients sent"),
+        ("client.redundancy=1", "the log holds the usercmds that the clients sent"),
+    ] {
+        let diff = folder.run(&format!("diff duel.hitlog --b-set {setting}"));
+        let output = text(&diff.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(code(&diff), 125, "{setting}: {output}");
+        assert!(output.contains(reason) && !output.contains("changed nothing"), "{setting}: {output}");
+        let replay = folder.json(&format!("replay duel.hitlog --set {setting}"))["unanswered"].clone();
+        assert!(replay[0].as_str().is_some_and(|why| why.contains(reason)), "{setting}: {replay}");
+        let sweep = folder.done(&format!("sweep duel.hitlog --set {setting}"));
+        assert!(sweep.split_whitespace().collect::<Vec<_>>().join(" ").contains(reason), "{setting}: {sweep}");
+        folder.done(&format!("report duel.hitlog --b-set {setting} -o page.html --force"));
+    }
+    // A setting that a replay can answer and that changes nothing.
+    let diff = folder.run("diff duel.hitlog --b-set lag_compensation.max_unlag_ms=1400");
+    assert_eq!(code(&diff), 0, "{}", text(&diff.stdout));
+    assert!(text(&diff.stdout).contains("changed nothing"), "{}", text(&diff.stdout));
+    assert!(folder.json("replay duel.hitlog")["unanswered"].is_null());
+}
+
+/// A usercmd carries the time that its client drew. Under another lerp, the server rewinds further by as much.
+#[test]
+fn another_lerp_moves_the_rewind() {
+    let folder = folder();
+    let rewinds = |options: &str| -> Vec<i64> {
+        let rows = folder.done(&format!("export duel.hitlog --table shots {options}"));
+        let rows = rows.lines().map(|row| serde_json::from_str::<serde_json::Value>(row).expect("JSON"));
+        rows.map(|row| row["rewind_us"].as_i64().expect("a rewind")).collect()
+    };
+    let recorded = rewinds("");
+    for what_if in ["replay", "rejudge"] {
+        let later = rewinds(&format!("--set interpolation.lerp_ms=100 --what-if {what_if}"));
+        assert_eq!(later, recorded.iter().map(|rewind| rewind + 50_000).collect::<Vec<_>>(), "{what_if}");
+    }
+    let replayed = folder.json("replay duel.hitlog --set interpolation.lerp_ms=100");
+    let [median, most] = ["p50", "p95"].map(|part| replayed["shots"]["view_error_units"][part].as_f64().expect(part));
+    assert!(median < 0.01 && most < 0.5, "{}", replayed["shots"]);
+    let diff = folder.run("diff duel.hitlog --b-set interpolation.lerp_ms=100 --what-if rejudge");
+    assert_eq!(code(&diff), 1, "{}", text(&diff.stdout));
+}
+
 /// A demo has only the hits that the server reported, without usercmds. Each has a name, and nothing judges them again.
 #[test]
 fn reported_hits_of_a_demo_have_names_and_are_not_compared() {
@@ -177,6 +225,23 @@ fn a_session_without_its_map_is_compared_with_a_golden() {
     let rows = folder.done("export duel.hitlog --table shots");
     let rows: Vec<serde_json::Value> = rows.lines().map(|row| serde_json::from_str(row).expect("JSON")).collect();
     assert!(rows.iter().all(|row| row["index"] == 0 && row["impact"] == 0), "{rows:?}");
+    // Nobody knows the rewind of these hits.
+    assert!(rows.iter().all(|row| row["rewind_us"].is_null() && row["limit"].is_null()), "{rows:?}");
+    assert!(rows.iter().all(|row| row["damage"] == 7), "{rows:?}");
+    // They have the times and usercmds that they have with the map.
+    let with_map = self::folder().done("export duel.hitlog --table shots");
+    let with_map = with_map.lines().map(|row| serde_json::from_str::<serde_json::Value>(row).expect("JSON"));
+    let hits: Vec<_> = with_map.filter(|row| row["given_target"] != "none").collect();
+    let place = |row: &serde_json::Value| ["shooter", "command", "index", "at_us", "tick"].map(|of| row[of].clone());
+    assert_eq!(rows.iter().map(place).collect::<Vec<_>>(), hits.iter().map(place).collect::<Vec<_>>());
+    // Nothing is judged again, so other rules of judging are not answered.
+    for setting in ["lag_compensation.enabled=false", "interpolation.lerp_ms=100"] {
+        let diff = folder.run(&format!("diff duel.hitlog --b-set {setting} --what-if rejudge"));
+        let output = text(&diff.stdout);
+        assert_eq!(code(&diff), 125, "{output}");
+        assert!(output.contains("no shot was judged, so a replay cannot answer"), "{output}");
+        assert!(!output.contains("changed nothing"), "{output}");
+    }
     let hit = &rows[0];
     let why = folder.done(&format!("why duel.hitlog p{}#{}", hit["shooter"], hit["command"]));
     assert!(why.starts_with("shot p") && !why.contains("projectile"), "{why}");

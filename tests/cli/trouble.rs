@@ -9,6 +9,25 @@ use hitreg::trace::{Table, Trace};
 use super::folder::{Folder, code, exit_of, text, word};
 use super::habits::fed;
 
+/// A log whose shots no server judges cannot be judged again.
+#[test]
+fn rejudging_without_a_server_is_untestable() {
+    let folder = Folder::with_session();
+    for line in [
+        "replay a.hitlog --mode open --what-if rejudge --set lag_compensation.enabled=false",
+        "export a.hitlog --table shots --mode open --what-if rejudge --set lag_compensation.enabled=false",
+        "diff a.hitlog --open --what-if rejudge --b-set lag_compensation.enabled=false",
+        "replay a.hitlog --what-if rejudge --set server.update_hz=10",
+    ] {
+        let output = folder.run(line);
+        let said = [text(&output.stdout), text(&output.stderr)].concat();
+        assert_eq!(code(&output), 125, "{line}: {said}");
+        let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        let reason = if line.contains("server.") { "changes more than the hit test" } else { "no server judges shots" };
+        assert!(words.contains(reason), "{line}: {said}");
+    }
+}
+
 #[test]
 fn bad_input_is_reported_and_leaves_no_files() {
     let folder = Folder::with_session();
@@ -283,18 +302,6 @@ fn options_without_effect_are_refused() {
         ("diff a.hitlog --b-preset quake3 -v --format json", "--verbose has no effect with --format json"),
         ("verify a.hitlog -v --format json", "--verbose has no effect with --format json"),
         ("verify a.hitlog -q --format json", "--quiet has no effect with --format json"),
-        (
-            "replay a.hitlog --mode open --what-if rejudge --set lag_compensation.enabled=false",
-            "in open loop, no server judges shots",
-        ),
-        (
-            "export a.hitlog --table shots --mode open --what-if rejudge --set lag_compensation.enabled=false",
-            "in open loop, no server judges shots",
-        ),
-        (
-            "diff a.hitlog --open --what-if rejudge --b-set lag_compensation.enabled=false",
-            "in open loop, no server judges shots",
-        ),
         ("replay a.hitlog --sizes --mode open", "--sizes needs the server, and --mode open runs only the clients"),
         ("replay a.hitlog --record n.hitlog --mode open", "--record needs the server, and --mode open runs only"),
         ("info a.hittrace --replay", "this is a trace"),

@@ -84,7 +84,7 @@ pub struct TraceDiff {
 pub enum TraceVerdict {
     /// Everything that was compared is equal, or within the given tolerances, and at least one row was compared.
     Same,
-    /// The traces cannot be compared.
+    /// The traces cannot be compared, or are equal although settings differ whose effect no replay of the log shows.
     Untestable,
     /// Something differs.
     Differs,
@@ -140,7 +140,15 @@ pub fn diff(a: &dyn TraceSource, b: &dyn TraceSource, options: &DiffOptions) -> 
     let tables: Vec<TableDiff> = compared.into_iter().map(|c| c.diff).collect();
     let headers = [a.header(), b.header()];
     let made_rows = made_rows([a, b], (&tables, &hits))?;
-    let (verdict, untestable) = judge(headers, (&tables, made_rows), options);
+    // If no shots were compared, they decide nothing.
+    let has_judged_shots = hits.judged > 0 || !options.on.has_table(shots::NAME);
+    let scopes = headers.map(|header| header.scope(has_judged_shots));
+    let scope = scopes.into_iter().max_by_key(|scope| (scope.is_open, scope.is_rejudged)).unwrap_or_default();
+    let unanswered = scope.unanswered(changed.iter().filter_map(ChangedSetting::key_of_both));
+    let (verdict, untestable) = match judge(headers, (&tables, made_rows), options) {
+        (TraceVerdict::Same, _) if !unanswered.is_empty() => (TraceVerdict::Untestable, Some(unanswered.join("; "))),
+        judged => judged,
+    };
     let worst = worst(&tables);
     let mut found = TraceDiff {
         verdict,
@@ -162,6 +170,9 @@ pub fn diff(a: &dyn TraceSource, b: &dyn TraceSource, options: &DiffOptions) -> 
         found.notes.push("no shot was judged, so hits were not compared: the replay has no server".to_owned());
     }
     found.note_settings(changed, options);
+    if found.verdict == TraceVerdict::Differs {
+        found.notes.extend(unanswered);
+    }
     Ok(found)
 }
 
@@ -345,12 +356,22 @@ pub struct ChangedSetting {
     pub b: String,
 }
 
+/// The value of a setting that a trace does not have: its build may not know it.
+const UNSET: &str = "unset";
+
+impl ChangedSetting {
+    /// The key, if both traces have the setting.
+    fn key_of_both(&self) -> Option<&str> {
+        (self.a != UNSET && self.b != UNSET).then_some(&*self.key)
+    }
+}
+
 /// The settings of two traces that differ, with both values. A player without an own value of a setting has the common
 /// one.
 pub fn settings_that_differ([a, b]: [&[(String, String)]; 2]) -> Vec<ChangedSetting> {
     let of = |settings: &[(String, String)], key: &str| {
         let common = || value_of_setting(settings, split_of_player(key)?.1);
-        value_of_setting(settings, key).or_else(common).unwrap_or("unset").to_owned()
+        value_of_setting(settings, key).or_else(common).unwrap_or(UNSET).to_owned()
     };
     let keys: SortedSet<&String> = a.iter().chain(b).map(|(key, _)| key).collect();
     let both = keys.into_iter().map(|key| ChangedSetting { key: key.clone(), a: of(a, key), b: of(b, key) });

@@ -18,6 +18,8 @@ pub struct Sweep {
     pub rows: Vec<SweepRow>,
     /// Whether a build made the traces, which may lack tables.
     pub is_by_build: bool,
+    /// Whether all runs are open loop, without a server.
+    pub is_open: bool,
 }
 
 /// The figures of one combination.

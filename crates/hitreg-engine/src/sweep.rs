@@ -129,7 +129,8 @@ impl SweepPlan {
         };
         let rows = self.points().into_iter().enumerate().map(row).collect();
         let keys = self.axes.iter().map(|axis| axis.key().to_owned()).collect();
-        Sweep { what_if: self.what_if, repeats: self.repeats(), keys, rows, is_by_build: false }
+        let is_open = logs.iter().flat_map(|LogFigures(runs)| runs).all(|run| run.is_open);
+        Sweep { what_if: self.what_if, repeats: self.repeats(), keys, rows, is_by_build: false, is_open }
     }
 }
 
@@ -411,6 +412,7 @@ impl ReplaySpec {
 /// What the figures need of one replay.
 #[derive(Clone, Debug, Default)]
 struct RunFigures {
+    is_open: bool,
     has_usercmds: bool,
     /// The players whose clients ran, so that their packets are known.
     clients: SortedSet<u32>,
@@ -443,6 +445,7 @@ impl FigureCollector {
     /// Adds rows of a table of a trace. A table without rows has figures, too: they are 0.
     pub(crate) fn add(&mut self, header: &TraceHeader, rows: &Table) {
         self.summary.get_or_insert_with(|| SummaryBuilder::of(header)).add(rows);
+        self.run.is_open = header.is_open();
         match rows.name.as_str() {
             frames::NAME => {
                 self.run.has_usercmds = true;

@@ -37,7 +37,7 @@ use serde::{Deserialize, Serialize};
 pub use digest::{Digest, TableDigest};
 pub use source::{ColumnSpan, NextRows, Series, SharedTrace, TraceSource, body_tables, each_part, select_rows};
 
-use crate::record::{CellKind, GapRecord, Origin, Session, SessionHeader, SessionId, TextCode, Texts};
+use crate::record::{CellKind, GapRecord, Origin, ReplayScope, Session, SessionHeader, SessionId, TextCode, Texts};
 use crate::recorder::Y_AXIS;
 use crate::sorted::{SortedMap, SortedSet};
 use crate::units::{ClockTime, Micros, Seed};
@@ -131,6 +131,12 @@ impl TraceHeader {
     /// records of a client's log.
     pub fn is_open(&self) -> bool {
         self.mode.split(", ").any(|word| word == "open")
+    }
+
+    /// Returns what the replay ran.
+    pub fn scope(&self, has_judged_shots: bool) -> ReplayScope {
+        let is_rejudged = self.mode.split(", ").any(|word| word == "rejudged");
+        ReplayScope { is_open: self.is_open(), is_rejudged, has_judged_shots }
     }
 
     /// Returns whether the trace has the records of a log, and is of no replay.

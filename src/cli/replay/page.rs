@@ -26,6 +26,7 @@ pub(super) fn print(page: &mut Page, report: &ReplayReport, program: &str) {
     if !report.settings_changed.is_empty() {
         page.pair("settings", &report.settings_changed.join(" "));
         page.pair("what-if", &format!("{}. {}.", report.what_if, report.what_if_means));
+        report.unanswered.iter().for_each(|why| page.pair("unanswered", why));
     }
     if !report.passed_over.is_empty() {
         page.pair("skipped", &report.passed_over.join(", "));

@@ -334,6 +334,18 @@ fn settings_without_any_effect_are_named() {
         (TraceVerdict::Same, vec!["teleport.distance_units".to_owned()])
     );
     assert_eq!(teleport.notes, ["teleport.distance_units 128 → 9000 changed nothing in this log"]);
+    // No replay makes other usercmds than the recorded ones, so equal replays say nothing about such a setting.
+    let slow = diff_of(&replay_with(&log, &[]), &replay_with(&log, &["client.cmd_hz=30"]));
+    assert_eq!((slow.verdict, changed(&slow).len()), (TraceVerdict::Untestable, 0));
+    let reason = "the log holds the usercmds that the clients sent, and a replay cannot change client.cmd_hz";
+    assert_eq!(
+        (slow.untestable.as_deref(), &slow.notes[..]),
+        (Some(reason), &["client.cmd_hz is 64 in A, 30 in B".to_owned()][..])
+    );
+    // An older build's trace may lack the setting.
+    let mut old = replay_with(&log, &[]);
+    old.header.settings.retain(|(key, _)| key != "client.cmd_hz");
+    assert_eq!(diff_of(&old, &replay_with(&log, &["client.cmd_hz=30"])).verdict, TraceVerdict::Same);
     let lerp = diff_of(&replay_with(&log, &[]), &replay_with(&log, &["interpolation.lerp_ms=50"]));
     assert_eq!((lerp.verdict, changed(&lerp).len()), (TraceVerdict::Differs, 0));
     let echo = "each usercmd carries the changed setting: lerp_msec is 100 in A, 50 in B";

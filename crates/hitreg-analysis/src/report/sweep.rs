@@ -4,7 +4,7 @@ use super::figures::count;
 use super::page::Page;
 use super::what_if_line;
 use crate::swept::{Sweep, SweepFigures};
-use hitreg_log::record::WhatIf;
+use hitreg_log::record::{ReplayScope, WhatIf};
 use hitreg_log::stats::Spread;
 
 /// The most important figures, with a row for each combination of values.
@@ -28,7 +28,7 @@ pub fn sweep_page(sweep: &Sweep) -> Page {
     };
     page.table(&columns, sweep.rows.iter().map(row));
     page.blank();
-    if let Some(note) = equal_rows(sweep) {
+    if let Some(note) = note(sweep) {
         page.paragraph(0, &note);
     }
     let absent = sweep.absent();
@@ -66,24 +66,32 @@ fn range(sweep: &Sweep, of: fn(&SweepFigures) -> Option<u64>) -> Option<String> 
     Some(if least == most { count(most) } else { format!("{} to {}", count(least), count(most)) })
 }
 
-/// A note for rows that are all equal.
-fn equal_rows(sweep: &Sweep) -> Option<String> {
+/// A note for rows that are all equal, or for settings that a replay cannot answer.
+fn note(sweep: &Sweep) -> Option<String> {
     let (first, others) = sweep.rows.split_first()?;
-    if others.is_empty() || others.iter().any(|row| row.figures != first.figures) {
+    if others.iter().any(|row| row.figures != first.figures) {
         return None;
     }
+    let scope = ReplayScope {
+        is_open: sweep.is_open,
+        is_rejudged: sweep.what_if == WhatIf::Rejudge,
+        has_judged_shots: first.figures.shots.is_some(),
+    };
+    let of_log = !sweep.is_by_build && sweep.what_if != WhatIf::Rerecord;
+    let unanswered =
+        if of_log { scope.unanswered(sweep.keys.iter().map(String::as_str)).join("; ") } else { String::new() };
     let keys = sweep.keys.join(", ");
-    Some(match sweep.what_if {
-        _ if sweep.is_by_build => {
-            format!("All rows are equal: in the build's traces, these figures do not depend on {keys}.")
+    let why = match sweep.what_if {
+        _ if !unanswered.is_empty() && sweep.is_open => format!("{unanswered}."),
+        _ if !unanswered.is_empty() => {
+            format!("{unanswered}. --what-if rerecord plays the session again with bots.")
         }
-        WhatIf::Rerecord => format!("All rows are equal: in these sessions, the figures do not depend on {keys}."),
-        _ if sweep.keys.iter().all(|key| key.starts_with("client.")) => format!(
-            "All rows are equal: the log holds the usercmds that the clients sent, and a replay cannot change {keys}. \
-             --what-if rerecord plays the session again with bots."
-        ),
-        _ => format!("All rows are equal: in replays of these logs, the figures do not depend on {keys}."),
-    })
+        _ if others.is_empty() => return None,
+        _ if sweep.is_by_build => format!("in the build's traces, these figures do not depend on {keys}."),
+        WhatIf::Rerecord => format!("in these sessions, the figures do not depend on {keys}."),
+        _ => format!("in replays of these logs, the figures do not depend on {keys}."),
+    };
+    Some(format!("{}: {why}", if others.is_empty() { "Not answered" } else { "All rows are equal" }))
 }
 
 /// The share of shots that hit, and half the width of its confidence interval.
@@ -133,7 +141,7 @@ mod tests {
         };
         let keys = vec!["client.cmd_hz".to_owned()];
         let rows = vec![row(3, 4), row(5, 4)];
-        let sweep = Sweep { what_if: WhatIf::Replay, repeats: 1, keys, rows, is_by_build: true };
+        let sweep = Sweep { what_if: WhatIf::Replay, repeats: 1, keys, rows, is_by_build: true, is_open: false };
         let markdown = sweep_page(&sweep).markdown();
         assert!(markdown.contains("| shots hit | missed\\* | view p50 | view p95 | cov. hits |"), "{markdown}");
         let text = sweep_page(&sweep).text();
@@ -151,18 +159,22 @@ mod tests {
             values: vec!["30".to_owned()],
             figures: SweepFigures { shots: Some(shots), ..SweepFigures::default() },
         };
-        let sweep = |key: &str, what_if, rows| Sweep {
-            what_if,
+        let sweep = |key: &str, is_open, rows| Sweep {
+            what_if: WhatIf::Replay,
             repeats: 1,
             keys: vec![key.to_owned()],
             rows,
             is_by_build: false,
+            is_open,
         };
-        let note = equal_rows(&sweep("client.cmd_hz", WhatIf::Replay, vec![row(1), row(1)]));
-        assert!(note.is_some_and(|note| note.contains("a replay cannot change client.cmd_hz")));
-        let note = equal_rows(&sweep("server.update_hz", WhatIf::Replay, vec![row(1), row(1)]));
-        assert!(note.is_some_and(|note| note.contains("do not depend on server.update_hz")));
-        assert_eq!(equal_rows(&sweep("client.cmd_hz", WhatIf::Replay, vec![row(1), row(2)])), None);
-        assert_eq!(equal_rows(&sweep("client.cmd_hz", WhatIf::Replay, vec![row(1)])), None);
+        let of_key = |key, is_open| note(&sweep(key, is_open, vec![row(1), row(1)])).expect("a note");
+        assert!(of_key("client.cmd_hz", false).contains("a replay cannot change client.cmd_hz"));
+        assert!(of_key("server.update_hz", false).contains("do not depend on server.update_hz"));
+        let open = of_key("server.update_hz", true);
+        assert!(open.contains("open loop runs no server") && !open.contains("rerecord"), "{open}");
+        assert_eq!(note(&sweep("client.cmd_hz", false, vec![row(1), row(2)])), None);
+        let single = note(&sweep("client.cmd_hz", false, vec![row(1)]));
+        assert!(single.is_some_and(|note| note.starts_with("Not answered: the log holds the usercmds")));
+        assert_eq!(note(&sweep("server.update_hz", false, vec![row(1)])), None);
     }
 }

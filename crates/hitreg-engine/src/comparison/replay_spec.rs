@@ -12,11 +12,11 @@ use crate::surveyed_log::collect_replayed;
 use hitreg_analysis::diff::TraceSide;
 use hitreg_log::log::{FileKind, TraceLayout};
 use hitreg_log::memory::MemoryLimit;
-use hitreg_log::record::{GapRecord, LogContents, Session, SessionHeader, value_of_setting};
+use hitreg_log::record::{GapRecord, Session, SessionHeader, value_of_setting};
 use hitreg_log::store::{self, Target, TemporaryFolder, TraceFile};
 use hitreg_log::trace::schema::{TableSet, packets, snapshots};
 use hitreg_log::trace::{SessionSource, Table, Trace, TraceHeader, TraceSource};
-use hitreg_netcode::replay::{Mode, Part, ReplayError, ReplayOptions, WhatIf, foreign_trace_memory, own_settings};
+use hitreg_netcode::replay::{Mode, Part, ReplayOptions, WhatIf, foreign_trace_memory, own_settings};
 use hitreg_netcode::settings::Settings;
 
 /// How one side replays its log.
@@ -55,27 +55,13 @@ impl ReplaySpec {
             None => Ok(()),
             Some(SurveyedLog { header, .. }) => {
                 self.settings(engine, header)?;
-                match &self.build {
+                if let Some(build) = &self.build {
                     // The build opens the log itself.
-                    Some(build) => {
-                        store::check_regular(source.path)?;
-                        Build::at(build)?;
-                    }
-                    None => self.check_judge(engine, source.path, header)?,
+                    store::check_regular(source.path)?;
+                    Build::at(build)?;
                 }
                 Ok(())
             }
-        }
-    }
-
-    /// Refuses to judge shots again without a server, in a game that cannot do that.
-    fn check_judge(&self, engine: &Engine<'_>, path: &Path, log: &SessionHeader) -> Result<(), EngineError> {
-        let is_asked = self.rejudge && self.has_settings();
-        let is_open = self.open || log.holds() == LogContents::Clients;
-        let judges = engine.games.of_header(log).map_or(true, |game| game.judges_again());
-        match is_asked && is_open && !judges {
-            true => Err(EngineError::unsuitable(path, ReplayError::NoJudge)),
-            false => Ok(()),
         }
     }
 

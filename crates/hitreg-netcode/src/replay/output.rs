@@ -105,6 +105,13 @@ fn rounded(ClockTime(at): ClockTime) -> ClockTime {
     ClockTime(Micros(at.0.saturating_add(MS / 2).div_euclid(MS).saturating_mul(MS)))
 }
 
+impl ReplayError {
+    /// Returns whether the shots of the log cannot be judged under the other settings, although it can be replayed.
+    pub fn is_about_judging(&self) -> bool {
+        matches!(self, ReplayError::NoJudge | ReplayError::NoRejudging(_) | ReplayError::NotForJudging { .. })
+    }
+}
+
 /// Why this build cannot replay a log, or not with these options.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {

@@ -1,0 +1,96 @@
+//! The settings whose effect a replay cannot show.
+
+use super::split_of_player;
+
+/// What a replay ran. It decides which changed settings the replay can answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReplayScope {
+    /// Whether only clients ran, on recorded snapshots.
+    pub is_open: bool,
+    /// Whether the changed settings only judged recorded shots again.
+    pub is_rejudged: bool,
+    /// Whether any shot was judged.
+    pub has_judged_shots: bool,
+}
+
+/// Why a replay cannot show the effect of a setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum UnansweredReason {
+    /// The setting decides which usercmds clients make, and the log holds them.
+    RecordedUsercmds,
+    /// Only a server uses the setting, and open loop runs none.
+    NoServer,
+    /// The setting decides shots, and none was judged.
+    NoShot,
+}
+
+impl ReplayScope {
+    /// Returns why a replay cannot show what a change of these settings does, in one sentence for each reason. Empty if
+    /// it can show the effect of each of them.
+    pub fn unanswered<'k>(self, keys: impl IntoIterator<Item = &'k str>) -> Vec<String> {
+        let reasoned = keys.into_iter().filter_map(|key| Some((self.reason(key)?, key)));
+        let reasoned: Vec<(UnansweredReason, &str)> = reasoned.collect();
+        let reasons = [UnansweredReason::RecordedUsercmds, UnansweredReason::NoServer, UnansweredReason::NoShot];
+        let of_reason = |reason: UnansweredReason| {
+            let keys: Vec<&str> = reasoned.iter().filter(|(of, _)| *of == reason).map(|(_, key)| *key).collect();
+            let keys = Some(keys.join(", ")).filter(|keys| !keys.is_empty())?;
+            Some(match reason {
+                UnansweredReason::RecordedUsercmds => {
+                    format!("the log holds the usercmds that the clients sent, and a replay cannot change {keys}")
+                }
+                UnansweredReason::NoServer => {
+                    format!("open loop runs no server, and a replay of the clients alone cannot answer {keys}")
+                }
+                UnansweredReason::NoShot => format!("no shot was judged, so a replay cannot answer {keys}"),
+            })
+        };
+        reasons.into_iter().filter_map(of_reason).collect()
+    }
+
+    fn reason(self, key: &str) -> Option<UnansweredReason> {
+        let key = split_of_player(key).map_or(key, |(_, of_all)| of_all);
+        let decides_shots = key.starts_with("lag_compensation.") || self.is_rejudged;
+        match key {
+            "client.cmd_hz" | "client.frames" => Some(UnansweredReason::RecordedUsercmds),
+            _ if !self.is_open => None,
+            "client.redundancy" | "client.adaptive_redundancy" | "client.lead_ms" => {
+                Some(UnansweredReason::RecordedUsercmds)
+            }
+            "lag_compensation.max_claim_error_ms" => Some(UnansweredReason::NoServer),
+            _ if key.starts_with("server.") || key.starts_with("wire.") => Some(UnansweredReason::NoServer),
+            _ if decides_shots && !self.has_judged_shots => Some(UnansweredReason::NoShot),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLOSED: ReplayScope = ReplayScope { is_open: false, is_rejudged: false, has_judged_shots: true };
+    const OPEN: ReplayScope = ReplayScope { is_open: true, ..CLOSED };
+
+    #[test]
+    fn a_closed_loop_answers_all_settings_but_those_that_make_usercmds() {
+        for key in ["server.update_hz", "client.redundancy", "lag_compensation.enabled", "p1.interpolation.lerp_ms"] {
+            assert!(CLOSED.unanswered([key]).is_empty(), "{key}");
+        }
+        let sentences = CLOSED.unanswered(["client.cmd_hz", "server.tick_hz", "p1.client.frames"]);
+        let expected = "the log holds the usercmds that the clients sent, and a replay cannot change client.cmd_hz, p1.client.frames";
+        assert_eq!(sentences, [expected]);
+    }
+
+    #[test]
+    fn an_open_loop_answers_what_clients_do_and_how_shots_are_judged() {
+        for key in ["prediction.mode", "interpolation.lerp_ms", "client.clock", "lag_compensation.enabled"] {
+            assert!(OPEN.unanswered([key]).is_empty(), "{key}");
+        }
+        let unanswered = OPEN.unanswered(["client.redundancy", "p0.server.update_hz", "lag_compensation.enabled"]);
+        assert_eq!(unanswered.len(), 2, "{unanswered:?}");
+        let no_shot = ReplayScope { has_judged_shots: false, ..OPEN };
+        assert_eq!(no_shot.unanswered(["lag_compensation.enabled"]).len(), 1);
+        assert!(no_shot.unanswered(["interpolation.lerp_ms"]).is_empty());
+        assert_eq!(ReplayScope { is_rejudged: true, ..no_shot }.unanswered(["interpolation.lerp_ms"]).len(), 1);
+    }
+}
