@@ -64,7 +64,7 @@ fn every_command_shows_the_shots_of_a_real_game() {
     // Without the map nothing is predicted, so the angles are the usercmd's and the turn.
     let fixtures = word(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/openarena"));
     folder.done(&format!("import quake3-udp {fixtures}/duel.trace.zst -o mapless.hitlog"));
-    let yaw = folder.json("why mapless.hitlog p0#292")["shot"]["line"]["yaw"].as_f64().expect("a yaw");
+    let yaw = folder.json("why mapless.hitlog p0#290")["shot"]["line"]["yaw"].as_f64().expect("a yaw");
     // So a replay predicts nothing that could be compared with the recording.
     for line in ["diff mapless.hitlog", "bisect ticks mapless.hitlog"] {
         let output = folder.run(line);
@@ -72,7 +72,7 @@ fn every_command_shows_the_shots_of_a_real_game() {
         assert!(text(&output.stdout).contains("only recorded input in common"), "{line}");
     }
     let predicted = frames.lines().map(|row| serde_json::from_str::<serde_json::Value>(row).expect("JSON"));
-    let predicted = predicted.filter(|row| row["player"] == 0 && row["command"] == 292);
+    let predicted = predicted.filter(|row| row["player"] == 0 && row["command"] == 290);
     let predicted: Vec<_> = predicted.map(|row| row["own.viewangles.y"].as_f64().expect("a yaw")).collect();
     assert!(predicted.len() == 1 && (yaw - predicted[0]).abs() < 0.01, "{yaw} {predicted:?}");
     // Rewind limits of 0 ms, 20 ms, and more than the server remembers.
