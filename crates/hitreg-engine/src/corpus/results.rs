@@ -198,7 +198,7 @@ struct LastVerdict {
     /// The number of its file, and its rows there.
     rows: (usize, LineSpan),
     absolute_path: String,
-    /// The path as typed, with the digest of the log.
+    /// The name of the file with the digest of its bytes; the absolute path if the digest is not known.
     content: PlaceKey,
 }
 
@@ -209,8 +209,8 @@ impl LastVerdict {
     }
 }
 
-/// Removes verdicts on logs that are no longer there, if a newer one is on a log of the same name and content: the corpus
-/// was moved.
+/// Removes verdicts on logs that are no longer there, if a newer one is on a file of the same name and content: the log
+/// was moved to another folder.
 fn without_moved(verdicts: LastVerdicts) -> LastVerdicts {
     let mut newest = SortedMap::new();
     for verdict in verdicts.values() {
@@ -286,8 +286,10 @@ impl ResultSet {
                 run.newest = run.newest.max(newest);
                 let of_log = place_key("", &log.absolute_path);
                 if run.verdicts.get(&of_log).is_none_or(|last| last.at_ms <= log.judged_at_ms) {
-                    let content = place_key(&log.log_digest, &log.log);
                     let absolute_path = log.absolute_path.clone();
+                    let name = Path::new(&absolute_path).file_name().unwrap_or_default().to_string_lossy();
+                    let name = if log.log_digest.is_empty() { &*absolute_path } else { &*name };
+                    let content = place_key(&log.log_digest, name);
                     let last = LastVerdict { at_ms: log.judged_at_ms, rows: (number, span), absolute_path, content };
                     run.verdicts.insert(of_log, last);
                 }
@@ -440,6 +442,32 @@ mod tests {
         // An older file does not hide it, whatever its name is.
         std::fs::write(folder.path().join("results-9-of-9.jsonl"), write_row(&rows("a", "3", "x")[0])).unwrap();
         assert_eq!(last(folder.path()).1, ["0", "1"]);
+    }
+
+    /// A log is moved if its old path is gone, and a newer verdict is on the same bytes under the same file name.
+    #[test]
+    fn a_moved_log_counts_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let there = folder.path().join("0.hitlog");
+        std::fs::write(&there, "").unwrap();
+        let there = there.to_str().unwrap();
+        let logs = |logs: &[(&str, &str)]| {
+            let results = tempfile::tempdir().unwrap();
+            let mut kept = open(results.path(), None);
+            for (key, (log, digest)) in logs.iter().enumerate() {
+                let mut rows = rows(log, &key.to_string(), "x");
+                let ResultRow::Log(row) = &mut rows[0] else { panic!("not a log") };
+                row.log_digest = (*digest).to_owned();
+                kept.keep(&mut rows).unwrap();
+            }
+            drop(kept);
+            last(results.path()).1
+        };
+        assert_eq!(logs(&[("x/0.hitlog", "d"), ("y/0.hitlog", "d")]), ["1"]);
+        assert_eq!(logs(&[(there, "d"), ("y/0.hitlog", "d")]), ["0", "1"], "a copy");
+        assert_eq!(logs(&[("x/0.hitlog", "d"), ("y/1.hitlog", "d")]), ["0", "1"], "another name");
+        assert_eq!(logs(&[("x/0.hitlog", "d"), ("y/0.hitlog", "e")]), ["0", "1"], "another content");
+        assert_eq!(logs(&[("x/0.hitlog", ""), ("y/0.hitlog", "")]), ["0", "1"], "unknown content");
     }
 
     #[test]
