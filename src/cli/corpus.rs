@@ -81,7 +81,7 @@ impl CorpusArgs {
         let Some(share) = self.share()? else { return Ok(corpus) };
         let of_all = corpus.logs.len();
         let logs = share.of(corpus.logs);
-        if logs.is_empty() {
+        if logs.is_empty() && corpus.problems.is_empty() {
             return Err(CommandError::EmptyShare { share, logs: of_all });
         }
         Ok(Corpus { logs, ..corpus })

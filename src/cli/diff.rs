@@ -6,7 +6,7 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use serde::Serialize;
 
 use super::builds::BuildArgs;
-use super::corpus::{CorpusArgs, ResultArgs, WorkerArgs, finish};
+use super::corpus::{CorpusArgs, ResultArgs, WorkerArgs, finish, print_problems};
 use super::page::{FAINT, Page, TextSpan, UNSURE};
 use super::replay_args::{CompareArgs, SideArgs, SideReplayArgs};
 use super::trouble::{engine_with_notes, note_gaps};
@@ -331,8 +331,11 @@ fn run_corpus(
     let results = args.results.folder(args.corpus.share()?)?;
     let run = CorpusRun { threads: args.workers.threads(), results, stop: &engine.runner.stop };
     let (_, summary) = args.results.judge("comparing", (run, &judge), &corpus, reports.as_ref())?;
+    if args.summary {
+        print_problems(&summary.problems);
+    }
     finish(summary, &args.results.checks, markdown.as_ref(), output, |page, summary| match args.summary {
-        true => page.line(&verdict_line(&summary.logs)),
+        true => page.line(&verdict_line(summary)),
         false => page.append(corpus_page(summary)),
     })
 }

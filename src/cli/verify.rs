@@ -310,7 +310,7 @@ fn print_results(
         page.blank();
         match has_page {
             true => page.append(corpus_page(&report.summary)),
-            false => page.line(&verdict_line(&report.summary.logs)),
+            false => page.line(&verdict_line(&report.summary)),
         }
         if let orphans @ 1.. = report.orphans.len() as u64 {
             page.styled(UNSURE, &format!("{} without a log: untestable", counted(orphans, "golden")));

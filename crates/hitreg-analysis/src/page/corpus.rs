@@ -26,7 +26,7 @@ pub fn corpus_html(summary: &CorpusSummary) -> String {
          <meta name=\"viewport\" content=\"width=device-width\">\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\
          <style>{STYLE}</style></head><body>\n<h1>{}</h1>\n",
-        text(&verdict_line(&summary.logs)),
+        text(&verdict_line(summary)),
     );
     html.push_str(&format!("<p class=\"faint\">{}</p>\n", text(&corpus_subject(summary))));
     for problem in &summary.problems {

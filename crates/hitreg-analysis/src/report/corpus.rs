@@ -8,20 +8,22 @@ use crate::corpus::{
 };
 use crate::diff::TraceVerdict;
 
-/// The numbers of logs in one line: `3 logs: 2 ok, 1 different`.
-pub fn verdict_line(logs: &VerdictCounts) -> String {
-    let VerdictCounts { total, same, accepted, differs, untestable, broken } = *logs;
+/// The numbers of logs and of problems besides them in one line: `3 logs: 2 ok, 1 different, 1 problem`.
+pub fn verdict_line(summary: &CorpusSummary) -> String {
+    let VerdictCounts { total, same, accepted, differs, untestable, broken } = summary.logs;
     let numbers =
         [(same, "ok"), (accepted, "accepted"), (differs, "different"), (untestable, "untestable"), (broken, "broken")];
     let parts = numbers.into_iter().filter(|(number, _)| *number > 0);
-    let parts: Vec<String> = parts.map(|(number, verdict)| format!("{} {verdict}", count(number))).collect();
+    let parts = parts.map(|(number, verdict)| format!("{} {verdict}", count(number)));
+    let problems = (!summary.problems.is_empty()).then(|| counted(summary.problems.len() as u64, "problem"));
+    let parts: Vec<String> = parts.chain(problems).collect();
     format!("{}: {}", counted(total, "log"), parts.join(", "))
 }
 
 /// The page of a corpus.
 pub fn corpus_page(summary: &CorpusSummary) -> Page {
     let mut page = Page::default();
-    page.line(&verdict_line(&summary.logs));
+    page.line(&verdict_line(summary));
     page.faint(0, &corpus_subject(summary));
     print_problems(&mut page, &summary.problems);
     print_thresholds(&mut page, &summary.thresholds);
