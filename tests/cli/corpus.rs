@@ -280,22 +280,52 @@ fn a_linked_folder_belongs_to_the_corpus_once() {
     assert_eq!(logs.collect::<Vec<_>>(), ["all/night/0.hitlog", "all/own/1.hitlog"]);
 }
 
+/// A task of `examples/corpus/slurm.sh`, or the pod of `kubernetes.yaml`, that judges the second of two shares.
 #[cfg(unix)]
-#[test]
-fn a_task_of_slurm_fails_unless_it_has_verdicts() {
-    let folder = corpus(2);
-    let script = format!("{}/examples/corpus/slurm.sh", env!("CARGO_MANIFEST_DIR"));
-    let run = |arguments: &str| {
-        let mut task = Command::new("bash");
-        task.arg(&script).args(arguments.split(' ')).current_dir(&folder.dir);
+fn task(folder: &Folder, file: &str, [logs, options]: [&str; 2]) -> Command {
+    let path = format!("{}/examples/corpus/{file}", env!("CARGO_MANIFEST_DIR"));
+    let mut task = Command::new("bash");
+    task.current_dir(&folder.dir);
+    if file == "slurm.sh" {
+        task.arg(&path).args([logs, "kept"]).args(options.split(' '));
         task.env("HITREG", env!("CARGO_BIN_EXE_hitreg")).env("SLURM_ARRAY_TASK_ID", "2");
         task.envs([("SLURM_ARRAY_TASK_MIN", "1"), ("SLURM_ARRAY_TASK_COUNT", "2")]);
-        code(&task.output().expect("bash"))
-    };
-    let logs = format!("logs kept {CHANGE}");
-    assert_eq!([&logs, "none kept", "logs kept --b-set no=1"].map(run), [0, 128, 128]);
-    fs::write(folder.path("logs/1.hitlog"), "-").expect("written");
-    assert_eq!(run(&logs), 0, "a broken log has a verdict");
+        return task;
+    }
+    let manifest = fs::read_to_string(path).expect("a manifest");
+    let (_, script) = manifest.split_once("            - |\n").expect("a script");
+    let (script, _) = script.split_once("          env:").expect("its end");
+    let script = script.replace("hitreg diff", &format!("{} diff", word(env!("CARGO_BIN_EXE_hitreg"))));
+    let script = script.replace("--b-set interpolation.lerp_ms=50", options);
+    task.args(["-c", &script.replace("/corpus/logs", logs).replace("/corpus/results", "kept")]);
+    task.envs([("JOB_COMPLETION_INDEX", "1"), ("JOB_COMPLETIONS", "2"), ("THREADS", "2")]);
+    task
+}
+
+#[cfg(unix)]
+#[test]
+fn a_task_of_a_cluster_fails_unless_it_has_all_verdicts() {
+    let folder = corpus(2);
+    fs::write(folder.path("list"), "logs/0.hitlog\nlogs/1.hitlog\nnone.hitlog\n").expect("written");
+    fs::write(folder.path("short"), "logs/0.hitlog\nnone.hitlog\n").expect("written");
+    let log = fs::read(folder.path("logs/1.hitlog")).expect("a log");
+    for file in ["slurm.sh", "kubernetes.yaml"] {
+        let run = |logs: &str, options: &str| {
+            let output = task(&folder, file, [logs, options]).output().expect("bash");
+            (code(&output), text(&output.stdout), text(&output.stderr))
+        };
+        let judged = (0, "1 log: 1 different\n".to_owned(), String::new());
+        assert_eq!(run("logs", CHANGE), judged, "{file}");
+        assert_eq!([run("none", CHANGE), run("logs", "--b-set no=1")].map(|ended| ended.0), [128; 2], "{file}");
+        // The missing log is a problem of all shares, also of one without logs.
+        for (list, number, line) in [("list", 3, "1 log: 1 different, 1 problem\n"), ("short", 2, "0 logs: 1 problem\n")] {
+            let problem = format!("error: {list}: line {number}: there is no such file: none.hitlog\n");
+            assert_eq!(run(&format!("@{list}"), CHANGE), (128, line.to_owned(), problem), "{file}");
+        }
+        fs::write(folder.path("logs/1.hitlog"), "-").expect("written");
+        assert_eq!(run("logs", CHANGE).0, 0, "{file}: a broken log has a verdict");
+        fs::write(folder.path("logs/1.hitlog"), &log).expect("written");
+    }
 }
 
 #[test]
@@ -424,6 +454,14 @@ fn a_summary_counts_each_log_once() {
         assert_eq!(code(&output.expect("it starts")), 0);
     }
     assert!(folder.done("summary moved").starts_with("2 logs: 2 ok"));
+    // Another spelling of its path does not bring back a log that was moved.
+    folder.done("verify second/logs --results moved");
+    assert!(folder.done("summary moved").starts_with("2 logs: 2 ok"));
+    // A copy is another log.
+    fs::create_dir(folder.path("second/copy")).expect("a folder");
+    fs::copy(folder.path("second/logs/0.hitlog"), folder.path("second/copy/0.hitlog")).expect("copied");
+    folder.done("verify second --results moved");
+    assert!(folder.done("summary moved").starts_with("3 logs: 3 ok"));
 }
 
 /// With a threshold, a difference between the sides of `diff` alone is no failure. One from a recording or a golden is.
