@@ -26,14 +26,18 @@ def read_manifest(url):
     """The logs of a manifest. Relative paths start at the manifest's folder."""
     with fsspec.open(url, "rt") as file:
         lines = [line.strip() for line in file]
-    folder = url.rsplit("/", 1)[0] if "/" in url else "."
+    url = url if "://" in url else os.path.abspath(url)
+    folder = url.rsplit("/", 1)[0]
     logs = [line for line in lines if line and not line.startswith("#")]
     return [log if "://" in log or os.path.isabs(log) else f"{folder}/{log}" for log in logs]
 
 
 @ray.remote(max_retries=5, memory=MEMORY_BYTES)
 def judge(logs, hitreg, command, options):
-    """The rows of a batch of logs. A row names a log by its path or URL, wherever the log was read."""
+    """The rows of a batch of logs, the logs without a verdict, and problems besides the logs.
+
+    A row names a log by its path or URL, wherever the log was read.
+    """
     with tempfile.TemporaryDirectory() as folder:
         program = os.path.join(folder, "hitreg")
         with open(program, "wb") as file:
@@ -53,11 +57,12 @@ def judge(logs, hitreg, command, options):
         pathlib.Path(manifest).write_text("".join(f"{path}\n" for path in local))
         results = os.path.join(folder, "results")
         line = [program, command, f"@{manifest}", *options, "--results", results, "--threads", "1", "--config", "none"]
+        line += ["--format", "json"]
         ran = subprocess.run(line, capture_output=True, text=True)
-        rows_file = pathlib.Path(results, "results.jsonl")
-        if ran.returncode not in (0, 1, 125, 128) or not rows_file.exists():
+        if not ran.stdout:
             raise RuntimeError(f"{shlex.join(line)}: exit code {ran.returncode}: {ran.stderr}")
-        rows = [json.loads(text) for text in rows_file.read_text().splitlines()]
+        page = json.loads(ran.stdout)
+        rows = [json.loads(text) for text in pathlib.Path(results, "results.jsonl").read_text().splitlines()]
         for row in rows:
             path = row.get("log")
             if path in names:
@@ -66,7 +71,8 @@ def judge(logs, hitreg, command, options):
                     row["absolute_path"] = names[path]
                 row["next"] = row["next"].replace(path, names[path]).replace(program, "hitreg")
         judged = {row["log"] for row in rows if row["row"] == "log"}
-        return rows, [log for log in logs if log not in judged], ran.stderr
+        problems = page.get("summary", page)["problems"]
+        return rows, [log for log in logs if log not in judged], problems
 
 
 def main():
@@ -88,27 +94,25 @@ def main():
     waiting = [judge.remote(batch, program, args.command, args.options) for batch in batches]
     out = pathlib.Path(args.out)
     out.mkdir(parents=True, exist_ok=True)
-    done, unjudged = 0, []
+    done, failed = 0, False
     with open(out / "results.jsonl", "w", encoding="utf-8") as file:
         while waiting:
             ready, waiting = ray.wait(waiting)
-            rows, missing, messages = ray.get(ready[0])
+            rows, unjudged, problems = ray.get(ready[0])
             # The fields keep their order, so that the lines equal those of a run on one machine.
             file.writelines(json.dumps(row, separators=(",", ":"), ensure_ascii=False) + "\n" for row in rows)
             file.flush()
-            unjudged += missing
+            failed |= bool(unjudged or problems)
             done += 1
             print(f"{done} of {len(batches)} batches", file=sys.stderr)
-            if missing and messages:
-                print(messages.strip(), file=sys.stderr)
+            for problem in [*problems, *(f"not judged: {log}" for log in unjudged)]:
+                print(problem, file=sys.stderr)
     import duckdb
 
     source, target = (str(out / name).replace("'", "''") for name in ("results.jsonl", "results.parquet"))
     read = f"read_json('{source}', format = 'newline_delimited', union_by_name = true, sample_size = -1)"
     duckdb.sql(f"copy (select * from {read}) to '{target}' (format parquet, compression zstd)")
-    for log in unjudged:
-        print(f"not judged: {log}", file=sys.stderr)
-    return 128 if unjudged else 0
+    return 128 if failed else 0
 
 
 if __name__ == "__main__":
