@@ -14,6 +14,7 @@ import pytest
 import zstandard
 from conftest import ROOT, Session
 from hitreg import _trace
+from hitreg._column import pack
 from hitreg._container import ChunkSink, Container
 
 LOG = ROOT / "fixtures/sessions/duel.hitlog"
@@ -95,6 +96,55 @@ def test_damaged_chunk_is_skipped(session: Session, tmp_path: Path) -> None:
     assert rows == hitreg.open_log(tmp_path / "fixed.hitlog")["frames"].rows
 
 
+def test_damage_is_found_before_any_table_is_read(tmp_path: Path) -> None:
+    # Chunks are intact, and their rows are not.
+    for path, like, table, content in (
+        (tmp_path / "a.hitlog", LOG, "frames", {"frames": [[0], [2], [b"\0\1"]]}),
+        (tmp_path / "a.hittrace", TRACE, "x", {"table": "x", "rows": 2, "key": ["y"], "columns": []}),
+    ):
+        magic, read = path.suffix[1:], hitreg.open_log if like == LOG else hitreg.open_trace
+        with path.open("wb") as out:
+            sink = ChunkSink(out, magic, Container(like, magic).header)
+            sink.chunk(content)
+            sink.finish()
+        file = read(path)
+        assert table in file.tables
+        with pytest.warns(hitreg.DamageWarning, match="chunk 1: "):
+            assert list(file.stream(table)) == []
+        assert [one.part for one in file.damage] == ["chunk 1"]
+        file = read(path)
+        with pytest.warns(hitreg.DamageWarning, match="chunk 1: "):
+            assert [one.part for one in file.damage] == ["chunk 1"]
+    with pytest.raises(hitreg.HitregError, match="no chunk of the table 'x' is intact"):
+        file["x"]
+
+
+def test_unknown_tables_are_refused() -> None:
+    for file in (hitreg.open_log(LOG), hitreg.open_trace(TRACE)):
+        with pytest.raises(KeyError, match="has no table 'frame'; it has .*ticks"):
+            list(file.stream("frame"))
+        with pytest.raises(KeyError, match="has no table 'frame'; it has .*ticks"):
+            file["frame"]
+
+
+def test_bytes_of_usercmds_and_fields_of_their_names_are_columns(tmp_path: Path) -> None:
+    header = Container(LOG, "hitlog").header
+    own = hitreg.Field("bytes", "u32")
+    header.update(usercmd=[own.map()], usercmd_bytes=True)
+    header["kinds"] = [["frames", ["seq", "at_us", "bytes", "extra_bytes", "extra"]]]
+    with (tmp_path / "a.hitlog").open("wb") as out:
+        sink = ChunkSink(out, "hitlog", header)
+        counts = np.array([2])
+        sink.chunk({"frames": [[0], [2], [*(pack(np.array(of), counts) for of in ([1, 2], [5, 6], [7, 8], [1, 2])), b"abc"]]})
+        sink.finish()
+    frames = hitreg.open_log(tmp_path / "a.hitlog")["frames"]
+    assert frames["bytes"].tolist() == [7, 8] and frames["usercmd.bytes"].tolist() == [b"a", b"bc"]
+    assert {"extra", "extra_bytes"}.isdisjoint(frames)
+    for rows in (frames, frames.take(frames["seq"] > 9), frames.take(1)):
+        assert str(rows.to_arrow().schema.field("usercmd.bytes").type) == "binary"
+    assert frames.take(1)["bytes"].tolist() == [8]
+
+
 def test_changed_and_missing_chunks_are_found_by_the_chain(tmp_path: Path) -> None:
     data, frames = LOG.read_bytes(), frames_of(LOG)
     start, end = frames[3]
@@ -129,7 +179,7 @@ def test_what_is_no_log_is_refused(what: str, tmp_path: Path) -> None:
     }
     words = {
         "empty": "inside its header",
-        "text": "begin no chunk",
+        "text": "it is neither a log nor a trace",
         "cut": "inside its header",
         "trace": "use open_trace",
         "version": "use a newer package",

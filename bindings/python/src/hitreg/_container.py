@@ -191,6 +191,8 @@ class Container:
                 # An empty file cannot be mapped.
                 mapped = os.fstat(file.fileno()).st_size > 0
                 self.data: Buffer = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if mapped else b""
+            if len(self.data) >= len(MAGIC) and self.data[: len(MAGIC)] not in (MAGIC, *SKIPPABLE):
+                raise HitregError("it is neither a log nor a trace")
             self._end, size = frame_at(self.data, 0)
             if size is None:
                 raise HitregError("it begins with a seek table")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import accumulate
@@ -100,16 +100,18 @@ class LogChunk:
 
     def table(self, name: str) -> Table:
         kind, _, part = name.partition(".")
+        # A custom kind may have the name of a list.
+        is_custom = name in self.header.columns
         if kind == "states":
             return self._states(name, int(part or 0))
-        if kind == "snapshots":
+        if kind == "snapshots" and not is_custom:
             return self._snapshots(part)
-        if name == "heard.usercmds":
+        if name == "heard.usercmds" and not is_custom:
             return self._heard_usercmds()
         packed, columns = self._kind(name)
-        if name == "frames" and "extra_bytes" in columns:
-            columns = {key: of for key, of in columns.items() if key != "extra_bytes"}
-            columns["bytes"] = self._extra(packed, self._kind(name)[1])
+        if name == "frames" and self.header.usercmd_bytes:
+            shown = {key: of for key, of in columns.items() if key != "extra_bytes"}
+            columns = {**shown, free_name("bytes", "usercmd", shown): self._extra(packed, columns)}
         return Table(name, columns, packed.rows, ["series"] if name not in KINDS else [])
 
     def _extra(self, packed: Packed, columns: dict[str, Column]) -> Column:
@@ -169,6 +171,7 @@ class LogChunk:
         fields = {field.name: field for field in declared}
         for name in names:
             is_list = name in LIST_COLUMNS.get(kind, ()) or kind == "heard" and name.startswith("usercmd_")
+            is_list = is_list or kind == "frames" and name == "extra" and self.header.usercmd_bytes
             if name not in columns and not is_list:
                 columns[name] = self._column(packed, name, fields.get(name))
                 if name == "at_us":
@@ -222,9 +225,7 @@ class LogChunk:
             "entity": Column("u32", (series & 0xFFFF).astype(np.uint32)),
         }
         for index, field in enumerate(of.fields):
-            title = field.name
-            while title in columns:
-                title = f"{of.name}.{title}"
+            title = free_name(field.name, of.name, columns)
             columns[title] = self._column(packed, str(index), field)
         return Table(name, columns, packed.rows, ["tick", "viewer", "entity"])
 
@@ -310,13 +311,21 @@ class LogChunk:
         del nested["at_us"]
         for field in self.header.usercmd:
             if field.name not in nested:
-                nested[field.name] = self._column(packed, f"usercmd_{field.name}", field, rows_of)
+                title = free_name(field.name, "usercmd", ("packet",))
+                nested[title] = self._column(packed, f"usercmd_{field.name}", field, rows_of)
         places = np.array(sources, np.int64)
         usercmds = {name: replace(of, values=of.values[places]) for name, of in nested.items()}
         seqs = ranges(newest + 1 - counts, counts).astype(np.uint32)
         owners = {"player": players, "packet": columns["number"].values}
         first = {name: Column("u32", np.repeat(values, counts).astype(np.uint32)) for name, values in owners.items()}
         return Table("heard.usercmds", {**first, **usercmds, "seq": Column("u32", seqs)}, len(places))
+
+
+def free_name(name: str, owner: str, taken: Collection[str]) -> str:
+    """Returns the name of a column: the owner's name stands before one that another column has."""
+    while name in taken:
+        name = f"{owner}.{name}"
+    return name
 
 
 def states_name(place: int) -> str:

@@ -84,6 +84,7 @@ class LogHeader:
     usercmd: list[Field] = field(default_factory=list)
     kinds: dict[str, list[str]] = field(default_factory=dict)
     columns: dict[str, list[Field]] = field(default_factory=dict)
+    usercmd_bytes: bool = False
 
     @classmethod
     def read(cls, map: Mapping[str, Any]) -> LogHeader:
@@ -103,6 +104,7 @@ class LogHeader:
                 list(_fields(map["usercmd"])),
                 {kind: [str(name) for name in names] for kind, names in map["kinds"]},
                 {kind: list(_fields(fields)) for kind, fields in map.get("columns", [])},
+                bool(map.get("usercmd_bytes")),
             )
         except MALFORMED as error:
             raise HitregError(f"its header is not valid ({error!r})") from None
@@ -201,7 +203,6 @@ SNAPSHOT_LISTS = {
     "warnings": _columns("warning_command u32, warning_difference i32(ticks)"),
 }
 LIST_COLUMNS = {
-    "frames": {"extra"},
     "heard": {"fresh", *(f"usercmd_{of.name}" for of in HEARD_LIST)},
     "snapshots": {"extra", *(of.name for columns in SNAPSHOT_LISTS.values() for of in columns)},
     "ticks": {"hash"},

@@ -69,9 +69,9 @@ class Table(Mapping[str, Values]):
 
     def take(self, rows: Values) -> Table:
         """Returns some rows, by index or by a mask."""
-        columns = {name: replace(column, values=column.values[rows]) for name, column in self.columns.items()}
-        count = len(np.arange(self.rows)[rows])
-        return Table(self.name, columns, count, self.key)
+        chosen = np.atleast_1d(np.arange(self.rows)[rows])
+        columns = {name: replace(column, values=column.values[chosen]) for name, column in self.columns.items()}
+        return Table(self.name, columns, len(chosen), self.key)
 
     def to_pandas(self) -> pandas.DataFrame:
         """Returns a data frame. Names are categories; `attrs["units"]` has the units."""
@@ -95,7 +95,7 @@ class Table(Mapping[str, Values]):
 
         def values(column: Column) -> Any:
             if column.names is None:
-                return pyarrow.array(column.values)
+                return pyarrow.array(column.values, pyarrow.binary() if column.kind == "bytes" else None)
             # In a dictionary of Arrow a name may appear twice.
             indices = pyarrow.array(column.values.astype(np.int32))
             return pyarrow.DictionaryArray.from_arrays(indices, pyarrow.array(column.names, pyarrow.string()))
@@ -166,7 +166,10 @@ def as_column(values: Any, rows: int, unit: str = "") -> Column:
     """Returns values that a program writes as a column: an array's type, `names` for text, integers for Python's int."""
     array = as_array(values)
     if array.dtype.kind in "OU":
-        texts = np.broadcast_to(array, (rows,)).tolist()
+        # numpy makes texts of numbers beside texts.
+        texts = np.broadcast_to(np.asarray(values, object), (rows,)).tolist()
+        if not all(isinstance(text, str) for text in texts):
+            raise HitregError("its values are not all texts")
         names = {text: place for place, text in enumerate(dict.fromkeys(texts))}
         codes = np.array([names[text] for text in texts], np.uint32)
         return column("name", codes, unit, list(names))
@@ -174,9 +177,10 @@ def as_column(values: Any, rows: int, unit: str = "") -> Column:
     if not isinstance(values, (np.ndarray, np.generic)) and array.dtype.kind == "i":
         is_small = not array.size or 0 <= int(array.min()) <= int(array.max()) < 1 << 32
         array = array.astype("u4" if is_small else "i8")
-    # Traces have no such columns; 64 bits hold every value.
-    if array.dtype.kind == "i":
-        array = array.astype("i8")
+    # Traces have no columns of these types; a wider one holds every value.
+    wider = {"i": np.dtype("i8"), "u": np.dtype("u4"), "f": np.dtype("f4")}.get(array.dtype.kind, array.dtype)
+    if array.dtype.itemsize < wider.itemsize:
+        array = array.astype(wider)
     for kind, dtype in DTYPE.items():
         if array.dtype == dtype:
             return Column(kind, array, unit)
