@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import stat
 import sys
 from pathlib import Path
@@ -10,7 +11,9 @@ from pathlib import Path
 import hitreg
 import numpy as np
 import pytest
-from conftest import Session
+from conftest import ROOT, Session
+from hitreg._description import FRAMES_COLUMNS, TRACE_TABLES
+from hitreg._schema import KINDS
 from test_compare import check_log, check_trace, exported, tables_of
 
 FIELDS = [
@@ -24,6 +27,7 @@ FIELDS = [
     hitreg.Field("mood", "text"),
 ]
 TICKS = np.arange(1, 301)
+TAKEN_KINDS = ("frames", "shots", "views", "bodies.c", "usercmd_bytes", "states", "states.1", "keyframe")
 
 
 def values_of(kind: str, ticks: np.ndarray) -> np.ndarray:
@@ -191,6 +195,15 @@ def test_trace_of_all_types(session: Session, tmp_path: Path) -> None:
         assert table[f"of_{kind}"].tolist() == values_of(kind, wide).tolist()
 
 
+def test_narrow_arrays_are_widened(session: Session, tmp_path: Path) -> None:
+    path, kinds = tmp_path / "a.hittrace", {"u1": np.uint32, "u2": np.uint32, "f2": np.float32}
+    with hitreg.TraceWriter(path, game="mygame") as trace:
+        trace.write("mine", {name: np.array([1, 7], name) for name in kinds})
+    check_trace(session, path)
+    table = hitreg.open_trace(path)["mine"]
+    assert all(table[name].tolist() == [1, 7] and table[name].dtype == kind for name, kind in kinds.items())
+
+
 def test_signed_arrays_are_written_with_64_bits(session: Session, tmp_path: Path) -> None:
     path = tmp_path / "a.hittrace"
     with hitreg.TraceWriter(path, game="mygame") as trace:
@@ -326,7 +339,7 @@ def test_verify_replays_a_written_log_with_a_build(session: Session, tmp_path: P
         ("frames", {"at_us": 0, "leen": 1}, "leen is none of"),
         ("frames", {"seq": 1}, "'at_us' is missing"),
         ("frames", {"at_us": 0, "player": 2}, "player 2, which is not in 0 to 1"),
-        ("frames", {"at_us": [0, 1], "seq": [1, 2, 3]}, "shape|broadcast"),
+        ("frames", {"at_us": [0, 1], "seq": [1, 2, 3]}, "column at_us has 2 values, and another column has 3"),
         ("frames", {"at_us": 0, "buttons": -1}, "-1 is no u32"),
         ("frames", {"at_us": 0, "buttons": 1.5}, "float64 is no u32"),
         ("frames", {"at_us": 0, "msec": 256}, "msec: 256 is no u32 from 0 to 255"),
@@ -347,6 +360,7 @@ def test_verify_replays_a_written_log_with_a_build(session: Session, tmp_path: P
         ("casts", {"at_us": 0, "fuel": np.array([2**53 + 1, 1], object)}, "fuel: 9007199254740993 is no f64"),
         ("casts", {"at_us": 0, "money": [2**63]}, "money: 9223372036854775808 is no i64"),
         ("casts", {"at_us": 0, "mood": [5]}, "mood: its values are not all texts"),
+        ("judged", {"at_us": [0, 1], "weapon": 3}, "weapon: its values are not all texts"),
         ("casts", {"at_us": 0, "mood": "\ud800"}, "surrogates"),
     ],
 )
@@ -432,9 +446,134 @@ def test_lists_of_large_integers_stay_exact(tmp_path: Path) -> None:
     assert hitreg.open_trace(tmp_path / "a.hittrace")["ticks"]["hash"].tolist() == large
 
 
+def number(name: str) -> hitreg.Field:
+    return hitreg.Field(name, "u32")
+
+
+@pytest.mark.parametrize(
+    "about, what",
+    [
+        ({"classes": {"c": [number("entity")]}}, "class 'c' has two columns of the name 'entity'"),
+        ({"classes": {"c": [number("viewer")]}}, "class 'c' has two columns of the name 'viewer'"),
+        ({"classes": {"c": [number("x"), number("x")]}}, "class 'c' has two columns of the name 'x'"),
+        ({"classes": {"": [number("x")]}}, "empty name"),
+        ({"usercmd_fields": [number("pitch")]}, "a usercmd has two columns of the name 'pitch'"),
+        ({"usercmd_fields": [number("seq")]}, "of the name 'seq'"),
+        ({"usercmd_fields": [number("own.x")]}, "of the name 'own.x'"),
+        ({"usercmd_fields": [number("drawn.x")]}, "of the name 'drawn.x'"),
+        ({"usercmd_fields": [number("lean"), number("lean")]}, "of the name 'lean'"),
+        ({"usercmd_fields": [number("")]}, "empty name"),
+        ({"kinds": {"casts": [number("series")]}}, "kind 'casts' has two columns of the name 'series'"),
+        ({"kinds": {"casts": [number("at_us")]}}, "of the name 'at_us'"),
+        *(({"kinds": {name: []}}, f"no custom kind can have the name '{name}'") for name in TAKEN_KINDS),
+        ({"game": ""}, "the game and the map need names"),
+        ({"players": []}, "a list of players"),
+        ({"players": "abc"}, "a list of players"),
+        ({"players": [None]}, "a list of players"),
+        ({"seed": -1}, "the seed is -1"),
+        ({"seed": 2**64}, "the seed is 18446744073709551616"),
+        ({"settings": {"a b": 1}}, "a setting is called 'a b'"),
+        ({"settings": {"server.tick_hz": 0}}, "the tick rate is 0"),
+        ({"rules": b"0" * ((11 << 20) + 1)}, "a log takes at most 11534336"),
+    ],
+)
+def test_descriptions_that_the_recorder_refuses_are_refused(about: dict, what: str, tmp_path: Path) -> None:
+    with pytest.raises(hitreg.HitregError, match=what):
+        hitreg.LogWriter(tmp_path / "a.hitlog", **{"game": "g", "players": ["a"], **about})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_refused_names_are_those_of_hitregs_tables() -> None:
+    page = (ROOT / "docs/tables.md").read_text()
+    tables = {*re.findall("^### `(.*)`$", page, re.M)} - {"corrections", "errors"}
+    assert tables | {"usercmd_bytes"} == {*TRACE_TABLES} | tables & {*KINDS}
+    frames = page.partition("### `frames`")[2].partition("###")[0]
+    columns = {name.partition(".")[0] for line in frames.splitlines() for name in re.findall("^[|] `(.*?)`", line)}
+    assert columns | {of.name for of in KINDS["frames"]} | {"own"} == FRAMES_COLUMNS
+
+
+def test_allowed_names_are_columns_of_their_own(session: Session, tmp_path: Path) -> None:
+    names, path = ("extra", "extra_bytes", "bytes", "packet"), tmp_path / "a.hitlog"
+    about = {"usercmd_fields": [number(name) for name in names], "settings": {"lag_compensation.enabled": False}}
+    kinds = {"statesman": [number("x")], "heard.usercmds": [number("x")], "snapshots.entities": [number("x")]}
+    with hitreg.LogWriter(path, game="mygame", players=["a"], kinds=kinds, **about) as log:
+        log.write("ticks", {"tick": [1, 2], "at_us": [10_000, 20_000]})
+        log.write("frames", {"seq": [1, 2], "at_us": [9_000, 19_000], **{name: [7, 8] for name in names}})
+        for kind in kinds:
+            log.write(kind, {"at_us": [1, 2], "series": [3, 4], "x": [5, 6]})
+    check_log(session, path)
+    log = hitreg.open_log(path)
+    assert [log["frames"][name].tolist() for name in names] == [[7, 8]] * 4
+    assert log.header.settings == {"lag_compensation.enabled": "false"}
+
+
+@pytest.mark.parametrize("step_us, lead_us, delay_us", [(16_666, 0, 500), (10_000, 9_700, 500), (10_000, 0, 30_000)])
+def test_snapshots_show_the_states_of_their_tick(
+    session: Session, tmp_path: Path, step_us: int, lead_us: int, delay_us: int
+) -> None:
+    path, at = tmp_path / "a.hitlog", step_us * TICKS
+    with hitreg.LogWriter(path, game="mygame", players=["a"], classes={"player": FIELDS[:1]}) as log:
+        for part in (TICKS < 130, TICKS >= 130):
+            ticks, times = TICKS[part], at[part]
+            log.write("ticks", {"tick": ticks, "at_us": times})
+            log.write("frames", {"seq": ticks, "at_us": times - lead_us})
+            for entity in (0, 1):
+                log.write_states("player", {"tick": ticks, "entity": entity, "origin.x": ticks})
+            log.write("snapshots", {"seq": ticks, "tick": ticks, "at_us": times + delay_us})
+            log.write("received", {"number": ticks, "at_us": times + delay_us + 20_000})
+            log.flush()
+    check_log(session, path)
+    assert hitreg.open_log(path)["snapshots"]["entities"].tolist() == [2] * 300
+    assert set(exported(session, path, "snapshots")["entities"]) == {"2"}
+
+
+@pytest.mark.parametrize("states_first", [True, False])
+def test_states_and_snapshots_of_a_tick_are_in_one_flush(tmp_path: Path, states_first: bool) -> None:
+    snapshots, states = {"tick": [1, 2], "at_us": [11_000, 21_000]}, {"tick": [1, 2], "entity": 0}
+    with hitreg.LogWriter(tmp_path / "a.hitlog", game="g", players=["a"], classes={"c": FIELDS[:1]}) as log:
+        log.write("ticks", {"tick": [1, 2], "at_us": [10_000, 20_000]})
+        order = [("states", states), ("snapshots", snapshots)][:: 1 if states_first else -1]
+        log.write(*order[0])
+        log.flush()
+        with pytest.raises(hitreg.HitregError, match=f"flush has written {order[0][0]} of tick 1: write all"):
+            log.write(*order[1])
+    assert hitreg.open_log(tmp_path / "a.hitlog")["snapshots"].rows == (0 if states_first else 2)
+
+
+def test_data_frames_are_written(session: Session, tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"at_us": [5, 6], "said": ["x", "y"]}, index=[8, 9])
+    log_path, trace_path = tmp_path / "a.hitlog", tmp_path / "a.hittrace"
+    kinds = {"chat": [hitreg.Field("said", "text")]}
+    with hitreg.LogWriter(log_path, game="g", players=["a"], kinds=kinds) as log:
+        log.write("chat", frame)
+    with hitreg.TraceWriter(trace_path, game="g") as trace:
+        trace.write("chat", frame)
+        trace.write("chat", frame)
+    for path, copies in ((log_path, 1), (trace_path, 2)):
+        assert exported(session, path, "chat")["said"] == ["x", "y"] * copies
+
+
+@pytest.mark.parametrize(
+    "columns, more, what",
+    [
+        ({"v": [1]}, {"key": ["w"]}, "its key or units name w, which is no column"),
+        ({"v": [1]}, {"units": {"w": "ms"}}, "its key or units name w, which is no column"),
+        ({"v": ["a", None]}, {}, "column v: its values are not all texts"),
+        ({"v": ["a", 3]}, {}, "column v: its values are not all texts"),
+        ({"v": np.array(["a", np.nan], object)}, {}, "column v: its values are not all texts"),
+        ({"v": [1, 2], "w": [1, 2, 3]}, {}, "column v has 2 values, and another column has 3"),
+    ],
+)
+def test_wrong_rows_of_a_trace_are_refused(tmp_path: Path, columns: dict, more: dict, what: str) -> None:
+    with hitreg.TraceWriter(tmp_path / "a.hittrace", game="g") as trace:
+        with pytest.raises(hitreg.HitregError, match=f"table mine: {what}"):
+            trace.write("mine", columns, **more)
+
+
 def test_texts_that_no_reader_takes_are_refused(tmp_path: Path) -> None:
     most = (4 << 20) - 64
-    about = {"game": "g", "players": [], "kinds": {"chat": [hitreg.Field("said", "text", "status")]}}
+    about = {"game": "g", "players": ["a"], "kinds": {"chat": [hitreg.Field("said", "text", "status")]}}
     with hitreg.LogWriter(tmp_path / "a.hitlog", **about) as log:
         log.write("chat", {"at_us": [0, 1, 2], "said": ["x" * (most - 65), "", "y"]})
         log.write("chat", {"at_us": 3, "said": "y"})

@@ -13,8 +13,9 @@ import numpy as np
 
 from ._column import DTYPE, Values, exactly, pack, typed
 from ._container import ChunkSink, Container, HitregError
+from ._description import check_description, setting_text
 from ._log import states_name
-from ._schema import KINDS, MAX_PLAYERS, MAX_TEXT_BYTES, SESSION_KINDS, TEXT_OVERHEAD, USERCMD, Field, KindColumn
+from ._schema import KINDS, MAX_TEXT_BYTES, SESSION_KINDS, TEXT_OVERHEAD, USERCMD, Field, KindColumn
 from ._table import Column, Table, as_array, as_column, as_later_column
 
 CHUNK_US = 1_000_000
@@ -116,8 +117,7 @@ class LogWriter(_Writer):
         rules: bytes = b"",
         force: bool = False,
     ) -> None:
-        if len(players) > MAX_PLAYERS:
-            raise HitregError(f"a session has at most {MAX_PLAYERS} players")
+        check_description(game, players, settings, classes, usercmd_fields, kinds, map, seed, rules)
         self._players, self._classes = len(players), list(classes)
         # For each table: its columns in the order of the file, and the columns that identify the series.
         self._columns: dict[str, list[Union[KindColumn, Field]]] = {}
@@ -126,8 +126,6 @@ class LogWriter(_Writer):
                 self._columns[kind] = [of for of in known if of.name not in LISTS]
         self._columns["frames"] += usercmd_fields
         for kind, fields in kinds.items():
-            if kind in KINDS or kind.partition(".")[0] in ("states", "index", "before", "texts", "end", "keyframe"):
-                raise HitregError(f"no custom kind can have the name {kind!r}")
             self._columns[kind] = [KindColumn("at_us", "i64", "µs"), *fields]
         declared = {kind: [of.name for of in columns] for kind, columns in self._columns.items()}
         declared["ticks"].append("hash")
@@ -135,6 +133,8 @@ class LogWriter(_Writer):
             self._columns[states_name(place)] = [KindColumn("tick", "u32"), *fields]
         self._rows: dict[str, list[dict[str, Values]]] = {}
         self._ticks: list[tuple[Values, Values]] = []
+        # The ticks that `flush` has written.
+        self._flushed: dict[str, set[int]] = {"states": set(), "snapshots": set()}
         self._texts: set[str] = set()
         self._text_bytes = 0
         header = {
@@ -142,7 +142,7 @@ class LogWriter(_Writer):
             "rules": rules,
             "map": map,
             "seed": seed,
-            "settings": [[key, str(value)] for key, value in settings.items()],
+            "settings": [[key, setting_text(value)] for key, value in settings.items()],
             "preset": None,
             "players": [{"name": name, "recorded": True} for name in players],
             "origin": "live",
@@ -163,10 +163,11 @@ class LogWriter(_Writer):
         schema = self._columns.get(table)
         if schema is None:
             raise HitregError(f"there is no table {table!r}; there are {', '.join(self._columns)}")
-        owners = {"entity": 0, "viewer": -1} if table.startswith("states") else {"player": 0}
+        kind = _kind_of(table)
+        owners = {"entity": 0, "viewer": -1} if kind == "states" else {"player": 0}
         if table in SESSION_KINDS:
             owners = {}
-        elif table not in KINDS and not table.startswith("states"):
+        elif table not in KINDS and kind != "states":
             owners = {"series": 0}
         known = {of.name for of in schema} | {*owners} | ({"hash"} if table == "ticks" else set())
         if not {*columns} <= known:
@@ -174,7 +175,7 @@ class LogWriter(_Writer):
         time = "at_us" if "at_us" in known else "tick"
         if time not in columns:
             raise HitregError(f"table {table}: the column {time!r} is missing")
-        rows = max((np.size(values) for values in columns.values() if np.ndim(values)), default=1)
+        rows = _rows_of(table, columns)
         try:
             wide = {
                 name: _stored(KindColumn(name, "i64"), columns.get(name, least), rows)
@@ -197,6 +198,12 @@ class LogWriter(_Writer):
                 wrong = values.min() if values.min() < least else values.max()
                 raise HitregError(f"table {table}: a row has {name} {wrong}, which is not in {least} to {limit - 1}")
         self._add_texts(table, {text for of in schema if of.kind == "text" for text in stored[of.name].tolist()})
+        if kind in self._flushed:
+            other = "snapshots" if kind == "states" else "states"
+            late = self._flushed[other].intersection(np.unique(stored["tick"]).tolist())
+            if late:
+                what = f"flush has written {other} of tick {min(late)}"
+                raise HitregError(f"table {table}: {what}: write all states and snapshots of a tick before flush")
         stored[""] = series + ((viewer + 1) << 16)
         self._rows.setdefault(table, []).append(stored)
         if table == "ticks" and rows:
@@ -227,7 +234,10 @@ class LogWriter(_Writer):
             for table, parts in self._rows.items()
         }
         self._rows = {}
-        times = {table: self._times(columns) for table, columns in rows.items()}
+        for table, columns in rows.items():
+            if _kind_of(table) in self._flushed:
+                self._flushed[_kind_of(table)].update(np.unique(columns["tick"]).tolist())
+        times = {table: self._times(table, columns) for table, columns in rows.items()}
         every = np.concatenate([*times.values(), np.zeros(0, np.int64)])
         if not every.size:
             return
@@ -249,8 +259,9 @@ class LogWriter(_Writer):
                     packed[table] = self._packed(table, {name: of[chosen] for name, of in columns.items()}, texts)
             self._sink.chunk({"texts": list(texts), **packed})
 
-    def _times(self, columns: dict[str, Values]) -> Values:
-        if "at_us" in columns:
+    def _times(self, table: str, columns: dict[str, Values]) -> Values:
+        """The times by which rows are split into chunks. A snapshot is in the chunk with the states of its tick."""
+        if "at_us" in columns and table != "snapshots":
             return columns["at_us"]
         if not self._ticks:
             return np.zeros(len(columns["tick"]), np.int64)
@@ -276,8 +287,25 @@ class LogWriter(_Writer):
 BOOL = KindColumn("", "bool")
 
 
-def _least(of: Union[KindColumn, Field]) -> int:
+def _kind_of(table: str) -> str:
+    """The kind of a table: `states` for those of every class."""
+    return "states" if table.partition(".")[0] == "states" else table
+
+
+def _rows_of(table: str, columns: Columns) -> int:
+    """Returns the number of rows: the length of the columns, of which a single value fills all rows."""
+    sizes = {name: np.size(columns[name]) for name in columns if np.ndim(columns[name])}
+    rows = max(sizes.values(), default=min(1, len(columns)))
+    for name, size in sizes.items():
+        if size not in (1, rows):
+            raise HitregError(f"table {table}: column {name} has {size} values, and another column has {rows}")
+    return rows
+
+
+def _least(of: Union[KindColumn, Field]) -> Union[int, str]:
     """The value of a missing column."""
+    if of.kind == "text":
+        return ""
     return -1 if isinstance(of, KindColumn) and of.optional else 0
 
 
@@ -288,7 +316,7 @@ def _filled(part: dict[str, Values], name: str) -> Values:
 def _stored(of: Union[KindColumn, Field], values: Any, rows: int) -> Values:
     """Returns values of a column as the file stores them; texts stay texts."""
     if of.kind == "text":
-        texts = np.broadcast_to(np.asarray("" if isinstance(values, int) else values, object), rows)
+        texts = np.broadcast_to(np.asarray(values, object), rows)
         if not all(isinstance(text, str) for text in texts):
             raise HitregError(f"column {of.name}: its values are not all texts")
         return texts
@@ -347,7 +375,7 @@ class TraceWriter(_Writer):
         log_digest: str = "",
         settings: Mapping[str, object] = {},
     ) -> None:
-        pairs = [[key, str(value)] for key, value in settings.items()]
+        pairs = [[key, setting_text(value)] for key, value in settings.items()]
         header = {"game": game, "mode": mode, "log_digest": log_digest, "settings": pairs}
         # For each table: its columns without their values, the number of its rows so far, and its key.
         self._tables: dict[str, Table] = {}
@@ -360,7 +388,10 @@ class TraceWriter(_Writer):
         become names. Later rows of a table have the columns, the key and the units of its first rows. Their values
         take the types of the first rows, which must hold them exactly.
         """
-        rows = max((np.size(values) for values in columns.values() if not isinstance(values, str)), default=0)
+        rows = _rows_of(table, columns)
+        unknown = ({*key} | {*units}) - {*columns}
+        if unknown:
+            raise HitregError(f"table {table}: its key or units name {', '.join(sorted(unknown))}, which is no column")
         first = self._tables.get(table, Table(table, {}, 0))
         key, units = list(key) or first.key, {**first.units, **units}
         if first.rows and (key != first.key or units != first.units):
@@ -370,7 +401,7 @@ class TraceWriter(_Writer):
         if first.rows:
             written = _later_columns(first, columns, rows)
         else:
-            written = {name: as_column(values, rows, units.get(name, "")) for name, values in columns.items()}
+            written = {name: _first_column(table, name, columns[name], rows, units) for name in columns}
         empty = {name: replace(of, values=of.values[:0].copy()) for name, of in written.items()}
         self._tables[table] = Table(table, empty, first.rows + rows, key)
         if rows:
@@ -392,6 +423,13 @@ class TraceWriter(_Writer):
                 if not of.rows:
                     self._add(name, of.columns, 0, of.key)
         super().close()
+
+
+def _first_column(table: str, name: str, values: Any, rows: int, units: Mapping[str, str]) -> Column:
+    try:
+        return as_column(values, rows, units.get(name, ""))
+    except HitregError as error:
+        raise HitregError(f"table {table}: column {name}: {error}") from None
 
 
 def _later_columns(first: Table, columns: Columns, rows: int) -> dict[str, Column]:
