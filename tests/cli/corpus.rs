@@ -318,7 +318,9 @@ fn a_task_of_a_cluster_fails_unless_it_has_all_verdicts() {
         assert_eq!(run("logs", CHANGE), judged, "{file}");
         assert_eq!([run("none", CHANGE), run("logs", "--b-set no=1")].map(|ended| ended.0), [128; 2], "{file}");
         // The missing log is a problem of all shares, also of one without logs.
-        for (list, number, line) in [("list", 3, "1 log: 1 different, 1 problem\n"), ("short", 2, "0 logs: 1 problem\n")] {
+        for (list, number, line) in
+            [("list", 3, "1 log: 1 different, 1 problem\n"), ("short", 2, "0 logs: 1 problem\n")]
+        {
             let problem = format!("error: {list}: line {number}: there is no such file: none.hitlog\n");
             assert_eq!(run(&format!("@{list}"), CHANGE), (128, line.to_owned(), problem), "{file}");
         }

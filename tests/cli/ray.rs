@@ -7,12 +7,36 @@ use std::process::Command;
 use super::corpus::{CHANGE, corpus, sorted};
 use super::folder::{code, text, words};
 
-#[test]
-fn a_ray_job_that_lost_a_worker_has_the_rows_of_one_run() {
+/// A Python with Ray; `None` if Ray is not tested.
+fn python() -> Option<Command> {
     if std::env::var_os("HITREG_TEST_RAY").is_none_or(|value| value != "1") {
         crate::note::skipped("a Ray cluster is not tested (HITREG_TEST_RAY=1 starts one)");
-        return;
+        return None;
     }
+    Some(Command::new(std::env::var("HITREG_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned())))
+}
+
+const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/corpus");
+
+#[test]
+fn a_ray_job_takes_a_relative_manifest_and_names_missing_logs() {
+    let Some(mut python) = python() else { return };
+    let folder = corpus(2);
+    fs::write(folder.path("list"), "logs/0.hitlog\n  logs/1.hitlog\nnone.hitlog\n").expect("written");
+    let job = python.arg(format!("{EXAMPLES}/ray_job.py")).args(["list", "--hitreg", env!("CARGO_BIN_EXE_hitreg")]);
+    let output = job.args(words(&format!("--out out -- diff {CHANGE}"))).current_dir(&folder.dir).output();
+    let output = output.expect("Python starts");
+    let messages = text(&output.stderr);
+    assert_eq!(code(&output), 128, "{messages}");
+    let missing = folder.path("none.hitlog");
+    let problem = format!("line 3: there is no such file: {}\nnot judged: {0}\n", missing.display());
+    assert!(messages.contains(&problem), "{messages}");
+    assert!(text(&folder.run("summary out/results.jsonl").stdout).starts_with("2 logs: 2 different"));
+}
+
+#[test]
+fn a_ray_job_that_lost_a_worker_has_the_rows_of_one_run() {
+    let Some(mut python) = python() else { return };
     let folder = corpus(6);
     for copy in 6..48 {
         fs::copy(folder.path(&format!("logs/{}.hitlog", copy % 6)), folder.path(&format!("logs/{copy}.hitlog")))
@@ -26,10 +50,8 @@ fn a_ray_job_that_lost_a_worker_has_the_rows_of_one_run() {
         .output()
         .expect("hitreg starts");
     assert_eq!(code(&single), 1, "{}", text(&single.stderr));
-    let python = std::env::var("HITREG_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
-    let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/corpus");
-    let output = Command::new(python)
-        .arg(format!("{examples}/test_ray.py"))
+    let output = python
+        .arg(format!("{EXAMPLES}/test_ray.py"))
         .args(["logs", "./hitreg", "out"])
         .args(words(&format!("-- diff {CHANGE}")))
         .current_dir(&folder.dir)
@@ -38,8 +60,11 @@ fn a_ray_job_that_lost_a_worker_has_the_rows_of_one_run() {
     let messages = text(&output.stderr);
     assert!(output.status.success(), "{messages}");
     assert!(messages.contains("killed a worker after "), "{messages}");
+    // A URL is the absolute path of its log.
+    let root = format!("{}/", fs::canonicalize(&folder.dir).expect("a folder").display());
     let local = |name: &str| {
-        let lines = sorted(&folder, name).into_iter().map(|line| line.replace("s3://corpus/", "logs/"));
+        let lines = sorted(&folder, name).into_iter();
+        let lines = lines.map(|line| line.replace("s3://corpus/", "logs/").replace(&root, ""));
         let mut lines: Vec<String> = lines.collect();
         lines.sort();
         lines
