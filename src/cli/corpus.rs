@@ -10,7 +10,7 @@ use super::progress::{Progress, now_ms};
 use super::{CommandError, CommandOutcome, CommandResult, Output, OutputPath};
 use crate::build::Build;
 use crate::corpus::{
-    Corpus, CorpusJudge, CorpusRun, CorpusShare, CorpusSummary, CorpusSummaryBuilder, JudgedCorpus, LogRow,
+    BadShare, Corpus, CorpusJudge, CorpusRun, CorpusShare, CorpusSummary, CorpusSummaryBuilder, JudgedCorpus, LogRow,
     MeasuredFigures, ResultFolder, THIS_BUILD, Threshold, ThresholdFigure, ThresholdResult, for_each_log, is_corpus,
 };
 use crate::diff::TraceVerdict;
@@ -372,9 +372,9 @@ enum PartitionArg {
 }
 
 impl FromStr for PartitionArg {
-    type Err = String;
+    type Err = BadShare;
 
-    fn from_str(text: &str) -> Result<PartitionArg, String> {
+    fn from_str(text: &str) -> Result<PartitionArg, BadShare> {
         match text {
             "env" => Ok(PartitionArg::Environment),
             text => Ok(PartitionArg::Share(text.parse()?)),
@@ -432,13 +432,13 @@ fn share_of(variable: &dyn Fn(&str) -> Option<String>) -> Result<CorpusShare, Co
         Numbering::By(first, step) => (number(first)?, if variable(step).is_some() { number(step)?.max(1) } else { 1 }),
     };
     let (number, n) = (number(names.number)?, number(names.count)?);
-    match number.checked_sub(first) {
-        Some(distance) if distance % step == 0 && distance / step < n => Ok(CorpusShare { k: distance / step + 1, n }),
-        _ => Err(CommandError::request(format!(
+    let distance = number.checked_sub(first).filter(|distance| distance % step == 0);
+    distance.and_then(|distance| CorpusShare::new((distance / step).checked_add(1)?, n)).ok_or_else(|| {
+        CommandError::request(format!(
             "--partition env: {} is {number}, which is no share of {n}: number shares without gaps, or write slice:K/N",
             names.number
-        ))),
-    }
+        ))
+    })
 }
 
 /// Whether paths are to be treated as a corpus: several paths, or a folder, a pattern or a manifest.
@@ -531,16 +531,17 @@ mod tests {
             let variables: SortedMap<&str, &str> = pairs.iter().copied().collect();
             share_of(&|name| variables.get(name).map(|value| (*value).to_owned())).map_err(|error| error.to_string())
         };
+        let of_four = |number| CorpusShare::new(number, 4).expect("a share");
         let slurm = [("SLURM_ARRAY_TASK_ID", "7"), ("SLURM_ARRAY_TASK_MIN", "5"), ("SLURM_ARRAY_TASK_COUNT", "4")];
-        assert_eq!(share(&slurm), Ok(CorpusShare { k: 3, n: 4 }));
+        assert_eq!(share(&slurm), Ok(of_four(3)));
         let stepped = |number| {
             let of_task = [("SLURM_ARRAY_TASK_ID", number), ("SLURM_ARRAY_TASK_STEP", "2")];
             share(&[&slurm[1..], &of_task].concat())
         };
-        assert_eq!(["5", "7", "11"].map(stepped), [1, 2, 4].map(|k| Ok(CorpusShare { k, n: 4 })));
+        assert_eq!(["5", "7", "11"].map(stepped), [1, 2, 4].map(|number| Ok(of_four(number))));
         assert!(stepped("6").is_err_and(|error| error.contains("which is no share of 4")));
-        assert_eq!(share(&[("JOB_COMPLETION_INDEX", "0"), ("JOB_COMPLETIONS", "4")]), Ok(CorpusShare { k: 1, n: 4 }));
-        assert_eq!(share(&[("CI_NODE_INDEX", "4"), ("CI_NODE_TOTAL", "4")]), Ok(CorpusShare { k: 4, n: 4 }));
+        assert_eq!(share(&[("JOB_COMPLETION_INDEX", "0"), ("JOB_COMPLETIONS", "4")]), Ok(of_four(1)));
+        assert_eq!(share(&[("CI_NODE_INDEX", "4"), ("CI_NODE_TOTAL", "4")]), Ok(of_four(4)));
         let wrong = |pairs: &[(&str, &str)], sentence: &str| {
             let error = share(pairs).expect_err(sentence);
             assert!(error.contains(sentence), "{error}");

@@ -61,7 +61,7 @@ pub(super) enum CommandError {
         resumes: bool,
     },
     /// A share of a corpus has no logs, because there are more shares than logs.
-    #[error("--partition slice:{}/{} is empty: there {} {}", share.k, share.n, if *logs == 1 { "is" } else { "are" }, counted(*logs as u64, "log"))]
+    #[error("--partition slice:{}/{} is empty: there {} {}", share.number(), share.count(), if *logs == 1 { "is" } else { "are" }, counted(*logs as u64, "log"))]
     EmptyShare {
         /// The share.
         share: CorpusShare,

@@ -17,7 +17,7 @@ use crate::store::{self, FileType, TraceFile};
 use crate::trace::schema::shots;
 use crate::trace::{Table, Trace, TraceSource, select_rows};
 use crate::units::Micros;
-use crate::why::{RejudgedShot, ShotName, ShotRows, Why, WhyQuery, near, player, shots_of};
+use crate::why::{RejudgedShot, ShotName, ShotRows, Why, WhyError, WhyQuery, near, player, shots_of};
 
 /// Explain one shot, or one correction of a prediction
 ///
@@ -92,9 +92,9 @@ enum ShotOrPlayer {
 }
 
 impl FromStr for ShotOrPlayer {
-    type Err = String;
+    type Err = WhyError;
 
-    fn from_str(text: &str) -> Result<ShotOrPlayer, String> {
+    fn from_str(text: &str) -> Result<ShotOrPlayer, WhyError> {
         let name = text.strip_prefix('p').and_then(|_| player(text).ok());
         name.map_or_else(|| text.parse().map(ShotOrPlayer::Shot), |player| Ok(ShotOrPlayer::Player(player)))
     }

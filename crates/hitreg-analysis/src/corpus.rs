@@ -17,7 +17,7 @@ pub use summary::{
     CorpusSummary, CorpusSummaryBuilder, CorrectionCause, NO_CACHE, ShotGroup, SideCounts, THIS_BUILD, UnjudgedLog,
     VerdictCounts, ViewErrors, WeaponChange, WorstLog, command_line,
 };
-pub use threshold::{MeasuredFigures, Threshold, ThresholdFigure, ThresholdResult};
+pub use threshold::{MeasuredFigures, Threshold, ThresholdError, ThresholdFigure, ThresholdResult};
 
 /// The version of result rows, in the field `v` of every row.
 pub const RESULTS_VERSION: u32 = 1;

@@ -156,7 +156,7 @@ impl serde::Serialize for ShotName {
     }
 }
 
-/// Why a shot or correction was not found; names the nearest ones.
+/// Why a shot or correction was not found, with the nearest ones, or why a text names none.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct WhyError(pub(super) String);
@@ -181,9 +181,9 @@ impl WhyError {
 }
 
 impl FromStr for ShotName {
-    type Err = String;
+    type Err = WhyError;
 
-    fn from_str(text: &str) -> Result<ShotName, String> {
+    fn from_str(text: &str) -> Result<ShotName, WhyError> {
         let read = || {
             let (shooter, rest) = text.split_once('#')?;
             let (command, index) = match rest.split_once('.') {
@@ -192,7 +192,8 @@ impl FromStr for ShotName {
             };
             Some(ShotName { shooter: player(shooter).ok()?, command: command.parse().ok()?, index })
         };
-        read().ok_or_else(|| format!("`{text}` does not name a shot: write player and usercmd number, such as p0#95"))
+        let what = || format!("`{text}` does not name a shot: write player and usercmd number, such as p0#95");
+        read().ok_or_else(|| WhyError(what()))
     }
 }
 

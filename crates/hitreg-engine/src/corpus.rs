@@ -195,32 +195,48 @@ fn draw<S: Ord>(strata: &[S], count: usize, seed: u64) -> Vec<usize> {
     (0..count).map(|number| order[(start + number * all) / count].2).collect()
 }
 
-/// One of n equal shares.
+/// One of several equal shares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CorpusShare {
-    /// The number of this share, from 1.
-    pub k: usize,
-    /// The number of shares.
-    pub n: usize,
+    /// From 1 to `count`.
+    number: usize,
+    count: usize,
 }
 
-impl FromStr for CorpusShare {
-    type Err = String;
+/// The error for a text that names no [`CorpusShare`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("write slice:K/N with K from 1 to N, such as slice:2/4")]
+pub struct BadShare;
 
-    fn from_str(text: &str) -> Result<CorpusShare, String> {
+impl FromStr for CorpusShare {
+    type Err = BadShare;
+
+    fn from_str(text: &str) -> Result<CorpusShare, BadShare> {
         let numbers = text.strip_prefix("slice:").and_then(|rest| rest.split_once('/'));
-        let parsed = numbers.and_then(|(k, n)| Some((k.parse().ok()?, n.parse().ok()?)));
-        match parsed {
-            Some((k, n)) if (1..=n).contains(&k) => Ok(CorpusShare { k, n }),
-            Some(_) | None => Err("write slice:K/N with K from 1 to N, such as slice:2/4".to_owned()),
-        }
+        let share = numbers.and_then(|(k, n)| CorpusShare::new(k.parse().ok()?, n.parse().ok()?));
+        share.ok_or(BadShare)
     }
 }
 
 impl CorpusShare {
+    /// Returns the share of this number, counted from 1, of `count` shares; `None` if there is no such share.
+    pub fn new(number: usize, count: usize) -> Option<CorpusShare> {
+        (1..=count).contains(&number).then_some(CorpusShare { number, count })
+    }
+
+    /// The number of this share, from 1.
+    pub fn number(self) -> usize {
+        self.number
+    }
+
+    /// The number of shares.
+    pub fn count(self) -> usize {
+        self.count
+    }
+
     /// Every n-th item, beginning with the k-th. Neighbouring logs are often alike, so they go to different machines.
     pub fn of<T>(self, items: Vec<T>) -> Vec<T> {
-        items.into_iter().skip(self.k - 1).step_by(self.n).collect()
+        items.into_iter().skip(self.number - 1).step_by(self.count).collect()
     }
 }
 
@@ -323,15 +339,16 @@ mod tests {
     #[test]
     fn shares_are_disjoint_and_complete() {
         let logs: Vec<u32> = (0..10).collect();
-        let mut all: Vec<u32> = (1..=3).flat_map(|k| CorpusShare { k, n: 3 }.of(logs.clone())).collect();
+        let mut all: Vec<u32> = (1..=3).flat_map(|k| CorpusShare::new(k, 3).unwrap().of(logs.clone())).collect();
         all.sort_unstable();
         assert_eq!(all, logs);
-        assert_eq!(CorpusShare { k: 2, n: 3 }.of(logs).len(), 3);
+        assert_eq!(CorpusShare::new(2, 3).unwrap().of(logs).len(), 3);
     }
 
     #[test]
     fn a_share_is_a_slice() {
-        assert_eq!("slice:2/4".parse(), Ok(CorpusShare { k: 2, n: 4 }));
+        assert_eq!([(0, 1), (1, 0), (3, 2)].map(|(number, count)| CorpusShare::new(number, count)), [None; 3]);
+        assert_eq!("slice:2/4".parse(), Ok(CorpusShare { number: 2, count: 4 }));
         for wrong in ["2/4", "slice:0/4", "slice:5/4", "slice:1", "hash:1/2", "slice:1/0"] {
             assert!(wrong.parse::<CorpusShare>().is_err(), "{wrong}");
         }

@@ -22,9 +22,9 @@ impl Micros {
         Micros(ms.saturating_mul(1_000))
     }
 
-    /// Returns a span of whole seconds.
+    /// Returns a span of whole seconds; saturates at the range of `i64`.
     pub const fn from_s(s: i64) -> Micros {
-        Micros(s * 1_000_000)
+        Micros(s.saturating_mul(1_000_000))
     }
 
     /// Returns the nearest microsecond to a span in fractional milliseconds, such as a setting that a user wrote.
@@ -71,8 +71,7 @@ impl fmt::Display for Micros {
 }
 
 /// A rate, in thousandths of a Hz: a period of 32 ms is exactly 31.25 Hz.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Hz {
     /// Thousandths of a Hz; above 0.
     milli: i64,
@@ -105,18 +104,23 @@ impl Hz {
     }
 }
 
+/// The error for a text that is no [`Hz`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a rate is above 0 Hz and has at most three decimals, such as 64 or 31.25")]
+pub struct BadRate;
+
 /// Parses `64` or `31.25`: above 0, at most three decimals and no sign.
 impl std::str::FromStr for Hz {
-    type Err = ();
+    type Err = BadRate;
 
-    fn from_str(text: &str) -> Result<Hz, ()> {
+    fn from_str(text: &str) -> Result<Hz, BadRate> {
         let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
         let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         if !digits(whole) || !digits(decimals) || whole.len() > 12 || decimals.len() > 3 {
-            return Err(());
+            return Err(BadRate);
         }
-        let number = |text: &str| text.parse::<i64>().map_err(drop);
-        Hz::from_milli(number(whole)? * 1000 + number(&format!("{decimals:0<3}"))?).ok_or(())
+        let number = |text: &str| text.parse::<i64>().map_err(|_| BadRate);
+        Hz::from_milli(number(whole)? * 1000 + number(&format!("{decimals:0<3}"))?).ok_or(BadRate)
     }
 }
 
@@ -181,9 +185,9 @@ impl PlayerId {
 }
 
 impl Tick {
-    /// Returns the tick after this one.
+    /// Returns the tick after this one. It saturates at `u32::MAX`, which only a crafted file reaches.
     pub const fn next(self) -> Tick {
-        Tick(self.0 + 1)
+        Tick(self.0.saturating_add(1))
     }
 }
 
@@ -196,9 +200,9 @@ impl CommandSeq {
 }
 
 impl SnapshotSeq {
-    /// Returns the snapshot after this one.
+    /// Returns the snapshot after this one. It saturates at `u32::MAX`, which only a crafted file reaches.
     pub const fn next(self) -> SnapshotSeq {
-        SnapshotSeq(self.0 + 1)
+        SnapshotSeq(self.0.saturating_add(1))
     }
 }
 
@@ -286,7 +290,7 @@ mod tests {
             assert_eq!(text.parse::<Hz>().map(|hz| hz.to_string()).as_deref(), Ok(text));
         }
         for text in ["", "0", "0.0", "-1", "+1", "1e3", "31.2501", "31.", ".5", "1 ", "9999999999999"] {
-            assert_eq!(text.parse::<Hz>(), Err(()), "{text}");
+            assert_eq!(text.parse::<Hz>(), Err(BadRate), "{text}");
         }
     }
 
@@ -294,7 +298,13 @@ mod tests {
     fn times_saturate_at_the_limits_of_their_range() {
         let (first, last) = (Micros(i64::MIN), Micros(i64::MAX));
         assert_eq!([last + Micros(1), first - Micros(1), last - first], [last, first, last]);
-        assert_eq!([first + first, Micros::from_ms(i64::MAX)], [first, last]);
+        assert_eq!([first + first, Micros::from_ms(i64::MAX), Micros::from_s(i64::MAX)], [first, last, last]);
+    }
+
+    #[test]
+    fn the_next_number_saturates() {
+        assert_eq!((Tick(u32::MAX).next(), SnapshotSeq(u32::MAX).next()), (Tick(u32::MAX), SnapshotSeq(u32::MAX)));
+        assert_eq!(CommandSeq(u32::MAX).next(), CommandSeq(u32::MAX));
     }
 
     #[test]

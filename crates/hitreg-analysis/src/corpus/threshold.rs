@@ -64,10 +64,15 @@ impl ThresholdResult {
     }
 }
 
-impl FromStr for Threshold {
-    type Err = String;
+/// Why a text is no threshold of a command; says what to write.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ThresholdError(String);
 
-    fn from_str(text: &str) -> Result<Threshold, String> {
+impl FromStr for Threshold {
+    type Err = ThresholdError;
+
+    fn from_str(text: &str) -> Result<Threshold, ThresholdError> {
         Threshold::of(text, &ThresholdFigure::ALL)
     }
 }
@@ -77,16 +82,17 @@ impl Threshold {
     ///
     /// # Errors
     /// Fails if the text is no threshold, or limits another figure.
-    pub fn of(text: &str, figures: &[ThresholdFigure]) -> Result<Threshold, String> {
+    pub fn of(text: &str, figures: &[ThresholdFigure]) -> Result<Threshold, ThresholdError> {
         let wrong = || {
             let names: Vec<&str> = figures.iter().map(|figure| figure.name()).collect();
-            format!("write FIGURE=NUMBER, such as corrections=3%; the figures are {}", names.join(", "))
+            ThresholdError(format!("write FIGURE=NUMBER, such as corrections=3%; the figures are {}", names.join(", ")))
         };
         let (name, value) = text.split_once('=').ok_or_else(wrong)?;
         let figure = name.trim().parse().map_err(|_| wrong())?;
         if !figures.contains(&figure) {
             let name = figure.name();
-            return Err(format!("this command does not measure {name}, `hitreg diff` does; {}", wrong()));
+            let what = format!("this command does not measure {name}, `hitreg diff` does; {}", wrong());
+            return Err(ThresholdError(what));
         }
         let (number, is_share) = match value.trim().strip_suffix('%') {
             Some(number) => (number, true),
@@ -96,15 +102,16 @@ impl Threshold {
         if !max.is_finite() || max < 0.0 {
             return Err(wrong());
         }
-        match (figure, is_share) {
+        let misfit = match (figure, is_share) {
             (ThresholdFigure::Corrections, false) => {
-                Err("corrections are a share of usercmds: write a percentage, such as corrections=3%".to_owned())
+                "corrections are a share of usercmds: write a percentage, such as corrections=3%"
             }
             (ThresholdFigure::ViewErrorP95, true) => {
-                Err("view-error-p95 is in units: write a number, such as view-error-p95=5".to_owned())
+                "view-error-p95 is in units: write a number, such as view-error-p95=5"
             }
-            _ => Ok(Threshold { figure, max: if is_share { max / 100.0 } else { max }, is_share }),
-        }
+            _ => return Ok(Threshold { figure, max: if is_share { max / 100.0 } else { max }, is_share }),
+        };
+        Err(ThresholdError(misfit.to_owned()))
     }
 
     /// The value of the figure.
@@ -228,7 +235,7 @@ mod tests {
         assert_eq!(parsed("corrections=3%"), Ok(corrections));
         let of_one_side = |text: &str| Threshold::of(text, &ThresholdFigure::OF_ONE_SIDE);
         assert_eq!(of_one_side("corrections=3%"), Ok(corrections));
-        assert!(of_one_side("hits-changed=0").is_err_and(|error| error.contains("does not measure hits-changed")));
+        assert!(of_one_side("hits-changed=0").is_err_and(|error| error.0.contains("does not measure hits-changed")));
         for wrong in
             ["corrections=3", "view-error-p95=5%", "hits-changed", "hits-changed=-1", "hits=0", "hits-changed=NaN"]
         {

@@ -65,7 +65,7 @@ impl ResultFolder {
     pub fn open(folder: &Path, share: Option<CorpusShare>, now_ms: fn() -> u64) -> Result<ResultFolder, EngineError> {
         store::create_folder(folder)?;
         let name = |kind: &str| match share {
-            Some(CorpusShare { k, n }) => folder.join(format!("{kind}-{k}-of-{n}.jsonl")),
+            Some(share) => folder.join(format!("{kind}-{}-of-{}.jsonl", share.number(), share.count())),
             None => folder.join(format!("{kind}.jsonl")),
         };
         let (mut known, mut newest, mut digests) = (SortedMap::new(), SortedMap::new(), SortedMap::new());
@@ -419,7 +419,7 @@ mod tests {
         assert_eq!((last(), lines()), ((0, vec!["1".to_owned(), "2".to_owned()]), 4));
         drop(results);
         // A share of another build is newer, although the name of its file comes first, until the old build runs again.
-        open(folder.path(), Some(CorpusShare { k: 1, n: 2 })).keep(&mut rows("a", "3", "new")).unwrap();
+        open(folder.path(), CorpusShare::new(1, 2)).keep(&mut rows("a", "3", "new")).unwrap();
         assert_eq!(last(), (0, vec!["3".to_owned()]), "files are read in the order of their names");
         let mut results = open(folder.path(), None);
         assert!(results.rows("2", "b").is_some());
