@@ -13,8 +13,8 @@ use hitreg::hash::hash_words;
 use hitreg::history::Frame;
 use hitreg::packet::{ClientPacket, Snapshot};
 use hitreg::pipeline::{
-    ClientFrameOutput, ClientPipeline, Event, JudgedShot, Limit, ReconcileOutcome, Rewind, Rollbacks, ServerPipeline,
-    Setup, TickOutcome,
+    ClientFrameOutput, ClientPipeline, Event, JudgedShot, Limit, ReconcileOutcome, Rewind, ServerPipeline, Setup,
+    TickOutcome,
 };
 use hitreg::record::Execution;
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
@@ -101,14 +101,6 @@ impl<G: Game> ServerPipeline<G> for DelayServer<G> {
 
     fn world(&self) -> &G::World {
         &self.world
-    }
-
-    fn check_rollback(&mut self, _: u32) -> bool {
-        false
-    }
-
-    fn rollbacks(&self) -> Option<Rollbacks> {
-        None
     }
 }
 

@@ -85,19 +85,26 @@ pub trait ServerPipeline<G: Game>: Sized + Send {
     /// Also judges every shot under other settings, from the first tick on. The results appear in the events: the ones
     /// under `instead` take the place of the server's own, and the verdicts under `also` are added. The world advances
     /// under its own settings. Returns false when the server does not support this.
+    #[must_use = "false: the server does not support this"]
     fn judge_under(&mut self, _instead: Option<Arc<Settings>>, _also: Vec<Arc<Settings>>) -> bool {
         false
     }
 
     /// Enables the rollback check. At every `every`-th tick, the world is restored from its saved words and run again,
     /// and must come out the same. Returns false when the server does not support this.
-    fn check_rollback(&mut self, every: u32) -> bool;
+    #[must_use = "false: the server does not support this"]
+    fn check_rollback(&mut self, _every: u32) -> bool {
+        false
+    }
 
     /// Returns the results of the rollback check so far; `None` when it is not enabled.
-    fn rollbacks(&self) -> Option<Rollbacks>;
+    fn rollbacks(&self) -> Option<Rollbacks> {
+        None
+    }
 
     /// Saves all state that can change later ticks. Called just after a tick, when nothing is left to poll. Returns
     /// false when the server cannot be saved.
+    #[must_use = "false: the server cannot be saved"]
     fn save(&self, _to: &mut StateWriter) -> bool {
         false
     }
@@ -152,6 +159,7 @@ pub trait ClientPipeline<G: Game>: Sized + Send {
     fn predicted(&self) -> Option<&G::Body>;
 
     /// Saves all state that can change later frames, between two frames. Returns false when the client cannot be saved.
+    #[must_use = "false: the client cannot be saved"]
     fn save(&self, _to: &mut StateWriter) -> bool {
         false
     }

@@ -69,6 +69,8 @@ macro_rules! settings {
         }
     )+) => {
         /// All settings, typed. [`KEYS`] holds the meaning of each and the source of its default.
+        ///
+        /// Nothing checks values that a program writes into the fields. [`Settings::set`] refuses values out of bounds.
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         pub struct Settings {
             $( $(#[$doc])* pub $group: $type, )+
