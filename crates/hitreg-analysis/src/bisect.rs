@@ -65,7 +65,8 @@ pub fn bisect_ticks(
         reran: None,
     };
     if let Some(first) = &bisection.first {
-        let (around_a, around_b) = (around(a, first)?, around(b, first)?);
+        let (around_a, around_b) =
+            (around(a, first).map_err(DiffError::Unread)?, around(b, first).map_err(DiffError::Unread)?);
         let traces = [&*around_a, &*around_b];
         bisection.reran = rerun.and_then(|run| rerun_usercmds(traces, first, run));
         let is_executed = |(table, rows): &(&Table, u64)| table.name == executed::NAME && *rows > 0;

@@ -100,10 +100,10 @@ pub fn diff(a: &dyn TraceSource, b: &dyn TraceSource, options: &DiffOptions) -> 
     let shapes: Vec<&Table> = left.iter().chain(&right).map(|(table, _)| *table).collect();
     options.tolerances.check(&shapes, options.on)?;
     let equal = EqualTables::of([a, b], [&left, &right], options.on);
-    let clock = TickTimes::of(a)?;
+    let clock = TickTimes::of(a).map_err(DiffError::Unread)?;
     let of_b = match equal.has(ticks::NAME) {
         true => clock.clone(),
-        false => TickTimes::of(b)?,
+        false => TickTimes::of(b).map_err(DiffError::Unread)?,
     };
     let clocks = [&clock, &of_b];
     let comparison = TraceComparison {
@@ -121,15 +121,16 @@ pub fn diff(a: &dyn TraceSource, b: &dyn TraceSource, options: &DiffOptions) -> 
     let mut first = firsts().min_by_key(|d| (d.echo_of(&changed).is_some(), order(d))).cloned();
     let echoes: SortedSet<String> = firsts().filter_map(|d| d.echo_note(&changed)).collect();
     if let Some(first) = &mut first {
-        first.look_around([a, b], clocks)?;
+        first.look_around([a, b], clocks).map_err(DiffError::Unread)?;
     }
     let hits = besides(&mut compared, shots::NAME).hits;
     let mut with_tallies = |name: &str| -> Result<(ComparedTable, [TraceTally; 2]), DiffError> {
         let mut of = besides(&mut compared, name);
+        let tally = |trace| TraceTally::of(trace, name).map_err(DiffError::Unread);
         let tallies = match of.tallies.take() {
             Some(tallies) => tallies,
             None if options.brief => Default::default(),
-            None => [TraceTally::of(a, name)?, TraceTally::of(b, name)?],
+            None => [tally(a)?, tally(b)?],
         };
         Ok((of, tallies))
     };
@@ -139,7 +140,7 @@ pub fn diff(a: &dyn TraceSource, b: &dyn TraceSource, options: &DiffOptions) -> 
     let interpolation = InterpolationDiff::of(of_drawn, drawn.diff.rows.compared, &drawn.apart);
     let tables: Vec<TableDiff> = compared.into_iter().map(|c| c.diff).collect();
     let headers = [a.header(), b.header()];
-    let made_rows = made_rows([a, b], (&tables, &hits))?;
+    let made_rows = made_rows([a, b], (&tables, &hits)).map_err(DiffError::Unread)?;
     // If no shots were compared, they decide nothing.
     let has_judged_shots = hits.judged > 0 || !options.on.has_table(shots::NAME);
     let scopes = headers.map(|header| header.scope(has_judged_shots));
@@ -197,7 +198,7 @@ fn compare_tables(
     [left, right]: [&TableList<'_>; 2],
     equal: &EqualTables<'_>,
 ) -> Result<Vec<ComparedTable>, DiffError> {
-    comparison.relocations = relocations(&comparison, [left, right], equal)?;
+    comparison.relocations = relocations(&comparison, [left, right], equal).map_err(DiffError::Unread)?;
     let options = comparison.options;
     let states = left.iter().filter(|(table, _)| is_bodies(&table.name) && !options.tolerances.is_empty());
     for (a, b) in states.filter_map(|a| Some((*a, find(right, &a.0.name)?))) {

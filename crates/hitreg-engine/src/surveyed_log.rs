@@ -427,7 +427,7 @@ impl CollectedRows {
     /// # Errors
     /// Fails if rows of a table had other columns than the rows before them.
     pub fn finish(self) -> Result<Trace, EngineError> {
-        self.misfit.map_or(Ok(self.trace), |misfit| Err(DiffError::from(misfit).into()))
+        self.misfit.map_or(Ok(self.trace), |misfit| Err(DiffError::Unread(misfit).into()))
     }
 }
 

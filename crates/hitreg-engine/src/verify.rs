@@ -50,6 +50,17 @@ pub struct VerifyOptions<'a> {
     pub clock: &'a (dyn Fn() -> f64 + Sync),
 }
 
+impl std::fmt::Debug for VerifyOptions<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("VerifyOptions")
+            .field("keep", &self.keep)
+            .field("needs_golden", &self.needs_golden)
+            .field("rollback_every", &self.rollback_every)
+            .field("whole", &self.whole)
+            .finish_non_exhaustive()
+    }
+}
+
 impl VerifyOptions<'_> {
     /// Verifies a log. Problems with it or its golden go into its report.
     pub(crate) fn log(
@@ -505,7 +516,7 @@ impl<'a> RecordedRows<'a> {
         session.put_in_order();
         let mut played = Trace::default();
         let mut rows = std::mem::take(&mut self.before).into_iter().chain(self.rows.iter().cloned());
-        let fits = rows.try_for_each(|rows| played.append(rows)).map_err(DiffError::from);
+        let fits = rows.try_for_each(|rows| played.append(rows)).map_err(DiffError::Unread);
         let compared = fits.and_then(|()| RecordComparison::of(&recorded_without(&session, self.hidden), &played));
         if let Ok(found) = &mut self.found {
             match compared {

@@ -86,6 +86,7 @@ pub struct Tolerance {
 
 /// Why traces cannot be compared.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum DiffError {
     /// A tolerance is invalid, or no compared column has its name; says what to write.
     #[error("{0}")]
@@ -93,12 +94,6 @@ pub enum DiffError {
     /// A trace cannot be read again, or its rows are too far out of order. Holds the reason.
     #[error("{0}")]
     Unread(String),
-}
-
-impl From<String> for DiffError {
-    fn from(unread: String) -> DiffError {
-        DiffError::Unread(unread)
-    }
 }
 
 impl FromStr for Tolerance {

@@ -152,7 +152,7 @@ pub(crate) fn compare(
             corrections::NAME | views::NAME => !compared.options.brief,
             _ => false,
         };
-        return Ok(TableFold::new(diff, &key, compared, false).same(is_counted, a)?);
+        return TableFold::new(diff, &key, compared, false).same(is_counted, a).map_err(DiffError::Unread);
     }
     for patience in ReorderTolerance::levels(compared.traces).iter().copied() {
         for thorough in [false, true] {
