@@ -1,11 +1,15 @@
 //! The command line of a build that contains its own game.
 
+use std::error::Error;
 use std::ffi::OsString;
 
 use hitreg::cli::{Games, Program};
-use hitreg::engine::Engine;
+use hitreg::engine::{Engine, GameError};
+use hitreg::live::LiveError;
 use hitreg::memory::MemoryLimit;
 use hitreg::replay::{ReplayError, ReplayOptions};
+use hitreg::session::scenario::Scenario;
+use hitreg::wire::Refusal;
 use serde_json::Value;
 
 use crate::disc::{DiscRules, Discs};
@@ -33,6 +37,20 @@ fn any_game_gets_the_same_commands() {
     let output = folder.refused("replay discs.hitlog");
     assert!(output.contains("the log is of the game `discs`, and this build plays"), "{output}");
     assert_eq!(folder.json("info discs.hitlog")["shots"], Value::Null);
+}
+
+#[test]
+fn an_error_of_a_game_has_its_cause() {
+    let games = Games::default().recording::<Discs>(|_| Err("discs need no map".into()));
+    let bots = games.recordable(None).expect("discs have bots");
+    let refused = |scenario: Scenario| bots.set_up(&scenario, None).map(drop).unwrap_err();
+    let no_map = refused(Scenario::default());
+    assert!(matches!(&no_map, GameError::Map(cause) if cause.to_string() == "discs need no map"), "{no_map}");
+    let no_players = refused(Scenario { players: 0, ..Scenario::default() });
+    assert!(matches!(no_players, GameError::Scenario(_)), "{no_players}");
+    let why = Refusal::Full { places: 2 };
+    let full = LiveError::Refused { server: ([127, 0, 0, 1], 27500).into(), why: why.clone() };
+    assert_eq!(full.source().and_then(|cause| cause.downcast_ref()), Some(&why));
 }
 
 /// Jobs of one process may have limits of their own.

@@ -8,16 +8,17 @@ use std::sync::atomic::AtomicBool;
 use hitreg_live::{JoinOptions, JoinResult, LiveError, LiveReport, LiveSink, ServeOptions};
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{Session, SessionHeader, SessionStretch};
+use hitreg_log::serial::ReadError;
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::{Table, TraceHeader};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
-use hitreg_netcode::game::{self, Body, Bots, DiscardingSink, Game, GameInput as _, Scene, Simulate, Wall};
+use hitreg_netcode::game::{self, BadCells, Body, Bots, DiscardingSink, Game, GameInput as _, Scene, Simulate, Wall};
 use hitreg_netcode::info::passed_over;
 use hitreg_netcode::pipeline::Netcode;
 use hitreg_netcode::replay::{
     self, LogPass, Part, ReorderWindow, ReplayError, ReplayFindings, ReplayOptions, ReplayOutput, ReplaySource,
 };
-use hitreg_netcode::score::{self, ModeScore};
+use hitreg_netcode::score::{self, DrawingScoreError, ModeScore};
 use hitreg_netcode::session::scenario::Scenario;
 use hitreg_netcode::session::{RecordSink, SessionRecorder, SynthError, record_synthetic_while};
 use hitreg_netcode::settings::Settings;
@@ -38,16 +39,10 @@ pub type RulesError = Box<dyn std::error::Error + Send + Sync>;
 type RulesFactory<G> = fn(Option<&MapFile<'_>>) -> Result<<G as Simulate>::Rules, RulesError>;
 
 /// The games of a build, and the most memory that its commands may use.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Games {
     games: Vec<Arc<dyn Playable>>,
     memory: MemoryLimit,
-}
-
-impl std::fmt::Debug for Games {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_list().entries(self.games.iter().map(|game| game.name())).finish()
-    }
 }
 
 impl Games {
@@ -109,7 +104,7 @@ impl Games {
         let mut named = self.games.iter().filter(|game| name.is_none_or(|name| game.name() == name));
         match named.find_map(|game| game.bots()) {
             Some(bots) => Ok(bots),
-            None => Err(GameError::of(format!(
+            None => Err(GameError::Unsuitable(format!(
                 "`{}` has no bots in this build, so it cannot record a session: bots exist for {}",
                 name.unwrap_or("any"),
                 self.names_with_bots()
@@ -130,8 +125,18 @@ impl Games {
 /// The bodies of entities, each as cells in the order of the log's fields.
 pub type Bodies = SortedMap<EntityId, Vec<u32>>;
 
-/// The operations on a game, without its types. [`replaying`] creates one from any [`Netcode`].
-pub trait Playable: Send + Sync {
+/// Names the implementations of the public traits, so that other crates cannot add any.
+mod sealed {
+    pub trait Sealed {}
+
+    impl<G> Sealed for super::GameEntry<G> {}
+    impl<G: super::Game> Sealed for super::BotGame<G> {}
+    impl<G: super::Game> Sealed for super::ReadyGame<G> {}
+}
+
+/// The operations on a game, without its types. This trait is sealed: [`replaying`] and [`recording`] create one from any
+/// [`Netcode`].
+pub trait Playable: sealed::Sealed + Send + Sync {
     /// The game's name in log headers.
     fn name(&self) -> &'static str;
 
@@ -220,7 +225,7 @@ pub trait Playable: Send + Sync {
     fn score(
         &self,
         log: (&SessionHeader, ReorderWindow),
-        pass: LogPass<'_, score::DrawingScoreError>,
+        pass: LogPass<'_, DrawingScoreError>,
         settings: (&Settings, Part),
     ) -> Result<Vec<ModeScore>, GameError>;
 
@@ -229,6 +234,12 @@ pub trait Playable: Send + Sync {
 
     /// The recording interface; `None` if the game has no bots.
     fn bots(&self) -> Option<&dyn SelfPlaying>;
+}
+
+impl std::fmt::Debug for dyn Playable + '_ {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
 }
 
 /// Creates a game whose logs can be replayed. Its generic code is compiled in the calling crate.
@@ -317,12 +328,13 @@ impl<G: Netcode> Playable for GameEntry<G> {
     ) -> Result<Vec<u32>, GameError> {
         let rules = rules_of::<G>(&session.header)?;
         let read = |(entity, cells): (&EntityId, &Vec<u32>)| G::Body::read(cells).map(|body| (*entity, body));
-        let entities: Vec<_> = entities.iter().map(read).collect::<Result<_, _>>().map_err(GameError::of)?;
+        let entities: Vec<_> = entities.iter().map(read).collect::<Result<_, _>>()?;
         let own = entities.iter().find(|(entity, _)| *entity == who.entity());
-        let (_, body) = own.ok_or_else(|| GameError::of(format!("--body of player {who} is missing")))?;
+        let (_, body) = own.ok_or_else(|| GameError::Unsuitable(format!("--body of player {who} is missing")))?;
         let frames = session.players.get(usize::from(who.0)).map_or(&[][..], |player| &player.frames);
         let frame = frames.iter().find(|frame| frame.command.seq == which);
-        let frame = frame.ok_or_else(|| GameError::of(format!("the log has no usercmd {which} of player {who}")))?;
+        let no_frame = || GameError::Unsuitable(format!("the log has no usercmd {which} of player {who}"));
+        let frame = frame.ok_or_else(no_frame)?;
         let scene = Scene { seed: session.header.seed, player: who, entities: &entities, weapons: true };
         let after = G::step_body(&rules, &scene, body, &G::Input::read_usercmd(&frame.command), &mut DiscardingSink);
         Ok(after.to_cells())
@@ -335,11 +347,11 @@ impl<G: Netcode> Playable for GameEntry<G> {
     fn score(
         &self,
         (header, near): (&SessionHeader, ReorderWindow),
-        pass: LogPass<'_, score::DrawingScoreError>,
+        pass: LogPass<'_, DrawingScoreError>,
         settings: (&Settings, Part),
     ) -> Result<Vec<ModeScore>, GameError> {
         let rules = rules_of::<G>(header)?;
-        score::score::<G>((header, near), pass, &rules, settings).map_err(GameError::of)
+        Ok(score::score::<G>((header, near), pass, &rules, settings)?)
     }
 
     fn outline(&self, header: &SessionHeader) -> Vec<Wall> {
@@ -352,8 +364,7 @@ impl<G: Netcode> Playable for GameEntry<G> {
 }
 
 fn rules_of<G: Netcode>(header: &SessionHeader) -> Result<Arc<G::Rules>, GameError> {
-    let unread = |error| GameError::of(format!("the rules in the log cannot be read: {error}"));
-    header.rules.read().map_err(unread)
+    header.rules.read().map_err(GameError::LogRules)
 }
 
 /// Names in a sentence: `arena, quakeworld and quake3`.
@@ -364,34 +375,47 @@ fn listed(names: &[&str]) -> String {
     }
 }
 
-/// Why a game cannot do what is asked: it is not of this build, or the log, the map or the scenario does not suit it.
+/// Why a game cannot do what is asked.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct GameError(String);
+#[non_exhaustive]
+pub enum GameError {
+    /// The game is not of this build, or lacks what is asked of it. Holds the reason.
+    #[error("{0}")]
+    Unsuitable(String),
+    /// The game cannot use the map file.
+    #[error("the game cannot use this map: {0}")]
+    Map(#[source] RulesError),
+    /// This build cannot read the log's rules.
+    #[error("the rules in the log cannot be read: {0}")]
+    LogRules(#[source] ReadError),
+    /// A body is no state of the game.
+    #[error(transparent)]
+    Body(#[from] BadCells),
+    /// The log's snapshots cannot be drawn.
+    #[error(transparent)]
+    Drawing(#[from] DrawingScoreError),
+    /// The scenario cannot be run.
+    #[error(transparent)]
+    Scenario(#[from] SynthError),
+    /// A live session could not be joined, or ended with an error.
+    #[error(transparent)]
+    Live(#[from] LiveError),
+}
 
 impl GameError {
-    pub(crate) fn of(error: impl ToString) -> GameError {
-        GameError(error.to_string())
-    }
-
     /// The log is of a game that this build does not play.
     pub(crate) fn unknown(of_log: &str, of_build: &str) -> GameError {
-        GameError(format!(
+        GameError::Unsuitable(format!(
             "the log is of the game `{of_log}`, and this build plays {of_build}. These work without a build: info, export, \
              report, why. These work with the game's build: verify, why and sweep with --build BUILD; diff, report, bisect \
              and shrink with --a BUILD --b BUILD; check BUILD LOG; BUILD replay LOG -o TRACE (docs/builds.md). Others need \
              the game in Rust (docs/games.md)"
         ))
     }
-
-    /// The map file does not define rules of the game.
-    fn no_rules(error: RulesError) -> GameError {
-        GameError(format!("the game cannot use this map: {error}"))
-    }
 }
 
-/// A synthetic session that is ready to run.
-pub trait ReadySession {
+/// A synthetic session that is ready to run. This trait is sealed: [`SelfPlaying::set_up`] creates one.
+pub trait ReadySession: sealed::Sealed {
     /// The header of its log.
     fn header(&self) -> &SessionHeader;
 
@@ -421,8 +445,8 @@ pub trait ReadySession {
     -> Result<LiveReport, LiveError>;
 }
 
-/// The operations of a game that has bots.
-pub trait SelfPlaying: Send + Sync {
+/// The operations of a game that has bots. This trait is sealed: [`recording`] creates one.
+pub trait SelfPlaying: sealed::Sealed + Send + Sync {
     /// Returns a built-in map of the game.
     ///
     /// # Errors
@@ -470,18 +494,18 @@ impl<G: Bots + Netcode> SelfPlaying for BotGame<G> {
         let known = || G::MAPS.iter().map(|(known, _)| *known).collect::<Vec<_>>();
         match found {
             Some((path, text)) => Ok(MapFile { path, bytes: text.as_bytes() }),
-            None => Err(GameError::of(format!("{name}: there is no such file, and {}", built_in(&known())))),
+            None => Err(GameError::Unsuitable(format!("{name}: there is no such file, and {}", built_in(&known())))),
         }
     }
 
     fn set_up(&self, scenario: &Scenario, map: Option<&MapFile<'_>>) -> Result<Box<dyn ReadySession>, GameError> {
-        scenario.check().map_err(GameError::of)?;
+        scenario.check().map_err(SynthError::from)?;
         let named = match (map, &scenario.map) {
             (None, Some(name)) => Some(self.map(name)?),
             _ => None,
         };
-        let rules = Arc::new((self.rules)(map.or(named.as_ref())).map_err(GameError::no_rules)?);
-        let header = scenario.header::<G>(&rules).map_err(GameError::of)?;
+        let rules = Arc::new((self.rules)(map.or(named.as_ref())).map_err(GameError::Map)?);
+        let header = scenario.header::<G>(&rules)?;
         Ok(Box::new(ReadyGame::<G> { scenario: scenario.clone(), rules, header }))
     }
 
@@ -501,8 +525,8 @@ impl<G: Bots + Netcode> SelfPlaying for BotGame<G> {
         joining: &JoinOptions<'_>,
         sink: &mut dyn LiveSink,
     ) -> Result<JoinResult, GameError> {
-        let rules = Arc::new((self.rules)(map).map_err(GameError::no_rules)?);
-        hitreg_live::join::<G>(joining, &rules, sink).map_err(GameError::of)
+        let rules = Arc::new((self.rules)(map).map_err(GameError::Map)?);
+        Ok(hitreg_live::join::<G>(joining, &rules, sink)?)
     }
 }
 

@@ -21,6 +21,7 @@ use std::net::SocketAddr;
 
 pub use client::{JoinOptions, JoinResult, join, resolve};
 use hitreg_log::units::Micros;
+use hitreg_netcode::link::ModelError;
 use hitreg_netcode::session::SynthError;
 use hitreg_netcode::wire::{Key, Refusal};
 pub use hitreg_netcode::wire::{Notice, RequestKind};
@@ -35,6 +36,7 @@ pub use welcome::{AskError, GrantLimits, OwnSettings, WelcomeError};
 
 /// The reason why a live session could not start or had to end.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum LiveError {
     /// The scenario cannot be run.
     #[error(transparent)]
@@ -42,7 +44,10 @@ pub enum LiveError {
     /// A live session measures real datagrams, so it cannot use nominal sizes.
     #[error("wire.sizes=nominal is not possible in a live session, which sends real datagrams: leave it out")]
     NominalSizes,
-    /// The proxy's link is invalid, or the session that it observed does not match the request.
+    /// A number of the proxy's link is out of bounds.
+    #[error(transparent)]
+    Link(#[from] ModelError),
+    /// The session that the proxy observed does not match the request.
     #[error("{0}")]
     Proxy(String),
     /// Another program uses the port.
@@ -74,6 +79,7 @@ pub enum LiveError {
         /// The server.
         server: SocketAddr,
         /// The reason.
+        #[source]
         why: Refusal,
     },
     /// The server does not answer.

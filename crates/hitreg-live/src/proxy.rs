@@ -119,7 +119,7 @@ pub fn proxy(
     stop: &AtomicBool,
     sink: &mut dyn LiveSink,
 ) -> Result<ProxyReport, LiveError> {
-    options.link.check().map_err(|error| LiveError::Proxy(error.to_string()))?;
+    options.link.check()?;
     let front = Arc::new(open(options.listen)?);
     sink.listening(front.local_addr().map_err(LiveError::Socket)?);
     let clock = MonotonicClock::start();

@@ -71,6 +71,7 @@ pub const ENTITIES_MAX: usize = 16_384;
 
 /// The reason why a datagram is invalid. The receiver drops such a datagram and keeps nothing of its contents.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum DecodeError {
     /// The datagram ends early.
     #[error("the datagram ends early")]
@@ -129,6 +130,7 @@ pub enum DecodeError {
         /// The entity.
         entity: EntityId,
         /// The error that the game found in the cells.
+        #[source]
         cells: BadCells,
     },
 }

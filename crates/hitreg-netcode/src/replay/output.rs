@@ -114,6 +114,7 @@ impl ReplayError {
 
 /// Why this build cannot replay a log, or not with these options.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ReplayError {
     /// The log is of another game.
     #[error("the log is of the game `{log}`, and this build plays `{build}`")]
@@ -256,6 +257,7 @@ pub enum ReplayError {
         /// The time of the tick.
         at: ClockTime,
         /// The reason.
+        #[source]
         why: BadKeyframe,
     },
     /// The log lost the keyframe at which the replay begins.
