@@ -39,8 +39,7 @@ use packed::{PackedColumn, PageColumns, whole};
 use side::PageSide;
 
 /// The content of a page.
-#[derive(Clone, Copy)]
-#[expect(missing_debug_implementations, reason = "traces and logs may be of any length")]
+#[derive(Clone, Copy, Debug)]
 pub struct PageSubject<'a> {
     /// One trace, or the two sides of a comparison.
     pub sides: &'a [PageInput<'a>],
@@ -99,7 +98,6 @@ pub trait PageLog {
 
 /// One trace with its context.
 #[derive(Clone, Copy)]
-#[expect(missing_debug_implementations, reason = "a trace and a log may be of any length")]
 pub struct PageInput<'a> {
     /// The name of the trace, for people.
     pub name: &'a str,
@@ -113,6 +111,12 @@ pub struct PageInput<'a> {
     pub rejudged: &'a [RejudgedShots],
     /// Notes on unknown values, besides the values that the trace lacks.
     pub notes: &'a [String],
+}
+
+impl std::fmt::Debug for PageInput<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PageInput").field("name", &self.name).field("map", &self.map).finish_non_exhaustive()
+    }
 }
 
 /// Everything that the scripts read, except the columns.

@@ -117,6 +117,7 @@ pub(crate) fn check(stop: &StopSignal) -> Result<(), EngineError> {
 
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum EngineError {
     /// A file cannot be read or written.
     #[error(transparent)]

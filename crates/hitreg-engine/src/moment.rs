@@ -122,7 +122,7 @@ impl Engine<'_> {
 }
 
 /// A log whose shots and corrections are explained from its replay.
-#[expect(missing_debug_implementations, reason = "a game has none")]
+#[derive(Debug)]
 pub struct ExplainedLog<'a> {
     engine: Engine<'a>,
     path: &'a Path,

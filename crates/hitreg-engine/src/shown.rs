@@ -36,7 +36,7 @@ impl From<SideTrace> for ShownReplay {
 }
 
 /// The records of a part of a log, read one stretch after the other.
-#[expect(missing_debug_implementations, reason = "an open log has none")]
+#[derive(Debug)]
 pub struct LogRecords<'a> {
     path: &'a Path,
     header: SessionHeader,

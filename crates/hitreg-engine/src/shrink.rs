@@ -112,6 +112,7 @@ pub struct ShrinkStep {
 
 /// The error for a session that cannot be shrunk.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ShrinkError<E: std::error::Error + 'static> {
     /// The build cannot replay the session.
     #[error(transparent)]
@@ -234,7 +235,7 @@ impl<'a> ShrinkProperty<'a> {
 }
 
 /// What records a reduced session again.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub enum Rerecorder<'a> {
     /// A game of this build.
     Game(&'a dyn Playable),

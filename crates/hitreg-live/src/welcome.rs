@@ -40,6 +40,7 @@ pub(super) struct Welcome {
 
 /// The reasons why a client cannot use a welcome, or a server cannot create one.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum WelcomeError {
     /// The welcome cannot be decoded.
     #[error("the server's welcome cannot be read ({0}): use the same version of hitreg for server and client")]

@@ -12,6 +12,12 @@ pub struct StateHasher {
     inner: Xxh3Default,
 }
 
+impl std::fmt::Debug for StateHasher {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StateHasher").finish_non_exhaustive()
+    }
+}
+
 impl StateHasher {
     /// Returns a hasher with no input yet.
     pub fn new() -> StateHasher {

@@ -25,7 +25,7 @@ pub struct SortedMap<K, V> {
 }
 
 /// The place of an entry, or where it would be.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Place {
     bucket: usize,
     row: usize,
@@ -344,6 +344,7 @@ impl<'de, K: Deserialize<'de> + Ord, V: Deserialize<'de>> Visitor<'de> for MapVi
 }
 
 /// The place of one key, for [`SortedMap::entry`].
+#[derive(Debug)]
 pub enum Entry<'a, K, V> {
     /// The map has no such key.
     Vacant(VacantEntry<'a, K, V>),
@@ -352,6 +353,7 @@ pub enum Entry<'a, K, V> {
 }
 
 /// A key that the map does not have.
+#[derive(Debug)]
 pub struct VacantEntry<'a, K, V> {
     map: &'a mut SortedMap<K, V>,
     place: Place,
@@ -359,6 +361,7 @@ pub struct VacantEntry<'a, K, V> {
 }
 
 /// An entry of the map.
+#[derive(Debug)]
 pub struct OccupiedEntry<'a, K, V> {
     map: &'a mut SortedMap<K, V>,
     place: Place,
@@ -435,6 +438,7 @@ impl<'a, K, V> OccupiedEntry<'a, K, V> {
 }
 
 /// The entries of a [`SortedMap`], by key.
+#[derive(Debug)]
 pub struct Iter<'a, K, V> {
     front: std::slice::Iter<'a, (K, V)>,
     /// The buckets between `front` and `back`.
@@ -444,6 +448,7 @@ pub struct Iter<'a, K, V> {
 }
 
 /// The entries of a [`SortedMap`], by key.
+#[derive(Debug)]
 pub struct IntoIter<K, V> {
     front: std::vec::IntoIter<(K, V)>,
     buckets: std::vec::IntoIter<Vec<(K, V)>>,

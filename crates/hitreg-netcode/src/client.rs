@@ -50,6 +50,12 @@ pub struct Client<G: Game> {
     packets: u32,
 }
 
+impl<G: Game> std::fmt::Debug for Client<G> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client").field("player", &self.player).finish_non_exhaustive()
+    }
+}
+
 state!(Client<G: Game> {
     clock,
     input_time,

@@ -175,6 +175,7 @@ pub fn blend_angles(from: Vec3, to: Vec3, fraction: f32) -> Vec3 {
 }
 
 /// One usercmd of a player, as the server runs it.
+#[derive(Debug)]
 pub struct PlayerCommand<'a, G: Simulate> {
     /// The game's rules.
     pub rules: &'a G::Rules,
@@ -231,6 +232,7 @@ pub trait WorldSink {
 }
 
 /// A sink that discards everything, for a run whose caller needs only the resulting state.
+#[derive(Debug)]
 pub struct DiscardingSink;
 
 impl<F> Sink<F> for DiscardingSink {

@@ -406,6 +406,12 @@ pub struct ReplaySource<'a> {
     pub keyframes: Option<(&'a KeyframeSchedule, &'a dyn Fn(Keyframe))>,
 }
 
+impl std::fmt::Debug for ReplaySource<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ReplaySource").field("header", &self.header).field("start", &self.start).finish_non_exhaustive()
+    }
+}
+
 /// Reads a log from beginning to end and passes on each of its chunks.
 pub type LogPass<'a, E = ReplayError> =
     &'a mut dyn FnMut(&mut dyn FnMut(SessionStretch) -> Result<(), E>) -> Result<(), E>;

@@ -23,6 +23,7 @@ use names::{key_hint, nearest, our_name};
 
 /// The reasons why a setting cannot be set.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SettingError {
     /// The key is unknown.
     #[error("no setting is called `{key}`{hint}; `hitreg settings` lists them all")]

@@ -275,6 +275,7 @@ const MOST_BYTES: usize = 256 << 20;
 
 /// The reasons why bytes are not a valid state.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum StateError {
     /// The bytes end early.
     #[error("it ends in the middle")]

@@ -13,6 +13,7 @@ use hitreg_netcode::settings::Settings;
 
 /// Why a recording could not be imported, with the file at fault.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ImportFileError {
     /// A file cannot be read or written.
     #[error(transparent)]

@@ -279,6 +279,12 @@ pub struct VerifiedCorpus<'a> {
     next: &'a (dyn Fn(&LogReport) -> String + Sync),
 }
 
+impl std::fmt::Debug for VerifiedCorpus<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("VerifiedCorpus").field("about", &self.about).finish_non_exhaustive()
+    }
+}
+
 impl<'a> VerifiedCorpus<'a> {
     /// Prepares the verification of these logs, and checks that all requested files may be written.
     ///
@@ -431,6 +437,12 @@ pub struct ComparedCorpus<'a> {
     pub depends_on: Option<String>,
     /// Returns the command line that compares one log, by its path.
     pub command: &'a (dyn Fn(&str) -> String + Sync),
+}
+
+impl std::fmt::Debug for ComparedCorpus<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ComparedCorpus").field("about", &self.about).finish_non_exhaustive()
+    }
 }
 
 impl CorpusJudge for ComparedCorpus<'_> {

@@ -8,6 +8,7 @@ use crate::record::MisplacedRecord;
 
 /// Why the bytes cannot be read as a log or a trace.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum LogError {
     /// The file is neither a log nor a trace.
     #[error("not a hitreg file: {what}")]
@@ -124,6 +125,7 @@ pub struct Truncation {
 
 /// Why a log or trace cannot be written.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum WriteError {
     /// Writing the bytes failed.
     #[error("cannot be written: {0}")]

@@ -207,6 +207,7 @@ impl std::fmt::Display for FormatVersion {
 
 /// Why a reader must not read a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum UnreadableFormat {
     /// The file's major version is newer.
     #[error("the file has format {file}, and this build reads formats up to {reader}: use a newer hitreg")]

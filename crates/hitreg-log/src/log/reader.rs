@@ -25,6 +25,12 @@ pub struct LogReader<R> {
     check: IndexCheck,
 }
 
+impl<R> std::fmt::Debug for LogReader<R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LogReader").field("header", &self.header).finish_non_exhaustive()
+    }
+}
+
 impl<R: Read> LogReader<R> {
     /// Opens a log and reads its header. The reads are small, so `from` should be buffered.
     ///
@@ -284,7 +290,14 @@ pub struct IndexedLog<R> {
     index: FileIndex,
 }
 
+impl<R> std::fmt::Debug for IndexedLog<R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("IndexedLog").field("header", &self.header).finish_non_exhaustive()
+    }
+}
+
 /// A log that is read from a keyframe on.
+#[derive(Debug)]
 pub struct SeekResult<R> {
     /// The keyframe. Its `stretch` is 0, the number of the reader's next chunk.
     pub keyframe: Keyframe,

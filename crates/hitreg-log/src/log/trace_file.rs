@@ -71,6 +71,12 @@ pub struct TraceWriter<W> {
     content: Vec<u8>,
 }
 
+impl<W> std::fmt::Debug for TraceWriter<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TraceWriter").field("tables", &self.tables).finish_non_exhaustive()
+    }
+}
+
 impl<W: Write> TraceWriter<W> {
     /// Writes the header of a new trace.
     ///
@@ -170,6 +176,12 @@ pub struct TraceReader<R> {
     header: TraceHeader,
     format: FormatVersion,
     check: IndexCheck,
+}
+
+impl<R> std::fmt::Debug for TraceReader<R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TraceReader").field("header", &self.header).finish_non_exhaustive()
+    }
 }
 
 impl<R: Read> TraceReader<R> {

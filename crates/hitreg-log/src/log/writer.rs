@@ -62,6 +62,12 @@ pub struct LogWriter<W> {
     sink: ChunkSink<W>,
 }
 
+impl<W> std::fmt::Debug for LogWriter<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LogWriter").field("header", &self.header).finish_non_exhaustive()
+    }
+}
+
 impl<W: Write> LogWriter<W> {
     /// Writes the header of a new log.
     ///
@@ -204,6 +210,12 @@ pub struct BackgroundLogWriter<W> {
     written: Arc<AtomicU64>,
     /// `None` after its error was returned.
     thread: Option<JoinHandle<Result<W, WriteError>>>,
+}
+
+impl<W> std::fmt::Debug for BackgroundLogWriter<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BackgroundLogWriter").field("header", &self.header).finish_non_exhaustive()
+    }
 }
 
 /// The chunks dropped because the disk was too slow.
@@ -421,6 +433,12 @@ pub struct StretchWriter<W> {
     held: SessionStretch,
     timeline: Timeline,
     sink: ChunkSink<W>,
+}
+
+impl<W> std::fmt::Debug for StretchWriter<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StretchWriter").field("header", &self.header).finish_non_exhaustive()
+    }
 }
 
 impl<W: Write> StretchWriter<W> {

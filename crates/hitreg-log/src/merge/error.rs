@@ -14,6 +14,7 @@ pub struct MergeError {
 
 /// What is wrong with the logs of a merge.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum MergeErrorKind {
     /// The log holds all of a session, or an imported one.
     #[error(

@@ -290,6 +290,7 @@ impl PlayerRecords {
 
 /// Why a record does not fit the session.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum MisplacedRecord {
     /// No player has this number.
     #[error("a record of player {id}, but the session has {players} players")]

@@ -241,7 +241,7 @@ impl<S: StateSource> StateSource for &S {
 }
 
 /// The states of the most recent chunks, each sorted by key.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct RecentChunkStates {
     chunks: VecDeque<States>,
     /// Number of chunks dropped before the first in `chunks`.

@@ -31,6 +31,7 @@ const TEXT_OVERHEAD: usize = 64;
 
 /// Why a text cannot be added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum TextError {
     /// The session has too many different texts.
     #[error(

@@ -36,6 +36,7 @@ impl Error for StoreError {
 
 /// The reason why a file could not be read or written.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum StoreErrorKind {
     /// The system has no place for a temporary folder.
     #[error("cannot create a temporary folder ({0}): set TMPDIR to a folder that can be written")]

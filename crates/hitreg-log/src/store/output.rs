@@ -440,11 +440,13 @@ fn write_stream(
 }
 
 /// A complete file without its final name.
+#[derive(Debug)]
 pub struct PreparedFile<'a> {
     target: &'a Target,
     file: Prepared,
 }
 
+#[derive(Debug)]
 enum Prepared {
     /// The contents for a pipe or a device.
     Stream(File),

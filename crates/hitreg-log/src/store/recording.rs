@@ -12,6 +12,7 @@ use crate::record::{Record, SessionHeader, Texts};
 
 /// A recording in progress. Until [`Recording::finish`], its file ends in `.part`. After a kill or a
 /// crash, this file holds everything except the last second.
+#[derive(Debug)]
 pub struct Recording {
     target: Target,
     path: PathBuf,
@@ -157,6 +158,7 @@ impl Recording {
 }
 
 /// The reserved place of a recording. Dropping it before the recording starts removes the file.
+#[derive(Debug)]
 pub struct RecordingClaim {
     target: Target,
     path: PathBuf,

@@ -103,6 +103,7 @@ impl ShotVerdict {
 }
 
 /// How an importer's game replays sessions that another server recorded: [`Simulate::IMPORTED`].
+#[derive(Debug)]
 pub struct ImportedSessions<G: Simulate> {
     /// Judges the recorded shots again; `None` if recordings do not have them.
     pub rejudge: Option<Rejudge<G>>,

@@ -16,6 +16,12 @@ pub struct BotInput<G: Bots> {
     players: Vec<BotSchedule<G>>,
 }
 
+impl<G: Bots> std::fmt::Debug for BotInput<G> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BotInput").finish_non_exhaustive()
+    }
+}
+
 struct BotSchedule<G: Bots> {
     bot: BotPlayer<G>,
     cmd_hz: Hz,
@@ -31,6 +37,12 @@ pub struct BotPlayer<G: Bots> {
     /// The end of the last frame in whole milliseconds. Usercmds cover whole milliseconds, and the rounding does not
     /// accumulate.
     last_ms: i64,
+}
+
+impl<G: Bots> std::fmt::Debug for BotPlayer<G> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BotPlayer").finish_non_exhaustive()
+    }
 }
 
 /// Returns the random delay of a player's first frame, less than one frame interval.

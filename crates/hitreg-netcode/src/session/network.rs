@@ -89,6 +89,12 @@ pub struct ClientAsk {
     pub hears: Box<dyn FnMut(PlayerId, RequestKind) + Send>,
 }
 
+impl std::fmt::Debug for ClientAsk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ClientAsk").field("player", &self.player).finish_non_exhaustive()
+    }
+}
+
 /// How packets and snapshots travel.
 enum Transport<B> {
     /// Encoded as datagrams.

@@ -41,6 +41,12 @@ pub struct SessionRecorder<'a, S: ?Sized, G: Game> {
     heard: SortedSet<PlayerId>,
 }
 
+impl<S: ?Sized, G: Game> std::fmt::Debug for SessionRecorder<'_, S, G> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SessionRecorder").finish_non_exhaustive()
+    }
+}
+
 impl<'a, S: RecordSink + ?Sized, G: Game> SessionRecorder<'a, S, G> {
     /// Creates a recorder that writes into `sink`.
     pub fn new(sink: &'a mut S) -> SessionRecorder<'a, S, G> {

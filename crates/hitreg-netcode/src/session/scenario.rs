@@ -83,6 +83,7 @@ pub const SECONDS_MAX: f64 = 24.0 * 3600.0;
 
 /// The reasons why a scenario cannot be run.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ScenarioError {
     /// The text is not a scenario.
     #[error("not a scenario: {0}\nAn example of a scenario is at the end of: hitreg record synth --help")]
@@ -150,6 +151,7 @@ impl Scenario {
 
 /// The reasons why a synthetic session cannot be recorded.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SynthError {
     /// The scenario is out of bounds.
     #[error(transparent)]

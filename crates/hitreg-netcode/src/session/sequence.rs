@@ -212,6 +212,7 @@ pub trait Observer<G: Game> {
 }
 
 /// An event of a session.
+#[derive(Debug)]
 pub enum SessionEvent<'a, G: Game> {
     /// A client drew the others and made a usercmd.
     Frame {

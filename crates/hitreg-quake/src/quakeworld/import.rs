@@ -173,6 +173,7 @@ fn rules(demo: &QuakeWorldDemo, map: QuakeMap) -> Result<QuakeWorldRules, DemoIm
 
 /// Why a demo could not be imported.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum DemoImportError {
     /// The demo or map file could not be decompressed.
     #[error("{source}")]

@@ -27,6 +27,12 @@ pub struct SoakMaps {
     orchard: PreparedMap,
 }
 
+impl std::fmt::Debug for SoakMaps {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SoakMaps").finish_non_exhaustive()
+    }
+}
+
 /// A map with the routes of its bots. Computing the routes takes longer than playing most plans.
 struct PreparedMap {
     rules: Arc<ArenaRules>,
