@@ -256,7 +256,6 @@ fn replay(has_bug: bool) -> Result<(), PlaybackError> {
     while let Some(step) = play.next(&mut stream)? {
         let session = play.session();
         match step {
-            PlaybackStep::Row { .. } => {}
             PlaybackStep::Restore(state) => records::restore(&mut world, session, state),
             PlaybackStep::Join(player) => world.tanks[usize::from(player.0)].is_present = true,
             PlaybackStep::Leave(player) => world.tanks[usize::from(player.0)].is_present = false,
@@ -269,6 +268,7 @@ fn replay(has_bug: bool) -> Result<(), PlaybackError> {
                 world.tick = end.tick.0;
                 world.end_tick(&mut stream, end.at)?;
             }
+            _ => {}
         }
     }
     drop(stream);

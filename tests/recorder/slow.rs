@@ -4,8 +4,9 @@ use std::io::{Error, ErrorKind, Write};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
+use hitreg::log::WriteError;
 use hitreg::record::{GapCause, PlayerRecords, Session};
-use hitreg::recorder::{PushError, Recorder, RecorderOptions, Stream};
+use hitreg::recorder::{FinishError, PushError, Recorder, RecorderOptions, Stream};
 use hitreg::store::read_log;
 use hitreg::units::{Micros, PlayerId, Tick};
 
@@ -142,7 +143,7 @@ impl Write for FullSink {
 
 #[test]
 fn a_full_disk_stops_the_recording_with_an_error() {
-    let recorder = Recorder::to(FullSink(4096), about(1), RecorderOptions::default()).unwrap();
+    let mut recorder = Recorder::to(FullSink(4096), about(1), RecorderOptions::default()).unwrap();
     let mut stream = recorder.stream();
     let stopped = (1..=100_000).find_map(|number| {
         if number % 100 == 0 {
@@ -151,6 +152,9 @@ fn a_full_disk_stops_the_recording_with_an_error() {
         tick(&mut stream, 1, number).err().filter(|error| *error != PushError::Overrun)
     });
     assert_eq!(stopped, Some(PushError::Stopped));
-    let error = recorder.finish().unwrap_err().to_string();
+    let error = recorder.end().unwrap_err().to_string();
     assert!(error.starts_with("cannot be written: "), "{error}");
+    // Later calls do not claim that the log is complete.
+    let later = [recorder.end(), recorder.finish().map(drop)];
+    assert!(later.iter().all(|ended| matches!(ended, Err(FinishError::Write(WriteError::Poisoned)))), "{later:?}");
 }

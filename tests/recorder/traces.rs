@@ -3,7 +3,7 @@
 use hitreg::diff::{DiffOptions, TraceDiff, TraceVerdict, diff};
 use hitreg::log::{read_trace, write_trace};
 use hitreg::record::{Execution, ExecutionRecord, OwnValue, Record, ShotRecord};
-use hitreg::recorder::{Playback, PlaybackStep, PushError, Recorder, RecorderOptions};
+use hitreg::recorder::{Playback, PlaybackError, PlaybackStep, PushError, Recorder, RecorderOptions};
 use hitreg::trace::{Column, ColumnData, Table, Trace};
 use hitreg::units::{CommandSeq, PlayerId, Tick};
 
@@ -84,6 +84,19 @@ fn a_replay_of_a_stalled_tick_keeps_every_usercmd() {
     let rows = |trace: &Trace| trace.tables.iter().map(|table| (table.name.clone(), table.rows())).collect::<Vec<_>>();
     assert_eq!(rows(&trace), rows(&recorded));
     assert_eq!(digests(&trace), digests(&recorded));
+}
+
+#[test]
+fn a_playback_without_a_trace_cannot_finish() {
+    let folder = tempfile::tempdir().unwrap();
+    let (log, to) = (folder.path().join("a.hitlog"), folder.path().join("a.hittrace"));
+    let recorder = Recorder::create(&log, about(1), RecorderOptions::patient()).unwrap();
+    tick(&mut recorder.stream(), 1, 1).unwrap();
+    recorder.finish().unwrap();
+    let play = Playback::open(&log, to.clone(), "mygame", Vec::new()).unwrap();
+    let error = play.finish().unwrap_err();
+    assert!(matches!(error, PlaybackError::NotBegun) && error.exit_code() == 128, "{error}");
+    assert!(!to.exists());
 }
 
 /// Usercmds, shots and rows that come long after newer ones are in the trace, in the order of their times.

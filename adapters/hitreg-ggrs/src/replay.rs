@@ -45,8 +45,6 @@ pub fn replay<G: RecordedGame>(
                     return Err(PlaybackError::NotRestored { entity: body.entity });
                 }
             }
-            // The field `disconnected` has the same frames.
-            PlaybackStep::Join(_) | PlaybackStep::Leave(_) | PlaybackStep::Row { .. } => {}
             PlaybackStep::Input { player, frame, .. } => {
                 let player = usize::from(player.0);
                 inputs[player] = read(&reader, &play.session().players[player].frames[frame].command);
@@ -57,6 +55,8 @@ pub fn replay<G: RecordedGame>(
                 stream.tick_with_bodies(end, &game.bodies()).map_err(PlaybackError::from)?;
                 inputs.fill(no_input());
             }
+            // The field `disconnected` says in which frames a player is away.
+            _ => {}
         }
     }
     drop(stream);

@@ -94,7 +94,6 @@ impl<I: RecordedInput, J: FnMut(&mut World, u16) -> Entity> HitregReplay<I, J> {
                         entity.insert((ActionState::<I>(reader.read(command)), DrawnDelay { ticks: drawn }));
                     }
                 }
-                PlaybackStep::Row { .. } => {}
                 PlaybackStep::Tick => {
                     run_tick(world, play.now().tick.0);
                     let bodies = game.bodies(world, |player| players.contains_key(&player));
@@ -102,6 +101,7 @@ impl<I: RecordedInput, J: FnMut(&mut World, u16) -> Entity> HitregReplay<I, J> {
                     let mut recorder = world.resource_mut::<HitregRecorder>();
                     recorder.with_stream(|stream| stream.tick_with_bodies(end, &bodies));
                 }
+                _ => {}
             }
         }
         let recorder = world.remove_resource::<HitregRecorder>();

@@ -126,7 +126,10 @@ namespace Hitreg {
             return HitregException.Found(Native.hitreg_playback_next(this, stream, out step));
         }
 
-        /// <summary>Writes the trace. The playback can then only be disposed.</summary>
+        /// <summary>
+        /// Writes the trace of the steps so far. The playback can then only be disposed. It throws if
+        /// <see cref="Begin"/> has not started a trace.
+        /// </summary>
         public void Finish() {
             HitregException.Check(Native.hitreg_playback_finish(this));
         }

@@ -1419,7 +1419,8 @@ hitreg_code hitreg_playback_begin(hitreg_playback *playback, hitreg_description 
 // the last tick, and `HITREG_ERROR_MISFIT` for a stream that `hitreg_playback_begin` did not return.
 hitreg_code hitreg_playback_next(hitreg_playback *playback, hitreg_stream *stream, hitreg_step *step);
 
-// Writes the trace. The playback can then only be freed.
+// Writes the trace of the steps so far. The playback can then only be freed. Returns `HITREG_ERROR_VALUE` if
+// `hitreg_playback_begin` has not started a trace.
 hitreg_code hitreg_playback_finish(hitreg_playback *playback);
 
 // Frees a playback and its log; does nothing for null.

@@ -203,12 +203,14 @@ pub unsafe extern "C" fn hitreg_playback_next(
             }
             PlaybackStep::Input { player, frame, .. } => (HITREG_STEP_INPUT, player.0, frame, run),
             PlaybackStep::Tick => (HITREG_STEP_TICK, 0, 0, run),
+            other => return Err(fail(HITREG_ERROR_VALUE, format!("this library has no step for {other:?}"))),
         };
         answer(step, hitreg_step { kind, tick: now.tick.0, at_us: now.at.0, player: player.into(), row, how, table: 0 })
     })
 }
 
-/// Writes the trace. The playback can then only be freed.
+/// Writes the trace of the steps so far. The playback can then only be freed. Returns `HITREG_ERROR_VALUE` if
+/// `hitreg_playback_begin` has not started a trace.
 ///
 /// # Safety
 /// `playback` is null or a playback.
@@ -245,7 +247,7 @@ fn failed(error: PlaybackError) -> Failure {
     match error {
         PlaybackError::Push(error) => error.into(),
         PlaybackError::Finish(error) => error.into(),
-        PlaybackError::Begun => fail(HITREG_ERROR_VALUE, error.to_string()),
+        PlaybackError::Begun | PlaybackError::NotBegun => fail(HITREG_ERROR_VALUE, error.to_string()),
         other => fail(HITREG_ERROR_FILE, other.to_string()),
     }
 }

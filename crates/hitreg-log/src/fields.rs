@@ -178,16 +178,16 @@ impl Body {
 }
 
 impl Stream {
-    /// Pushes the end of a tick and its bodies.
+    /// Pushes the end of a tick, and then its bodies. If one of the bodies does not fit the description, nothing is
+    /// pushed.
     ///
     /// # Errors
-    /// When a record does not fit the description.
+    /// As [`Stream::tick`]; also when the values of a body do not match the fields of its class.
     pub fn tick_with_bodies(&mut self, end: TickRecord, bodies: &[Body]) -> Result<(), PushError> {
-        self.tick(end.tick, end.at, end.hash)?;
-        for body in bodies {
-            self.body_values(end.tick, EntityId(body.entity), ClassId(body.class), &body.values)?;
-        }
-        Ok(())
+        let state =
+            |body: &Body| self.state_of_values(end.tick, EntityId(body.entity), ClassId(body.class), &body.values);
+        let states = bodies.iter().map(state).collect::<Result<_, _>>()?;
+        self.tick_with_states(end, states)
     }
 }
 
@@ -239,7 +239,7 @@ impl InputReader {
 mod tests {
     use super::*;
     use crate::record::{Class, StateRecord};
-    use crate::recorder::Description;
+    use crate::recorder::{Description, Recorder, RecorderOptions};
     use crate::units::Tick;
     use crate::usercmd::{Input, OwnCells};
 
@@ -288,6 +288,18 @@ mod tests {
         let hash = |body: &Body| Body::hash_all(std::slice::from_ref(body));
         let others = [Body { entity: 4, ..body.clone() }, Body { class: 1, ..body.clone() }, Body::new(3, 0, &7u8)];
         assert!(others.iter().all(|other| hash(other) != hash(&body)));
+    }
+
+    #[test]
+    fn a_tick_with_a_body_that_does_not_fit_is_not_pushed() {
+        let about = Description::new("mygame").player("p0").class(Class::new("all", u8::fields()));
+        let recorder = Recorder::to(std::io::sink(), about, RecorderOptions::patient()).unwrap();
+        let end = TickRecord { tick: Tick(1), ..TickRecord::default() };
+        let bodies = [Body::new(0, 0, &7u8), Body { entity: 1, class: 0, values: Vec::new() }];
+        let mut stream = recorder.stream();
+        assert!(stream.tick_with_bodies(end, &bodies).is_err());
+        assert_eq!(stream.tick_with_bodies(end, &bodies[..1]), Ok(()));
+        assert_eq!(recorder.finish().unwrap().records, 2);
     }
 
     #[derive(Debug, PartialEq)]

@@ -100,7 +100,10 @@ impl RecorderOptions {
 pub struct Recorder {
     shared: Arc<RecorderShared>,
     ring: usize,
+    /// `None` after the end.
     thread: Option<JoinHandle<Result<(), FinishError>>>,
+    /// Whether the thread ended with an error, which [`Recorder::end`] returned.
+    has_failed: bool,
 }
 
 /// Counters of written, lost and dropped data.
@@ -208,7 +211,7 @@ impl Recorder {
         let thread = std::thread::Builder::new().name("recorder".into()).spawn(move || collector.run());
         let thread = thread.map_err(|error| log::WriteError::Io(log::no_thread(error)))?;
         shared.set_thread(thread.thread().clone());
-        Ok(Recorder { shared, ring: options.ring.max(2), thread: Some(thread) })
+        Ok(Recorder { shared, ring: options.ring.max(2), thread: Some(thread), has_failed: false })
     }
 
     /// Returns a new stream for one thread to push into. A recorder can have any number of streams.
@@ -251,17 +254,20 @@ impl Recorder {
     /// Ends the log as [`Recorder::finish`] does. The recorder stays, for its counters.
     ///
     /// # Errors
-    /// As [`Recorder::finish`].
+    /// The first call returns the first write error; later calls return [`WriteError::Poisoned`].
     pub fn end(&mut self) -> Result<(), FinishError> {
         self.shared.end(true);
         self.join()
     }
 
     fn join(&mut self) -> Result<(), FinishError> {
-        match self.thread.take() {
-            Some(thread) => thread.join().map_err(|_| log::WriteError::ThreadGone)?,
+        let ended = match self.thread.take() {
+            Some(thread) => thread.join().unwrap_or_else(|_| Err(WriteError::ThreadGone.into())),
+            None if self.has_failed => Err(WriteError::Poisoned.into()),
             None => Ok(()),
-        }
+        };
+        self.has_failed = ended.is_err();
+        ended
     }
 }
 

@@ -18,6 +18,7 @@ use crate::units::{CommandSeq, Micros, PlayerId, Tick};
 
 /// What a server does next in a recorded session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PlaybackStep {
     /// Restore a body: a state of tick 0 of [`Session::states`], by its index. Only at the beginning of a log that
     /// begins within a session, after the players who are present have joined.
@@ -207,11 +208,12 @@ impl PlaybackSteps {
 ///     while let Some(step) = play.next(&mut stream)? {
 ///         match step {
 ///             PlaybackStep::Restore(state) => world.restore(play.session().states.cells_of(state)),
-///             PlaybackStep::Join(_) | PlaybackStep::Leave(_) | PlaybackStep::Row { .. } => {}
 ///             PlaybackStep::Input { player, frame, .. } => {
 ///                 world.run(player.0, &play.session().players[usize::from(player.0)].frames[frame].command);
 ///             }
 ///             PlaybackStep::Tick => world.end_tick(&mut stream, play.now())?,
+///             // Joins, leaves and rows change nothing in this game.
+///             _ => {}
 ///         }
 ///     }
 ///     drop(stream);
@@ -280,6 +282,9 @@ pub enum PlaybackError {
     /// The trace was started before.
     #[error("this playback has begun: its trace has one stream, which the first call of `begin` returned")]
     Begun,
+    /// No trace was started.
+    #[error("this playback has no trace: call `begin`, and then `next` until it returns no more steps")]
+    NotBegun,
     /// A record does not fit the description.
     #[error(transparent)]
     Push(#[from] PushError),
@@ -300,6 +305,7 @@ impl PlaybackError {
             PlaybackError::Store(_)
             | PlaybackError::Log { .. }
             | PlaybackError::Begun
+            | PlaybackError::NotBegun
             | PlaybackError::Push(_)
             | PlaybackError::Finish(_) => 128,
         }
@@ -426,14 +432,12 @@ impl Playback {
         self.steps.now()
     }
 
-    /// Writes the trace.
+    /// Writes the trace of the steps so far.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When [`Playback::begin`] has not started a trace, or the trace cannot be written.
     pub fn finish(self) -> Result<(), PlaybackError> {
-        if let Some(recorder) = self.recorder {
-            recorder.finish()?;
-        }
+        self.recorder.ok_or(PlaybackError::NotBegun)?.finish()?;
         Ok(())
     }
 }

@@ -114,9 +114,21 @@ impl Stream {
         class: ClassId,
         values: &[OwnValue],
     ) -> Result<(), PushError> {
+        let state = self.state_of_values(tick, entity, class, values)?;
+        self.push(Record::State(state))
+    }
+
+    /// Returns the state of an entity with these values. A class that the session lacks has no fields.
+    pub(crate) fn state_of_values(
+        &self,
+        tick: Tick,
+        entity: EntityId,
+        class: ClassId,
+        values: &[OwnValue],
+    ) -> Result<StateRecord, PushError> {
         let class_of = self.shared.header.classes.get(usize::from(class.0));
         let cells = class_of.map_or(Ok(Vec::new()), |of| cells_of_values(&of.name, values, &of.fields))?;
-        self.push(Record::State(StateRecord { tick, viewer: None, entity, class, cells }))
+        Ok(StateRecord { tick, viewer: None, entity, class, cells })
     }
 
     /// Pushes an entity's state after a tick as cells: floats as their bits, and 64-bit values as two cells, the low
