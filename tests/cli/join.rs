@@ -226,6 +226,23 @@ fn players_talk_in_and_out_of_character() {
     assert!(one.len() == 1 && other.len() == 1 && one != other, "{one:?} {other:?}");
 }
 
+/// Chat takes neither rate nor room of snapshots. No log holds it, so the logs replay with the snapshots that were sent.
+#[test]
+fn chat_changes_no_snapshot() {
+    let Some(place) = SessionFolder::new() else { return };
+    let server = place.serve("--players 3 --seconds 4 --set server.rate_bytes_per_s=2500 --set server.update_hz=64");
+    let talk = format!("--say {} --say hello --speak hail --format json", "x".repeat(127));
+    let clients: Vec<Child> = (0..3).map(|number| place.join(number, &talk)).collect();
+    for client in clients {
+        let (answered, heard) = client_events(client);
+        assert_eq!((answered, heard.len()), (3, 9));
+    }
+    assert_done(server);
+    place.verified("server.hitlog");
+    place.done("merge server.hitlog client0.hitlog client1.hitlog client2.hitlog -o session.hitlog");
+    place.verified("session.hitlog");
+}
+
 /// The snapshots per second that a player received.
 fn updates_per_s(log: &Session, player: usize) -> f64 {
     let snapshots = &log.players[player].snapshots;

@@ -392,7 +392,7 @@ pub struct NetworkSummary {
     /// Usercmds that arrived out of sequence, for which the server sent warnings.
     pub warnings: u64,
     /// The bytes of snapshots by use, if datagrams were encoded. The keys are variable categories for values, `naming`
-    /// for the ids of entities and variables, effects, `events` for warnings and notices, and `headers`. Single bits
+    /// for the ids of entities and variables, `events` for effects and warnings, and `headers`. Single bits
     /// count as eighths.
     #[serde(skip_serializing_if = "SortedMap::is_empty")]
     pub bytes_for: SortedMap<&'static str, f64>,

@@ -469,7 +469,9 @@ pub(crate) fn with_last_output(reason: &str, last_words: &[String]) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OneSidedLog {
     /// The server's log, without usercmds of all or some players.
-    #[error("this is the server's side of a session, which lacks usercmds: merge all sides with `hitreg merge` first")]
+    #[error(
+        "this is the server's side of a session, which lacks usercmds: merge all sides with `hitreg merge` first, unless no usercmd has arrived"
+    )]
     Server,
     /// One client's log. A build can only replay it in open loop.
     #[error("this is one client's side of a session, without the server: merge all sides with `hitreg merge` first")]

@@ -216,8 +216,7 @@ impl<G: Bots + Netcode> RunningClient<'_, G> {
         let counters = self.end.socket.counters;
         let at = self.end.socket.clock.stamp();
         match self.end.connection.handle_datagram(at, bytes) {
-            Ok(Some(ClientEvent::Snapshot { mut received, bytes, datagrams })) => {
-                counters.add_notices(std::mem::take(&mut received.notices));
+            Ok(Some(ClientEvent::Snapshot { received, bytes, datagrams })) => {
                 counters.count_clients(|report| {
                     report.received += datagrams as u64;
                     report.snapshots += 1;
@@ -236,6 +235,10 @@ impl<G: Bots + Netcode> RunningClient<'_, G> {
                 DatagramSubject::SessionRuns
             }
             Ok(Some(ClientEvent::Part)) => DatagramSubject::SessionRuns,
+            Ok(Some(ClientEvent::Notices(notices))) => {
+                counters.add_notices(notices);
+                DatagramSubject::Nothing
+            }
             Ok(Some(ClientEvent::Waiting(waiting))) => {
                 let mut state = counters.lock();
                 (state.ready, state.places) = (waiting.ready.into(), waiting.places.into());

@@ -280,6 +280,7 @@ impl<G: Netcode> LiveServer<'_, G> {
         let at = self.clock.stamp();
         self.lateness.push(u32::try_from((at - due).0).unwrap_or(u32::MAX));
         sequence::tick::<G>(&mut self.server, &mut self.ends, at, &mut self.recorder);
+        self.ends.send_notices(at);
         self.ends.counters.count_server(|report| report.ticks += 1);
         self.ends.expire(self.clock.now());
     }
@@ -302,10 +303,10 @@ impl<B: Body> ServerConnections<'_, B> {
             IncomingMessage::Connection(player) => {
                 match self.slot(player).connection.as_mut()?.handle_datagram(at, bytes) {
                     Ok(ServerEvent::Packet(heard)) => return Some((player, heard)).filter(|_| self.running),
-                    Ok(ServerEvent::Waiting(said)) => self.handle_waiting(player, said),
+                    Ok(ServerEvent::Waiting(said)) => self.handle_waiting(at, player, said),
                     Ok(ServerEvent::Left(_)) => self.endpoint.free(at, player),
                     Ok(ServerEvent::Request(request)) => self.answer(player, request),
-                    Ok(ServerEvent::AskedAgain) => {}
+                    Ok(ServerEvent::AskedAgain | ServerEvent::NoticesAcked) => {}
                     Err(_) => self.counters.count_server(|report| report.refused += 1),
                 }
             }
@@ -345,11 +346,9 @@ impl<B: Body> ServerConnections<'_, B> {
     }
 
     /// Sends a waiting client the number of ready players. Once the session runs, snapshots replace this message.
-    fn handle_waiting(&mut self, player: PlayerId, said: ReadyCount) {
+    fn handle_waiting(&mut self, now: Micros, player: PlayerId, said: ReadyCount) {
         self.slot(player).is_ready = said.ready > 0;
-        if said.ready > 0 {
-            self.endpoint.keep(player);
-        }
+        self.endpoint.keep(now, player, said.ready > 0);
         let waiting = ReadyCount { ready: self.ready(), places: self.slots.len() as u16 };
         if self.running {
             return;
@@ -375,9 +374,19 @@ impl<B: Body> ServerConnections<'_, B> {
             let Some(connection) = &mut slot.connection else { continue };
             let answer = (index == usize::from(player.0)).then_some(&answer);
             for notice in said.iter().chain(answer) {
-                // The queue is full only when a client has not acked anything for long.
+                // An ack always has room. Chat has none when the client has not acked anything for long.
                 let is_taken = connection.tell(notice.clone()).is_ok();
                 self.counters.count_server(|report| report.notices_lost += u64::from(!is_taken));
+            }
+        }
+    }
+
+    /// Sends the players' notices that are due.
+    fn send_notices(&mut self, now: Micros) {
+        for player in (0..self.slots.len() as u16).map(PlayerId) {
+            if let Some(connection) = &mut self.slot(player).connection {
+                connection.handle_timeout(now);
+                self.transmit(player);
             }
         }
     }

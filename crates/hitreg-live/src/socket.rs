@@ -119,10 +119,12 @@ pub(super) fn read_from<'scope, 'env>(
     let socket = Arc::clone(socket);
     let take = move |from, bytes: Vec<u8>| {
         // Handshake and farewell datagrams are not delayed.
-        let is_frame =
-            matches!(message_type(&bytes), Ok(MessageType::LiveFromServer | MessageType::FragmentFromServer));
+        let is_delayed = matches!(
+            message_type(&bytes),
+            Ok(MessageType::LiveFromServer | MessageType::FragmentFromServer | MessageType::Notices)
+        );
         let is_over = match &delays {
-            Some((clock, delays)) if is_frame => {
+            Some((clock, delays)) if is_delayed => {
                 let to = TransitTarget::Inbox(datagrams.clone(), from);
                 let posted = TransitDatagram { to, bytes, sent_at: clock.now(), line: 0, direction: Direction::Down };
                 delays.send(posted).is_err()

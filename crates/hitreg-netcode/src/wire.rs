@@ -13,6 +13,7 @@
 //! - [`Sender`] and [`Receiver`] carry snapshots. Each entity is delta-coded without loss against the last state that
 //!   the client acked. When the message has no room for all entities, important and near ones go first. Messages longer
 //!   than one datagram go as [`fragments`].
+//! - Notices (request acks and chat) have datagrams of their own, so that they influence no snapshot.
 //! - [`encode_commands`] and [`decode_commands`] carry usercmds, each one in several packets.
 
 mod bits;

@@ -147,7 +147,7 @@ fn refusals_contain_the_reason() {
     let (outcome, _) = connect(&mut endpoint, address(1, 1), "chess", 1, ms(0), 0.0);
     assert_eq!(outcome, ConnectOutcome::Refused(Refusal::Game { server: "discs".to_owned() }));
     let player = join(&mut endpoint, address(1, 2), 2, ms(0)).player;
-    endpoint.keep(player);
+    endpoint.keep(ms(0), player, true);
     let (outcome, _) = connect(&mut endpoint, address(1, 3), "discs", 3, ms(0), 0.0);
     assert_eq!(outcome, ConnectOutcome::Refused(Refusal::Full { places: 1 }));
 
@@ -161,7 +161,7 @@ fn refusals_contain_the_reason() {
     connecting.handle_datagram(ms(0), &reply);
     assert_eq!(connecting.outcome(), Some(&ConnectOutcome::Refused(Refusal::Version { server: VERSION })));
     let Some(ConnectOutcome::Refused(why)) = connecting.outcome() else { panic!("it was refused") };
-    assert_eq!(why.to_string(), "the server speaks version 5 of the protocol, this client version 5");
+    assert_eq!(why.to_string(), "the server speaks version 6 of the protocol, this client version 6");
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn a_closed_endpoint_keeps_its_clients_and_refuses_others() {
     for places in [2, 1] {
         let mut endpoint = endpoint(places);
         let player = join(&mut endpoint, address(1, 1), 1, ms(0)).player;
-        endpoint.keep(player);
+        endpoint.keep(ms(0), player, true);
         endpoint.close();
         let (outcome, _) = connect(&mut endpoint, address(1, 2), "discs", 2, ms(10), 0.0);
         assert_eq!(outcome, ConnectOutcome::Refused(Refusal::Begun));
@@ -316,7 +316,7 @@ fn a_client_that_waits_too_long_for_a_slot_gets_an_error() {
                 match endpoint.handle_datagram(now, address(1, number), &datagram) {
                     IncomingMessage::Reply(reply) => drop(client.handle_datagram(now, &reply)),
                     IncomingMessage::Joined { player, reply, .. } => {
-                        endpoint.keep(player);
+                        endpoint.keep(now, player, true);
                         client.handle_datagram(now, &reply).expect("the server's answer");
                     }
                     IncomingMessage::Connection(_) | IncomingMessage::Ignored(_) => {}
@@ -383,7 +383,7 @@ fn silent_clients_do_not_block_slots() {
         let (outcome, at) = connect_for_two_minutes(&mut endpoint, address(honest, 1), now, &mut again);
         let ConnectOutcome::Accepted(accepted) = outcome else { panic!("{outcome:?}") };
         assert!(at - now < Micros::from_s(3), "{}", at - now);
-        endpoint.keep(accepted.player);
+        endpoint.keep(now, accepted.player, true);
         now = at;
     }
     let honest: Vec<_> = endpoint.players().filter_map(|player| endpoint.address(player)).collect();
@@ -391,6 +391,21 @@ fn silent_clients_do_not_block_slots() {
     // Ready clients stay connected, whatever others request.
     let (outcome, at) = connect_for_two_minutes(&mut endpoint, address(15, 1), now, &mut again);
     assert_eq!((outcome, at - now), (ConnectOutcome::Refused(Refusal::Full { places: 4 }), Micros::from_s(10)));
+}
+
+/// A client that loads a map for long says so, and keeps its slot.
+#[test]
+fn a_client_that_waits_keeps_its_slot_until_it_falls_silent() {
+    let mut endpoint = endpoint(1);
+    let player = join(&mut endpoint, address(1, 1), 1, ms(0)).player;
+    let waits = |endpoint: &mut Endpoint, now: Micros| {
+        if now <= ms(5_000) && now.0 % 500_000 == 0 {
+            endpoint.keep(now, player, false);
+        }
+    };
+    let (outcome, at) = connect_for_two_minutes(&mut endpoint, address(2, 1), ms(0), waits);
+    assert!(matches!(outcome, ConnectOutcome::Accepted(_)), "{outcome:?}");
+    assert!((ms(7_000)..ms(7_500)).contains(&at), "it was silent from 5 s on: {at}");
 }
 
 #[test]
@@ -417,7 +432,7 @@ fn one_host_cannot_take_all_slots() {
 fn a_client_waits_for_a_free_slot() {
     let mut endpoint = endpoint(1);
     let player = join(&mut endpoint, address(1, 1), 1, ms(0)).player;
-    endpoint.keep(player);
+    endpoint.keep(ms(0), player, true);
     let leaves = |endpoint: &mut Endpoint, now: Micros| {
         if now == ms(3_000) {
             endpoint.free(now, player);

@@ -43,8 +43,8 @@ pub enum MergeErrorKind {
     },
     /// Some clients' logs are missing.
     #[error(
-        "no log of {}: the session has {all} players. Give each client's log, or record on the server the usercmds that it \
-         receives",
+        "no log of {}, and no usercmds of them in the server's log: the session has {all} players. Give each client's log; \
+         without one, the server must have received and recorded the player's usercmds",
         names(players)
     )]
     Missing {

@@ -27,7 +27,7 @@ const REACH: Micros = Micros::from_s(4);
 /// sends only a few a second.
 const REACH_WITH_DATAGRAMS: Micros = Micros::from_s(16);
 /// The version of the state's format. This build refuses any other version.
-const VERSION: u32 = 9;
+const VERSION: u32 = 10;
 
 /// Returns how far before a keyframe its references may point, in session time: packets in flight refer to snapshots
 /// that were sent before them.

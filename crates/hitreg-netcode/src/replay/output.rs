@@ -192,7 +192,9 @@ pub enum ReplayError {
     )]
     ClientSide,
     /// The log is the server's side of the session; the clients have their own logs.
-    #[error("this is the server's side of a session, which lacks usercmds: merge all sides with `hitreg merge` first")]
+    #[error(
+        "this is the server's side of a session, which lacks usercmds: merge all sides with `hitreg merge` first, unless no usercmd has arrived"
+    )]
     ServerSide,
     /// The session does not begin at the spawn, and the game cannot begin from its recorded bodies.
     #[error("the log begins in the middle of a session, and this game cannot begin with its bodies")]

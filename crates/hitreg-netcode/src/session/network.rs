@@ -211,8 +211,7 @@ impl<B: Body, L: Link> SessionNetwork<B, L> {
                 match servers[index].handle_datagram(at, &datagram).ok()? {
                     ServerEvent::Packet(heard) => Some(DeliveredPacket::Packet(heard)),
                     ServerEvent::Request(ClientRequest { number, what }) => {
-                        // Games define no requests, so the server only acks them. A client with too many unacked
-                        // notices gets no answer.
+                        // Games define no requests, so the server only acks them. The outbox has room for the ack.
                         let _ = servers[index].tell(Notice::RequestAck { request: number, answer: Vec::new() });
                         if let Some(asking) = &mut self.asking {
                             (asking.hears)(player, what);
@@ -280,6 +279,7 @@ impl<B: Body, L: Link> ServerEnds<B> for SessionNetwork<B, L> {
         let mut departure = Departure { link, queue, intruder, at, player, number: snapshot.seq.0 };
         match carriage {
             Transport::Datagrams { servers, .. } => {
+                servers[index].handle_timeout(at);
                 departure.send_datagrams(|| servers[index].poll_transmit(), QueuedEvent::Down);
             }
             Transport::Nominal => departure.send(snapshot.nominal_bytes(), QueuedEvent::Snapshot(snapshot, None)),

@@ -4,11 +4,12 @@
 use std::collections::VecDeque;
 
 use super::datagram::{SEAL_BYTES, message_type, seal, unseal};
+use super::notice::{decode_notices, encode_notices_ack};
 use super::request::decode_waiting;
 use super::request::{RequestQueue, TooManyRequests};
 use super::{
     AcceptedConnection, ClientMessage, CommandsError, ConnectMachine, ConnectOptions, ConnectOutcome, DecodeError,
-    DecodeOutcome, LeaveReason, MessageType, Notice, PerceivedAvatar, ReadyCount, ReassembledMessage, Reassembly,
+    DecodeOutcome, Key, LeaveReason, MessageType, Notice, PerceivedAvatar, ReadyCount, ReassembledMessage, Reassembly,
     Receiver, Refusal, RequestKind, ServerDatagram, Wrapping16, decode_disconnect, encode_commands, encode_disconnect,
     encode_request, encode_waiting,
 };
@@ -33,6 +34,8 @@ pub struct ClientConnection<B> {
     reassembly: Reassembly,
     newest_command: CommandSeq,
     asking: RequestQueue,
+    /// The number of the next notice.
+    next_notice: Wrapping16,
     heard_at: Micros,
     outgoing: VecDeque<Vec<u8>>,
 }
@@ -56,6 +59,7 @@ state!(ClientConnection<B: Body> {
     reassembly,
     newest_command,
     asking,
+    next_notice,
     heard_at,
     outgoing,
 } but {});
@@ -94,6 +98,8 @@ pub enum ClientEvent<B> {
     },
     /// A snapshot that already arrived.
     Duplicate,
+    /// The notices that arrived for the first time, in order.
+    Notices(Vec<Notice>),
     /// The session has ended.
     Left(LeaveReason),
     /// A fragment of a message that is still incomplete.
@@ -120,6 +126,7 @@ impl<B: Body> ClientConnection<B> {
             reassembly: Reassembly::default(),
             newest_command: CommandSeq(0),
             asking: RequestQueue::default(),
+            next_notice: Wrapping16(0),
             heard_at: now,
             outgoing: VecDeque::new(),
         }
@@ -167,6 +174,7 @@ impl<B: Body> ClientConnection<B> {
                 }
                 None => Some(ClientEvent::Part),
             },
+            MessageType::Notices => Some(ClientEvent::Notices(self.handle_notices(key, opened)?)),
             MessageType::Waiting => Some(ClientEvent::Waiting(decode_waiting(opened)?)),
             MessageType::Disconnect => Some(ClientEvent::Left(decode_disconnect(opened)?)),
             found => return Err(DecodeError::WrongType { expected: MessageType::LiveFromServer, found }),
@@ -276,6 +284,23 @@ impl<B: Body> ClientConnection<B> {
         }
     }
 
+    /// Takes a datagram of notices, and queues the ack of all notices that have arrived.
+    fn handle_notices(&mut self, key: Key, datagram: &[u8]) -> Result<Vec<Notice>, DecodeError> {
+        let mut new = Vec::new();
+        for (number, notice) in decode_notices(datagram)? {
+            if number != self.next_notice {
+                continue;
+            }
+            self.next_notice = number.later(1);
+            if let Notice::RequestAck { request, .. } = notice {
+                self.asking.handle_answer(request);
+            }
+            new.push(notice);
+        }
+        self.outgoing.push_back(seal(key, encode_notices_ack(self.next_notice)));
+        Ok(new)
+    }
+
     /// Takes a message that arrived in the given number of datagrams.
     fn handle_message(
         &mut self,
@@ -284,14 +309,7 @@ impl<B: Body> ClientConnection<B> {
         datagrams: usize,
     ) -> Result<Option<ClientEvent<B>>, DecodeError> {
         let event = match self.receiver.decode(message, self.newest_command)? {
-            DecodeOutcome::New(received) => {
-                for notice in &received.notices {
-                    if let Notice::RequestAck { request, .. } = notice {
-                        self.asking.handle_answer(*request);
-                    }
-                }
-                Some(ClientEvent::Snapshot { received, bytes, datagrams })
-            }
+            DecodeOutcome::New(received) => Some(ClientEvent::Snapshot { received, bytes, datagrams }),
             DecodeOutcome::Duplicate => Some(ClientEvent::Duplicate),
             DecodeOutcome::TooOld => None,
         };

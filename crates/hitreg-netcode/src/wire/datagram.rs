@@ -15,7 +15,7 @@ use hitreg_log::units::SnapshotSeq;
 pub const FILTER: u32 = u32::from_le_bytes(*b"HRG1");
 
 /// The version of everything after the headers. The handshake checks that server and client use the same one.
-pub const VERSION: u16 = 5;
+pub const VERSION: u16 = 6;
 
 /// The longest datagram in bytes. It fits IPv6's minimum MTU of 1280 bytes with its headers, so the network does not
 /// fragment it.
@@ -61,6 +61,10 @@ message_types! {
     FragmentFromServer = 10,
     /// Either direction, before the session begins: the sender is present.
     Waiting = 11,
+    /// Server to client: request acks and chat.
+    Notices = 12,
+    /// Client to server: the notices that arrived.
+    NoticesAck = 13,
 }
 
 /// Returns the type of a datagram.

@@ -317,10 +317,10 @@ const BUCKET: Micros = Micros::from_s(8);
 /// challenge is valid, so that replayed datagrams of it open no session.
 const ENDED_MAX: usize = 1024;
 
-/// The time that an admitted client has to confirm that it is ready. After this, another client may take its slot.
+/// After this long without a word of an unready client, another client may take its slot.
 const GRACE: Micros = Micros::from_s(2);
 
-/// For this long, a host that lost an unready slot gets free slots only.
+/// For this long, a host that lost a silent client's slot gets free slots only.
 const TARDY: Micros = Micros::from_s(60);
 /// The most such hosts to remember; beyond this, the oldest are forgotten.
 const TARDY_MAX: usize = 1024;
@@ -348,7 +348,7 @@ pub struct Endpoint {
     places: Vec<Option<Slot>>,
     by_address: SortedMap<SocketAddr, PlayerId>,
     ended: VecDeque<EndedConnection>,
-    /// Hosts that lost a slot because they did not confirm in time, and the time at which each entry expires.
+    /// Hosts that lost a slot because their client was silent, and the time at which each entry expires.
     tardy: VecDeque<(IpAddr, Micros)>,
     closed: bool,
 }
@@ -358,7 +358,8 @@ struct Slot {
     address: SocketAddr,
     salt: u64,
     key: Key,
-    since: Micros,
+    /// When the client was admitted, or last known to wait.
+    heard_at: Micros,
     /// Replaces the common welcome for this client.
     welcome: Option<Vec<u8>>,
     /// Whether the client has confirmed that it is ready.
@@ -445,10 +446,12 @@ impl Endpoint {
         (0..).map(PlayerId).zip(&self.places).filter(|(_, place)| place.is_some()).map(|(player, _)| player)
     }
 
-    /// Marks a player as ready. From then on, no other client can take the slot until the player leaves.
-    pub fn keep(&mut self, player: PlayerId) {
+    /// Notes that a player waited for the session at `now`, so that no other client takes its slot for 2 s. From the time
+    /// at which the player is ready, no other client can take the slot until the player leaves.
+    pub fn keep(&mut self, now: Micros, player: PlayerId, is_ready: bool) {
         if let Some(Some(place)) = self.places.get_mut(usize::from(player.0)) {
-            place.kept = true;
+            place.heard_at = now;
+            place.kept |= is_ready;
         }
     }
 
@@ -483,6 +486,7 @@ impl Endpoint {
             MessageType::LiveFromClient
             | MessageType::RequestFromClient
             | MessageType::Waiting
+            | MessageType::NoticesAck
             | MessageType::Disconnect => self
                 .by_address
                 .get(&from)
@@ -540,24 +544,24 @@ impl Endpoint {
         self.free(now, player);
         let half = |tag| self.options.secret.hash(&words_of(tag, from, salt, now.0));
         let key = Key(half(1), half(2));
-        let slot = Slot { address: from, salt, key, since: now, welcome: None, kept: false };
+        let slot = Slot { address: from, salt, key, heard_at: now, welcome: None, kept: false };
         let reply = self.accept(player, &slot);
         self.places[usize::from(player.0)] = Some(slot);
         self.by_address.insert(from, player);
         Ok(IncomingMessage::Joined { player, key, again: before.is_some(), asked: hello.asked, reply })
     }
 
-    /// Returns a free slot. If there is none, returns the slot of the client that has been unready for longest, after
-    /// [`GRACE`].
+    /// Returns a free slot. If there is none, returns the slot of the unready client that has been silent for longest,
+    /// after [`GRACE`].
     fn place_for(&self, now: Micros, from: SocketAddr) -> Option<PlayerId> {
         let places = || (0..).map(PlayerId).zip(&self.places);
         let unready = || places().filter_map(|(player, place)| Some((player, place.as_ref().filter(|p| !p.kept)?)));
         let free = places().find(|(_, place)| place.is_none()).map(|(player, _)| player);
         let of_host = || unready().filter(|(_, place)| place.address.ip() == from.ip());
-        let late = |(_, place): &(PlayerId, &Slot)| now - place.since >= GRACE;
+        let late = |(_, place): &(PlayerId, &Slot)| now - place.heard_at >= GRACE;
         let has_room = of_host().count() < usize::from(self.options.unready_per_host);
         let is_tardy = self.tardy.iter().any(|(host, until)| *host == from.ip() && now < *until);
-        let longest = |(_, place): &(PlayerId, &Slot)| place.since;
+        let longest = |(_, place): &(PlayerId, &Slot)| place.heard_at;
         match has_room {
             true if is_tardy => free,
             true => free.or_else(|| unready().filter(late).min_by_key(longest).map(|(player, _)| player)),

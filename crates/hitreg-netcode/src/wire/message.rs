@@ -211,7 +211,7 @@ pub struct SnapshotBitCounts {
     pub values: [u32; CATEGORIES],
     /// The naming of entities and fields: types, ids, controllers, bases, bitfields and masks.
     pub naming: u32,
-    /// Effects, warnings, notices and the packet echo.
+    /// Effects, warnings and the packet echo.
     pub events: u32,
     /// Headers, `FRAME`, seals and the padding of the last byte.
     pub headers: u32,

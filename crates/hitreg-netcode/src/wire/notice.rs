@@ -1,5 +1,8 @@
-//! Submessages that are not entity states. Request acks and chat are repeated until the client acks them, and the
-//! client reads them once and in order. Warnings and effects are sent once.
+//! Contents of a server's datagrams that are not entity states. Notices (request acks and chat) have datagrams of their
+//! own, which are repeated until the client acks them. The client reads each notice once and in order. Warnings and
+//! effects are submessages of a snapshot, and are sent once.
+//!
+//! No log holds notices, so they must not influence snapshots: they take neither their room nor their rate.
 
 use std::collections::VecDeque;
 
@@ -7,22 +10,24 @@ use glam::Vec3;
 
 use super::bits::{BitReader, BitWriter};
 use super::bits::{get_maybe_changed, get_varint, put_maybe_changed, put_varint};
-use super::{DecodeError, Wrapping16};
+use super::datagram::{DATAGRAM_BYTES_MAX, SEAL_BYTES, begin, expect};
+use super::request::AGAIN_AFTER;
+use super::{DecodeError, MessageType, Wrapping16};
 use crate::game::{CellKind, Effect};
 use crate::packet::Echo;
 use crate::state::{value, variants};
-use hitreg_log::units::EntityId;
+use hitreg_log::units::{EntityId, Micros};
 
 /// The longest text or answer, in bytes.
 pub const TEXT_BYTES_MAX: usize = 127;
 /// The bits of the length of a text or answer.
 pub(super) const TEXT_COUNT_BITS: u32 = 7;
-/// The most notices that may wait for a client's ack.
+/// The most chat lines that may wait for a client's ack. The ack of its request has room besides them.
 pub const NOTICES_MAX: usize = 64;
 /// The chunk size of an entity id, which is a varint.
 pub(crate) const ID_CHUNK_BITS: u32 = 5;
 
-/// The 4-bit types of submessages.
+/// The 4-bit types of submessages and notices.
 pub(crate) mod kind {
     pub(crate) const FRAME: u64 = 0;
     pub(crate) const OUT_OF_SEQ_WARNING: u64 = 1;
@@ -85,50 +90,109 @@ pub enum NoticeError {
     #[error("a text of {0} bytes: at most {TEXT_BYTES_MAX} go")]
     TooLong(usize),
     /// Too many notices wait for the client's ack.
-    #[error("{NOTICES_MAX} notices wait for the client already")]
+    #[error("too many notices wait for the client's ack")]
     Full,
 }
 
 /// The server's unacked notices for one client.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Outbox {
+pub(super) struct Outbox {
     /// The number of the oldest waiting notice, or of the next one when none waits.
-    pub(crate) first: Wrapping16,
+    first: Wrapping16,
     waiting: VecDeque<Notice>,
+    /// When waiting notices were last sent; `None` after an ack.
+    sent_at: Option<Micros>,
 }
+
+/// The index of the byte that holds the number of notices in a datagram.
+const COUNT_AT_BYTE: usize = 7;
 
 impl Outbox {
     fn is_valid(&self) -> bool {
-        self.waiting.len() <= NOTICES_MAX && self.waiting.iter().all(|notice| notice.bytes().len() <= TEXT_BYTES_MAX)
+        self.waiting.len() <= NOTICES_MAX + 1
+            && self.waiting.iter().all(|notice| notice.bytes().len() <= TEXT_BYTES_MAX)
     }
 
-    pub(crate) fn push(&mut self, notice: Notice) -> Result<(), NoticeError> {
+    pub(super) fn push(&mut self, notice: Notice) -> Result<(), NoticeError> {
         let length = notice.bytes().len();
         if length > TEXT_BYTES_MAX {
             return Err(NoticeError::TooLong(length));
         }
-        if self.waiting.len() >= NOTICES_MAX {
+        // At most one ack waits, because a client makes one request at a time. Chat leaves room for it.
+        let most = if matches!(notice, Notice::RequestAck { .. }) { NOTICES_MAX + 1 } else { NOTICES_MAX };
+        if self.waiting.len() >= most {
             return Err(NoticeError::Full);
         }
         self.waiting.push_back(notice);
         Ok(())
     }
 
-    /// Returns all waiting notices with their numbers, oldest first.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (Wrapping16, &Notice)> {
-        (0..).map(|i| self.first.later(i)).zip(&self.waiting)
+    /// Returns whether the ack of a request waits.
+    pub(super) fn acks_request(&self) -> bool {
+        self.waiting.iter().any(|notice| matches!(notice, Notice::RequestAck { .. }))
+    }
+
+    /// Returns the datagram to send at `now`, not yet sealed: the oldest waiting notices, as many as fit.
+    pub(super) fn poll(&mut self, now: Micros) -> Option<Vec<u8>> {
+        if self.waiting.is_empty() || self.sent_at.is_some_and(|sent| now - sent < AGAIN_AFTER) {
+            return None;
+        }
+        self.sent_at = Some(now);
+        let mut out = begin(MessageType::Notices);
+        out.put(u64::from(self.first.0), 16);
+        debug_assert_eq!(out.len_bits(), COUNT_AT_BYTE * 8);
+        out.put(0, 8);
+        let mut count = 0;
+        for notice in &self.waiting {
+            let before = out.len_bits();
+            notice.put(&mut out);
+            if out.len_bits() > 8 * (DATAGRAM_BYTES_MAX - SEAL_BYTES) {
+                out.cut_to(before);
+                break;
+            }
+            count += 1;
+        }
+        out.replace_byte(COUNT_AT_BYTE, count);
+        Some(out.into_bytes())
     }
 
     /// Drops the notices before `next`, which the client has received.
-    pub(crate) fn handle_ack(&mut self, next: Wrapping16) {
+    pub(super) fn handle_ack(&mut self, next: Wrapping16) {
         while next.is_newer_than(self.first) && self.waiting.pop_front().is_some() {
             self.first = self.first.later(1);
+            self.sent_at = None;
         }
     }
 }
 
+/// Decodes the notices of a datagram whose seal was checked, with their numbers.
+pub(super) fn decode_notices(datagram: &[u8]) -> Result<Vec<(Wrapping16, Notice)>, DecodeError> {
+    let mut from = expect(datagram, MessageType::Notices)?;
+    let first = Wrapping16(from.get_u16()?);
+    let count = u16::from(from.get_u8()?);
+    let notices: Vec<_> =
+        (0..count).map(|i| Ok((first.later(i), Notice::get(&mut from)?))).collect::<Result<_, _>>()?;
+    from.finish()?;
+    Ok(notices)
+}
+
+/// Encodes a client's ack of all notices before `next`. The caller must seal the datagram.
+pub(super) fn encode_notices_ack(next: Wrapping16) -> Vec<u8> {
+    let mut out = begin(MessageType::NoticesAck);
+    out.put(u64::from(next.0), 16);
+    out.into_bytes()
+}
+
+/// Decodes an ack whose seal was checked.
+pub(super) fn decode_notices_ack(datagram: &[u8]) -> Result<Wrapping16, DecodeError> {
+    let mut from = expect(datagram, MessageType::NoticesAck)?;
+    let next = Wrapping16(from.get_u16()?);
+    from.finish()?;
+    Ok(next)
+}
+
 value!(OutOfSeqWarning { index, difference });
-value!(Outbox { first, waiting } if is_valid);
+value!(Outbox { first, waiting, sent_at } if is_valid);
 variants!(Notice {
     0 => RequestAck { request, answer },
     1 => ChatOoc { sender, channel, text },
@@ -136,14 +200,13 @@ variants!(Notice {
 });
 
 impl Notice {
-    pub(crate) fn put(&self, out: &mut BitWriter, number: Wrapping16) {
+    fn put(&self, out: &mut BitWriter) {
         let kind = match self {
             Notice::RequestAck { .. } => kind::REQUEST_ACK,
             Notice::ChatOoc { .. } => kind::CHAT_EVENT_OOC,
             Notice::ChatIc { .. } => kind::CHAT_EVENT_IC,
         };
         out.put(kind, 4);
-        out.put(u64::from(number.0), 16);
         match self {
             Notice::RequestAck { request, .. } => out.put(u64::from(request.0), 16),
             Notice::ChatOoc { sender, channel, .. } => {
@@ -159,24 +222,23 @@ impl Notice {
         out.put_counted(self.bytes(), TEXT_BYTES_MAX, TEXT_COUNT_BITS);
     }
 
-    /// Reads a notice after its type.
-    pub(crate) fn get(from: &mut BitReader<'_>, kind: u64) -> Result<(Wrapping16, Notice), DecodeError> {
-        let number = Wrapping16(from.get_u16()?);
-        let notice = match kind {
+    fn get(from: &mut BitReader<'_>) -> Result<Notice, DecodeError> {
+        let notice = match from.get(4)? {
             kind::REQUEST_ACK => {
                 Notice::RequestAck { request: Wrapping16(from.get_u16()?), answer: from.get_counted(TEXT_COUNT_BITS)? }
             }
             kind::CHAT_EVENT_OOC => {
                 Notice::ChatOoc { sender: from.get_u16()?, channel: from.get_u8()?, text: get_text(from)? }
             }
-            _ => Notice::ChatIc {
+            kind::CHAT_EVENT_IC => Notice::ChatIc {
                 entity: get_entity(from)?,
                 style: from.get_u8()?,
                 language: from.get_u8()?,
                 text: get_text(from)?,
             },
+            unknown => return Err(DecodeError::bad("the type of a notice", unknown)),
         };
-        Ok((number, notice))
+        Ok(notice)
     }
 
     fn bytes(&self) -> &[u8] {

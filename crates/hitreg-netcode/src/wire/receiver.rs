@@ -8,8 +8,8 @@ use std::sync::Arc;
 use super::bits::BitReader;
 use super::entity::{BodyLayout, get_base};
 use super::message::{AckedSnapshot, FrameInfo, OpenedMessage, open_message};
-use super::notice::{Notice, OutOfSeqWarning, get_effect, get_entity, kind};
-use super::{DecodeError, ENTITIES_MAX, ReceivedSet, WINDOW, Wrapping16};
+use super::notice::{OutOfSeqWarning, get_effect, get_entity, kind};
+use super::{DecodeError, ENTITIES_MAX, ReceivedSet, WINDOW};
 use crate::game::{Body, Effect};
 use crate::history::Frame;
 use crate::packet::{Echo, Snapshot};
@@ -27,7 +27,6 @@ pub struct Receiver<B> {
     /// The received snapshots among the last [`WINDOW`], unsorted.
     known: VecDeque<AckedSnapshot>,
     newest: SnapshotSeq,
-    next_notice: Wrapping16,
 }
 
 /// The decoded contents of a message from the server.
@@ -37,8 +36,6 @@ pub struct ServerDatagram<B> {
     pub snapshot: Snapshot<B>,
     /// Usercmds of the client that the server could not use.
     pub warnings: Vec<OutOfSeqWarning>,
-    /// Notices that the client receives for the first time, in order.
-    pub notices: Vec<Notice>,
     /// Newly known entities, with the connection that controls each; `None` means that an AI controls it.
     pub definitions: Vec<(EntityId, Option<u16>)>,
 }
@@ -59,14 +56,13 @@ struct DecodedSnapshot<B> {
     states: SortedMap<EntityId, Option<B>>,
     effects: Vec<Effect>,
     warnings: Vec<OutOfSeqWarning>,
-    notices: Vec<(Wrapping16, Notice)>,
     definitions: Vec<(EntityId, Option<u16>)>,
     echo: Option<Echo>,
     /// An entity whose definition was read, and whose state must follow.
     defined: Option<EntityId>,
 }
 
-state!(Receiver<B: Body> { rings, known, newest, next_notice } but { layout } if is_valid);
+state!(Receiver<B: Body> { rings, known, newest } but { layout } if is_valid);
 
 /// A receiver for a new connection.
 impl<B: Body> Default for Receiver<B> {
@@ -76,7 +72,6 @@ impl<B: Body> Default for Receiver<B> {
             rings: SortedMap::new(),
             known: VecDeque::new(),
             newest: SnapshotSeq(0),
-            next_notice: Wrapping16(0),
         }
     }
 }
@@ -115,7 +110,6 @@ impl<B: Body> Receiver<B> {
             states: SortedMap::new(),
             effects: Vec::new(),
             warnings: Vec::new(),
-            notices: Vec::new(),
             definitions: Vec::new(),
             echo: None,
             defined: None,
@@ -180,9 +174,6 @@ impl<B: Body> Receiver<B> {
             }
             kind::PACKET_ECHO => draft.echo = Some(Echo::get(from)?),
             kind::OUT_OF_SEQ_WARNING => draft.warnings.push(OutOfSeqWarning::get(from)?),
-            kind::REQUEST_ACK | kind::CHAT_EVENT_OOC | kind::CHAT_EVENT_IC => {
-                draft.notices.push(Notice::get(from, kind)?);
-            }
             kind::EFFECT => {
                 let carried = |id| draft.states.get(&id).and_then(|body| body.as_ref()).map(B::origin);
                 let effect = get_effect(from, carried)?;
@@ -204,13 +195,6 @@ impl<B: Body> Receiver<B> {
         self.known.retain(|known| newest.0.saturating_sub(known.seq.0) < WINDOW);
         let entities = self.rings.iter().filter_map(|(id, ring)| Some((*id, ring.at(info.seq)?.clone()))).collect();
         self.rings.retain(|_, ring| ring.forget(newest));
-        let mut notices = Vec::new();
-        for (number, notice) in draft.notices {
-            if number == self.next_notice {
-                self.next_notice = number.later(1);
-                notices.push(notice);
-            }
-        }
         let frame = Frame { tick: info.tick, server_time: info.server_time, entities };
         let out_of_sequence = |warning: &OutOfSeqWarning| {
             let command = CommandSeq(warning.index.unwrap_near(info.ack.0)?);
@@ -225,7 +209,7 @@ impl<B: Body> Receiver<B> {
             echo: draft.echo,
             ..Snapshot::new(info.seq, info.ack, Arc::new(frame))
         };
-        ServerDatagram { snapshot, warnings: draft.warnings, notices, definitions: draft.definitions }
+        ServerDatagram { snapshot, warnings: draft.warnings, definitions: draft.definitions }
     }
 }
 

@@ -117,8 +117,8 @@ pub fn decode_disconnect(datagram: &[u8]) -> Result<LeaveReason, DecodeError> {
     Ok(why)
 }
 
-/// The client repeats an unanswered request after this time.
-const AGAIN_AFTER: Micros = Micros::from_ms(250);
+/// A client sends at most one request in this time, new or repeated; a server that gets no ack, one datagram of notices.
+pub(super) const AGAIN_AFTER: Micros = Micros::from_ms(250);
 /// The most requests that may wait for an answer.
 pub const REQUESTS_MAX: usize = 64;
 
@@ -132,7 +132,7 @@ pub struct TooManyRequests;
 pub(super) struct RequestQueue {
     next: Wrapping16,
     waiting: VecDeque<ClientRequest>,
-    /// When the first request was last sent.
+    /// When a request was last sent.
     sent_at: Option<Micros>,
 }
 
@@ -162,9 +162,7 @@ impl RequestQueue {
     }
 
     pub(super) fn handle_answer(&mut self, number: Wrapping16) {
-        if self.waiting.pop_front_if(|first| first.number == number).is_some() {
-            self.sent_at = None;
-        }
+        self.waiting.pop_front_if(|first| first.number == number);
     }
 }
 

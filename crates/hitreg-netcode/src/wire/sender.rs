@@ -9,9 +9,9 @@ use super::bits::BitWriter;
 use super::datagram::{MESSAGE_BYTES_MAX, SEAL_BYTES};
 use super::entity::BodyLayout;
 use super::message::{CategoryCounter, CategoryOf, DatagramPage, SnapshotBitCounts};
-use super::notice::{Notice, NoticeError, OutOfSeqWarning, Outbox, put_effect};
+use super::notice::{OutOfSeqWarning, put_effect};
 use super::track::{EntityTrack, SharedStates};
-use super::{ReceivedSet, WINDOW, Wrapping16};
+use super::{ReceivedSet, WINDOW};
 use crate::game::{Body, Effect};
 use crate::history::Frame;
 use crate::packet::Snapshot;
@@ -42,7 +42,6 @@ pub struct Sender<B> {
     /// The newest snapshot that the client has acked.
     acked: Option<SentRecord>,
     warnings: VecDeque<OutOfSeqWarning>,
-    outbox: Outbox,
     effects: VecDeque<Effect>,
 }
 
@@ -50,12 +49,10 @@ pub struct Sender<B> {
 struct SentRecord {
     seq: SnapshotSeq,
     server_time: Micros,
-    /// The number of the first notice that this snapshot did not carry.
-    next_notice: Wrapping16,
 }
 
-value!(SentRecord { seq, server_time, next_notice });
-state!(Sender<B: Body> { categories, tracks, sent, acked, warnings, outbox, effects } but {
+value!(SentRecord { seq, server_time });
+state!(Sender<B: Body> { categories, tracks, sent, acked, warnings, effects } but {
     layout,
     avatar,
     players,
@@ -146,7 +143,6 @@ impl<B: Body> Sender<B> {
             sent: VecDeque::new(),
             acked: None,
             warnings: VecDeque::new(),
-            outbox: Outbox::default(),
             effects: VecDeque::new(),
         }
     }
@@ -154,14 +150,6 @@ impl<B: Body> Sender<B> {
     /// Warns the client about its last usercmd with the next snapshot.
     pub fn warn(&mut self, warning: OutOfSeqWarning) {
         push_bounded(&mut self.warnings, warning, WARNINGS_WAITING_MAX);
-    }
-
-    /// Queues a notice that is repeated until the client acks it.
-    ///
-    /// # Errors
-    /// When the notice is too long, or too many are waiting.
-    pub fn tell(&mut self, notice: Notice) -> Result<(), NoticeError> {
-        self.outbox.push(notice)
     }
 
     /// Replaces [`Urgency::score`] as the priority function. Entities with a higher score are sent sooner.
@@ -183,7 +171,6 @@ impl<B: Body> Sender<B> {
         if self.acked.is_none_or(|acked| acked.seq < newest.seq) {
             self.acked = Some(newest);
         }
-        self.outbox.handle_ack(newest.next_notice);
         for (_, track) in &mut self.tracks {
             track.handle_ack(received);
         }
@@ -229,7 +216,10 @@ impl<B: Body> Sender<B> {
         self.effects.extend(&snapshot.effects);
         let effects_dropped = self.effects.len().saturating_sub(EFFECTS_WAITING_MAX);
         self.effects.drain(..effects_dropped);
-        let next_notice = self.put_notices(&mut page, snapshot.seq);
+        // A warning is about the last usercmd and would be stale later.
+        while self.warnings.front().copied().is_some_and(|warning| page.put_event(0, |out| warning.put(out))) {
+            self.warnings.pop_front();
+        }
         let warnings_dropped = std::mem::take(&mut self.warnings).len();
         if let Some(echo) = snapshot.echo {
             // An echo without room is no loss: the next one covers it.
@@ -251,7 +241,7 @@ impl<B: Body> Sender<B> {
         for change in &deferred {
             self.tracks[change.track].1.waited += 1;
         }
-        let sent = SentRecord { seq: snapshot.seq, server_time: snapshot.frame.server_time, next_notice };
+        let sent = SentRecord { seq: snapshot.seq, server_time: snapshot.frame.server_time };
         push_bounded(&mut self.sent, sent, WINDOW as usize);
         let (datagram, bit_counts) = page.finish();
         Ok(EncodedSnapshot {
@@ -357,25 +347,6 @@ impl<B: Body> Sender<B> {
         self.layout.put_entity(who, usual, base, change.cells.map(|cells| &cells[..]), &mut values, out);
         bit_counts.naming = (out.len_bits() - begun - all_values) as u32;
         bit_counts
-    }
-
-    /// Writes warnings and notices. Returns the number of the first notice that did not fit.
-    fn put_notices(&mut self, page: &mut DatagramPage, seq: SnapshotSeq) -> Wrapping16 {
-        // A warning is about the last usercmd and would be stale later.
-        while self.warnings.front().copied().is_some_and(|warning| page.put_event(0, |out| warning.put(out))) {
-            self.warnings.pop_front();
-        }
-        // Chat leaves half of the room to entities, except in every eighth snapshot, so that a long line cannot wait
-        // forever.
-        let reserved = if seq.0.is_multiple_of(8) { 0 } else { page.left() / 2 };
-        let mut next = None;
-        for (number, notice) in self.outbox.iter() {
-            if !page.put_event(reserved, |out| notice.put(out, number)) {
-                return number;
-            }
-            next = Some(number.later(1));
-        }
-        next.unwrap_or(self.outbox.first)
     }
 
     /// Writes waiting effects, oldest first, as long as they fit. Returns them.

@@ -5,11 +5,11 @@ use super::bits::BitWriter;
 use super::datagram::{Reassembly, seal, unseal};
 use super::entity::get_base;
 use super::message::{AckedSnapshot, COUNT_AT_BYTE, FrameInfo, OpenedMessage, open_message};
-use super::notice::{Notice, OutOfSeqWarning, get_effect, get_entity, kind, put_effect};
+use super::notice::{OutOfSeqWarning, get_effect, get_entity, kind, put_effect};
 use super::sender::controller;
 use super::{
-    ClientMessage, ClientReference, MessageType, ServerConnection, WINDOW, Wrapping16, decode_commands,
-    encode_commands, fragments, message_type,
+    ClientMessage, ClientReference, MessageType, ServerConnection, WINDOW, decode_commands, encode_commands, fragments,
+    message_type,
 };
 use crate::game::{Body, Effect};
 use crate::packet::Echo;
@@ -44,7 +44,6 @@ enum Submessage {
     Remove(EntityId),
     Effect(Effect),
     Warning(OutOfSeqWarning),
-    Notice(Wrapping16, Notice),
     Echo(Echo),
 }
 
@@ -60,8 +59,7 @@ variants!(Submessage {
     2 => Remove(entity),
     3 => Effect(effect),
     4 => Warning(warning),
-    5 => Notice(number, notice),
-    6 => Echo(echo),
+    5 => Echo(echo),
 });
 
 impl<B: Body> ServerConnection<B> {
@@ -164,10 +162,6 @@ impl<B: Body> ServerConnection<B> {
                 kind::ENTITY_REMOVAL => Submessage::Remove(get_entity(&mut from).ok()?),
                 kind::PACKET_ECHO => Submessage::Echo(Echo::get(&mut from).ok()?),
                 kind::OUT_OF_SEQ_WARNING => Submessage::Warning(OutOfSeqWarning::get(&mut from).ok()?),
-                kind::REQUEST_ACK | kind::CHAT_EVENT_OOC | kind::CHAT_EVENT_IC => {
-                    let (number, notice) = Notice::get(&mut from, kind).ok()?;
-                    Submessage::Notice(number, notice)
-                }
                 kind::EFFECT => {
                     let origin = |entity| snapshot.frame.get(entity).map(B::origin);
                     Submessage::Effect(get_effect(&mut from, origin).ok()?)
@@ -237,7 +231,6 @@ impl<B: Body> ServerConnection<B> {
                     put_effect(&mut out, effect, near.map(B::origin));
                 }
                 Submessage::Warning(warning) => warning.put(&mut out),
-                Submessage::Notice(number, notice) => notice.put(&mut out, *number),
                 Submessage::Echo(echo) => echo.put(&mut out),
             }
         }

@@ -490,6 +490,6 @@ table! {
     /// datagrams.
     saw_avatar_right: OptionalCode, optional = true, names = &["no", "yes"];
     /// Its bits by use, if the replay encodes datagrams: variable values by category; identifiers of entities and
-    /// variables; effects, warnings and notices; headers.
+    /// variables; effects and warnings; headers.
     bits: OptionalBits, optional = true;
 }
