@@ -93,6 +93,18 @@ fn a_timeline_follows_the_rules_of_its_format() {
 }
 
 #[test]
+fn a_timeline_names_nominal_sizes() {
+    let folder = Folder::empty();
+    for (sizes, name) in [("nominal", "nominal bytes"), ("datagrams", "bytes")] {
+        folder.done(&format!("record synth --players 2 --seconds 2 --set wire.sizes={sizes} -o {sizes}.hitlog"));
+        let events = events(&folder, &format!("{sizes}.hitlog"));
+        let sent = of_kind(&events, &["b"]).filter(|event| event["cat"] == "packets up");
+        let bytes: Vec<Option<u64>> = sent.map(|event| event["args"][name].as_u64()).collect();
+        assert!(bytes.len() > 100 && bytes.iter().all(|bytes| *bytes > Some(0)), "{sizes}: {bytes:?}");
+    }
+}
+
+#[test]
 fn no_arrow_goes_through_a_tick_that_did_not_run_its_usercmd() {
     let folder = Folder::empty();
     folder.done("record synth --preset nereids --players 4 --seconds 8 --jitter-ms 30 --loss 4% -o a.hitlog");

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use crate::summary::is_named;
 use crate::why::{hitgroup_in_words, is_corrected};
+use hitreg_log::record::value_of_setting;
 use hitreg_log::sorted::SortedSet;
 use hitreg_log::trace::schema::{corrections, executed, frames, shots, ticks};
 use hitreg_log::trace::{Series, Table, Trace, TraceSource, each_part, select_rows};
@@ -116,7 +117,9 @@ pub fn write(
     };
     shot.tables.extend(some(trace, &[(frames::NAME, &MADE, &of_shots)])?.tables);
     events.shots(&shot)?;
-    events.packets(packets, missing)?;
+    let has_nominal_sizes = value_of_setting(&trace.header().settings, "wire.sizes") == Some("nominal");
+    let size = if has_nominal_sizes { "nominal bytes" } else { "bytes" };
+    events.packets(packets, (missing, size))?;
     Ok(events.out.write_all(b"\n]}\n")?)
 }
 
@@ -284,7 +287,7 @@ impl EventWriter<'_> {
     fn packets(
         &mut self,
         packets: impl Iterator<Item = Result<Packet, String>>,
-        missing: &'static str,
+        (missing, size): (&'static str, &'static str),
     ) -> Result<(), PerfettoError> {
         for (number, packet) in packets.enumerate() {
             let packet = packet.map_err(PerfettoError::Unread)?;
@@ -296,7 +299,7 @@ impl EventWriter<'_> {
                 None if packet.is_missing => missing,
                 None => "arrival not known",
             };
-            let args = json!({ "bytes": packet.bytes });
+            let args = packet.bytes.map_or(Value::Null, |bytes| json!({ (size): bytes }));
             let track = (process(packet.player), category, name);
             self.span(track, format!("packet {number}"), [packet.sent_us, until], args)?;
         }

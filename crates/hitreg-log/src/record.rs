@@ -63,7 +63,7 @@ pub struct PacketRecord {
     pub count: u8,
     /// The newest snapshot that the client had received.
     pub ack: SnapshotSeq,
-    /// Total bytes of its datagrams, with seals, without UDP/IP headers. Nominal if `wire.sizes` says so or is missing.
+    /// Total bytes of its datagrams, with seals, without UDP/IP headers; 0 if unknown. Nominal if `wire.sizes` says so.
     pub bytes: u16,
 }
 
@@ -150,7 +150,7 @@ pub struct SnapshotRecord {
     pub server_time: Micros,
     /// The newest usercmd that had run, was refused or was given up.
     pub ack: CommandSeq,
-    /// Total bytes of its datagrams, with seals, without UDP/IP headers. Nominal if `wire.sizes` says so or is missing.
+    /// Total bytes of its datagrams, with seals, without UDP/IP headers; 0 if unknown. Nominal if `wire.sizes` says so.
     pub bytes: u16,
     /// Number of updates that the client's rate limit held back before this one.
     pub choked: u8,

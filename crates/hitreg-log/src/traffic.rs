@@ -252,7 +252,7 @@ impl WaitingPackets {
                     took_us,
                     is_missing: took_us.is_none() && is_overtaken && !is_in_gap,
                     is_in_gap,
-                    bytes: Some(sent.bytes.into()),
+                    bytes: known_size(sent.bytes.into()),
                     choked: sent.choked.into(),
                 });
             }
@@ -275,6 +275,11 @@ fn put(sent: &mut VecDeque<SentRow>, row: SentRow) {
     sent.insert(place, row);
 }
 
+/// The size of a packet, from a record or a cell. Both have 0 for an unknown size.
+pub fn known_size(bytes: u32) -> Option<u32> {
+    (bytes > 0).then_some(bytes)
+}
+
 /// Returns the transit time in µs of a packet in a trace; `None` if it did not arrive.
 pub fn transit_us(took_ms: f32) -> Option<i64> {
     took_ms.is_finite().then(|| (f64::from(took_ms) * 1e3).round() as i64)
@@ -291,7 +296,7 @@ pub fn of_trace(trace: &Trace) -> Vec<Packet> {
         };
         let took_us = took_ms.get(row).and_then(|ms| transit_us(*ms));
         let (player, choked) = (cell(player, row).unwrap_or_default(), cell(choked, row).unwrap_or_default());
-        let (bytes, sent_us) = (cell(bytes, row), at_us[row]);
+        let (bytes, sent_us) = (cell(bytes, row).and_then(known_size), at_us[row]);
         Packet { player, is_up, sent_us, took_us, bytes, choked, ..Packet::default() }
     };
     let all_up = (0..up.rows.min(up.at_us.len())).map(|row| packet(true, row));
@@ -358,7 +363,7 @@ fn of_rows(table: &Table) -> Vec<Packet> {
         took_us: (arrived[row] == 1).then(|| took_us[row]),
         is_missing: missing[row] == 1,
         is_in_gap: in_gap[row] == 1,
-        bytes: Some(bytes[row]),
+        bytes: known_size(bytes[row]),
         choked: choked[row],
     };
     (0..table.rows()).map(packet).collect()

@@ -95,8 +95,8 @@ struct OneWayPackets {
     missing: usize,
     has_arrivals: bool,
     first_us: Option<i64>,
+    /// The bytes of the packets whose size is known, by time.
     bins: Vec<u64>,
-    lacks_bytes: bool,
 }
 
 /// The packets of a page.
@@ -137,7 +137,6 @@ impl Packets {
             of.bins.resize(bin + 1, 0);
         }
         of.bins[bin] += u64::from(packet.bytes.unwrap_or_default());
-        of.lacks_bytes |= packet.bytes.is_none();
         of.missing += usize::from(packet.is_missing);
         of.has_arrivals |= packet.took_us.is_some();
         let is_marked = packet.is_missing || packet.choked > 0;
@@ -213,7 +212,8 @@ impl OneWayPackets {
         let unit = TIME_UNIT_US as f64;
         let bytes = |packet: &Packet| i64::from(packet.bytes.unwrap_or_default());
         let sums = || self.bins.iter().map(|bytes| i64::try_from(*bytes).unwrap_or(i64::MAX));
-        let has_bytes = !self.lacks_bytes && self.bins.iter().any(|bytes| *bytes > 0);
+        // The log of a receiver has no size for a packet that did not arrive.
+        let has_bytes = self.bins.iter().any(|bytes| *bytes > 0);
         PagePackets {
             player,
             way: if is_down { "down" } else { "up" },

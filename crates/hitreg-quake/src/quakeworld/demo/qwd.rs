@@ -159,7 +159,8 @@ impl QwdImport {
         {
             self.gather.acks_ahead.push(self.gather.demo.packets.len() as u32);
         }
-        self.gather.add((time_s, sequence, ack), content, packet.offset())
+        let size = u16::try_from(len).unwrap_or(u16::MAX);
+        self.gather.add((time_s, sequence, ack, size), content, packet.offset())
     }
 }
 

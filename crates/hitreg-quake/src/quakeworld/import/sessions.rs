@@ -2,7 +2,8 @@
 //! snapshots, and everything visible becomes entity states.
 //!
 //! A snapshot has the server's sequence number. Its tick is its index in the recording, because the wire does not carry
-//! the server's clock. Its times are arrival times. Sizes are nominal, as everywhere in hitreg.
+//! the server's clock. Its times are arrival times. Its size is that of its datagram. The sizes of the client's packets
+//! are unknown: a client's demo has usercmds, and no datagrams that carried them.
 //!
 //! Every packet since the first state of a player becomes a snapshot, also if it shows no player, as during a change of
 //! level and after the intermission. In a server's demo, which has no packets, the moments with players become
@@ -159,7 +160,7 @@ impl Importer<'_> {
             at,
             server_time: at,
             ack,
-            bytes: nominal_bytes(50 + 20 * self.states.len() + 8 * sorted.effects.len()),
+            bytes: packet.bytes,
             choked: sorted.choked,
             entities: self.states.iter().map(|(entity, _)| *entity).collect(),
             effects: sorted.effects,
@@ -210,8 +211,8 @@ impl Importer<'_> {
                 ack = SnapshotSeq(arrival.number);
             }
             let count = COMMANDS_IN_A_PACKET.min(index + 1);
-            let (number, bytes) = (index as u32 + 1, nominal_bytes(42 + 16 * count));
-            let packet = PacketRecord { number, at, newest: seq, count: count as u8, ack, bytes };
+            let number = index as u32 + 1;
+            let packet = PacketRecord { number, at, newest: seq, count: count as u8, ack, bytes: 0 };
             self.session.push(Record::Sent(player, packet))?;
         }
         self.session.players[usize::from(player.0)].received = arrivals;
@@ -246,12 +247,6 @@ impl Importer<'_> {
         }
         Ok(())
     }
-}
-
-/// Returns a nominal size: the demo's reader drops wire sizes, so this is the size of hitreg's own packets with equal
-/// content.
-fn nominal_bytes(bytes: usize) -> u16 {
-    bytes.min(usize::from(u16::MAX)) as u16
 }
 
 /// A way longer than speed allows by this much, in units, is a jump if there is a flash or a return to life.

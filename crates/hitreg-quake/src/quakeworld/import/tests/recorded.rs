@@ -84,6 +84,7 @@ impl DemoRebuilder<'_> {
             sequence: snapshot.seq.0,
             level: self.level,
             ack: demo_seq(self.rules, snapshot.ack),
+            bytes: snapshot.bytes,
             own,
             others,
             movers,
