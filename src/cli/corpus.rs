@@ -140,13 +140,11 @@ impl ResultArgs {
         Ok((judged, summary))
     }
 
-    /// Writes the page with charts, and the report pages beside it. Each page is one more run of this program. Returns a
-    /// sentence for each page that could not be written.
+    /// Writes the report pages, and the page with charts and links to them. Each report page is one more run of this
+    /// program. Returns a sentence for each page that could not be written.
     fn write_reports(&self, target: Option<&Target>, summary: &CorpusSummary) -> Result<Vec<String>, CommandError> {
         let (Some(target), Some(folder)) = (target, &self.reports) else { return Ok(Vec::new()) };
         let (thresholds, _) = self.checks.apply(&[summary.into()]);
-        let page = corpus_html(&CorpusSummary { thresholds, ..summary.clone() });
-        store::save_bytes(target, page.as_bytes())?;
         let mut problems = Vec::new();
         for log in &summary.worst {
             let page = folder.join(&log.page);
@@ -163,6 +161,9 @@ impl ResultArgs {
             };
             problems.push(format!("{}: this page was not written: {why}", page.display()));
         }
+        let exists = |page: &str| folder.join(page).is_file();
+        let page = corpus_html(&CorpusSummary { thresholds, ..summary.clone() }, &exists);
+        store::save_bytes(target, page.as_bytes())?;
         Ok(problems)
     }
 

@@ -79,7 +79,8 @@ pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
         save_rows(target, kind, &lines)?;
     }
     if let Some(target) = &html {
-        store::save_bytes(target, corpus_html(&summaries[0]).as_bytes())?;
+        let exists = |page: &str| target.path().with_file_name(page).is_file();
+        store::save_bytes(target, corpus_html(&summaries[0], &exists).as_bytes())?;
     }
     summaries[0].thresholds = args.checks.apply(&[(&summaries[0]).into()]).0;
     let newest = &summaries[0];

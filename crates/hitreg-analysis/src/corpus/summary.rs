@@ -53,6 +53,8 @@ pub struct CorpusSummary {
     pub causes: Vec<CorrectionCause>,
     /// The weapon whose hit rate changed most; `None` if no change is beyond chance.
     pub weapon_changed: Option<WeaponChange>,
+    /// The weapons whose change was tested: their hit rates changed in enough logs.
+    pub weapons_tested: u64,
     /// The logs that changed most.
     pub worst: Vec<WorstLog>,
     /// The first logs that could not be judged.
@@ -289,13 +291,14 @@ impl CorpusSummaryBuilder {
             let ShotSums { shots: [shots_a, shots_b], hits: [hits_a, hits_b], changed } = sums;
             ShotGroup { name, shots_a, shots_b, hits_a, hits_b, changed }
         };
-        let has_sides = self.summary.a.is_some();
+        let changes = self.summary.a.map_or_else(Vec::new, |_| weapon_changes(&self.hits, &self.first_in));
         let [a, b] = [0, 1].map(|side| self.view_errors[side].spread());
         let latency = |band: Option<super::LatencyBand>| band.map_or("unknown".to_owned(), |band| band.to_string());
         CorpusSummary {
             schema: SCHEMA,
             view_errors: ViewErrors { a, b },
-            weapon_changed: if has_sides { most_changed(&self.hits, &self.first_in) } else { None },
+            weapons_tested: changes.len() as u64,
+            weapon_changed: most_changed(changes),
             weapons: self.weapons.into_iter().map(named).collect(),
             latencies: self.latencies.into_iter().map(|(band, sums)| named((latency(band), sums))).collect(),
             players: self.players.into_iter().map(|(players, sums)| named((players.to_string(), sums))).collect(),
@@ -459,10 +462,9 @@ impl ShotSums {
     }
 }
 
-/// The weapon whose hit rate changed most, in units of its uncertainty. `None` if no interval excludes 0. Only weapons whose
-/// hit rate changed in [`LEAST_CHANGED_LOGS`] have an interval. Logs without a change tell nothing of the size of changes,
-/// so the degrees of freedom are those of the changed logs.
-fn most_changed(weapons: &SortedMap<String, Vec<ShotSums>>, first_in: &SortedMap<String, u64>) -> Option<WeaponChange> {
+/// The changes of the weapons whose hit rate changed in [`LEAST_CHANGED_LOGS`]: others have no interval. Logs without a
+/// change tell nothing of the size of changes, so the degrees of freedom are those of the changed logs.
+fn weapon_changes(weapons: &SortedMap<String, Vec<ShotSums>>, first_in: &SortedMap<String, u64>) -> Vec<WeaponChange> {
     let changed_logs = first_in.values().sum();
     // The more weapons there are, the more probable it is that one changes by chance.
     let tail = ERROR / 2.0 / weapons.len().max(1) as f64;
@@ -479,18 +481,26 @@ fn most_changed(weapons: &SortedMap<String, Vec<ShotSums>>, first_in: &SortedMap
         let change = rate_b.minus(&rate_a);
         // Logs that all change alike have an interval without width.
         let half = change.half_width(tail, changed - 1).unwrap_or_default();
-        let found = WeaponChange {
+        Some(WeaponChange {
             weapon: weapon.clone(),
             rate_a: rate_a.share,
             rate_b: rate_b.share,
             interval: [change.share - half, change.share + half],
             first_in: first_in.get(weapon).copied().unwrap_or_default(),
             changed_logs,
-        };
-        (change.share.abs() > half).then_some((change.share.abs() / half, found))
+        })
     };
-    let changes = weapons.iter().filter_map(of_weapon);
-    changes.max_by(|(x, _), (y, _)| x.total_cmp(y)).map(|(_, change)| change)
+    weapons.iter().filter_map(of_weapon).collect()
+}
+
+/// The weapon whose hit rate changed most, in units of its uncertainty. `None` if no interval excludes 0.
+fn most_changed(changes: Vec<WeaponChange>) -> Option<WeaponChange> {
+    let size = |change: &WeaponChange| {
+        let [low, high] = change.interval;
+        (low + high).abs() / (high - low)
+    };
+    let certain = changes.into_iter().filter(|change| change.interval[0] > 0.0 || change.interval[1] < 0.0);
+    certain.max_by(|x, y| size(x).total_cmp(&size(y)))
 }
 
 #[cfg(test)]
@@ -604,7 +614,7 @@ mod tests {
             ("rifle".to_owned(), logs(|log| u64::from(log % 10 == 0))),
         ]);
         let first_in = SortedMap::from([("rifle".to_owned(), 30)]);
-        let found = most_changed(&weapons, &first_in).expect("a change");
+        let found = most_changed(weapon_changes(&weapons, &first_in)).expect("a change");
         assert_eq!((found.weapon.as_str(), found.first_in, found.changed_logs), ("rifle", 30, 30));
         let difference = found.rate_b - found.rate_a;
         assert!((difference - 0.01).abs() < 1e-9, "{found:?}");
@@ -614,26 +624,28 @@ mod tests {
     #[test]
     fn equal_sides_and_noise_name_no_weapon() {
         let equal = SortedMap::from([("rifle".to_owned(), logs(|_| 0))]);
-        assert_eq!(most_changed(&equal, &SortedMap::new()), None);
+        assert_eq!(most_changed(weapon_changes(&equal, &SortedMap::new())), None);
         let mut noise = logs(|_| 1);
         noise.iter_mut().step_by(2).for_each(|log| log.hits[1] -= 2);
-        assert_eq!(most_changed(&SortedMap::from([("rifle".to_owned(), noise)]), &SortedMap::new()), None);
-        assert_eq!(most_changed(&SortedMap::new(), &SortedMap::new()), None);
+        let noise = SortedMap::from([("rifle".to_owned(), noise)]);
+        assert_eq!(most_changed(weapon_changes(&noise, &SortedMap::new())), None);
+        assert_eq!(most_changed(weapon_changes(&SortedMap::new(), &SortedMap::new())), None);
     }
 
     #[test]
-    fn a_weapon_needs_ten_logs_with_another_hit_rate() {
+    fn a_weapon_is_tested_with_ten_logs_of_another_hit_rate() {
         let gained = |count: u64, unchanged: u64| {
             let log = |log| ShotSums { shots: [9; 2], hits: [4, 4 + u64::from(log < count)], changed: 0 };
             let weapons = SortedMap::from([("rifle".to_owned(), (0..count + unchanged).map(log).collect())]);
-            most_changed(&weapons, &SortedMap::new())
+            let changes = weapon_changes(&weapons, &SortedMap::new());
+            (changes.len(), most_changed(changes).is_some())
         };
-        assert_eq!([gained(1, 0), gained(1, 4), gained(9, 0), gained(9, 90)], [const { None }; 4]);
-        assert!(gained(10, 0).is_some() && gained(10, 90).is_some());
+        assert_eq!([gained(1, 0), gained(1, 4), gained(9, 0), gained(9, 90)], [(0, false); 4]);
+        assert_eq!([gained(10, 0), gained(10, 90)], [(1, true); 2]);
         // A log with shots on one side has no change of the hit rate.
         let log = |log| ShotSums { shots: [9, if log == 0 { 9 } else { 0 }], hits: [4, 0], changed: 0 };
         let one_sided = SortedMap::from([("rifle".to_owned(), (0..20).map(log).collect())]);
-        assert_eq!(most_changed(&one_sided, &SortedMap::new()), None);
+        assert_eq!(most_changed(weapon_changes(&one_sided, &SortedMap::new())), None);
     }
 
     /// If nothing changed, a weapon is named in at most 7 of 100 corpora. The interval promises 5, and 400 corpora have a
@@ -649,7 +661,7 @@ mod tests {
                 let log = |_| ShotSums { shots: [10; 2], hits: [hits(), hits()], changed: 0 };
                 corpus.insert(weapon.to_owned(), (0..15).map(log).collect::<Vec<_>>());
             }
-            named += u32::from(most_changed(&corpus, &SortedMap::new()).is_some());
+            named += u32::from(most_changed(weapon_changes(&corpus, &SortedMap::new())).is_some());
         }
         assert!((8..=28).contains(&named), "{named} of 400");
     }

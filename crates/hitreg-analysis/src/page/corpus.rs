@@ -18,9 +18,10 @@ code{background:#f3f3f3;padding:.1rem .3rem;overflow-wrap:anywhere}.faint{color:
 @media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}th,td{border-color:#444}code{background:#2a2a2a}
 .faint{color:#aaa}a{color:#8ab4f8}}";
 
-/// The page of a corpus in HTML. It is one file, and uses no network. The logs that changed most have links to pages of
-/// `hitreg report` beside it, with the command that writes each.
-pub fn corpus_html(summary: &CorpusSummary) -> String {
+/// The page of a corpus in HTML. It is one file, and uses no network. The logs that changed most have links to their pages
+/// of `hitreg report`, if these are beside it, and the command that writes each. `exists` says whether a page of a name
+/// is beside it.
+pub fn corpus_html(summary: &CorpusSummary, exists: &dyn Fn(&str) -> bool) -> String {
     let mut html = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>hitreg report</title>\
          <meta name=\"viewport\" content=\"width=device-width\">\
@@ -44,7 +45,7 @@ pub fn corpus_html(summary: &CorpusSummary) -> String {
     if summary.a.is_some() {
         html.push_str(&groups_and_causes(summary));
     }
-    html.push_str(&worst_logs(summary));
+    html.push_str(&worst_logs(summary, exists));
     html.push_str(&format!(
         "<h2>All figures</h2>\n<pre>{}</pre>\n</body></html>\n",
         text(&corpus_page(summary).text())
@@ -76,7 +77,7 @@ fn groups_and_causes(summary: &CorpusSummary) -> String {
 }
 
 /// The logs that changed most, with links to their pages. Without a side A, the logs have no changes in numbers.
-fn worst_logs(summary: &CorpusSummary) -> String {
+fn worst_logs(summary: &CorpusSummary, exists: &dyn Fn(&str) -> bool) -> String {
     if summary.worst.is_empty() {
         return String::new();
     }
@@ -90,10 +91,12 @@ fn worst_logs(summary: &CorpusSummary) -> String {
             Some(_) => format!("<td>{}</td><td>{}</td>", count(log.hits_changed), corrections()),
             None => String::new(),
         };
+        let name = match exists(&log.page) {
+            true => format!("<a href=\"{}\">{}</a>", link(&log.page), text(&log.log)),
+            false => text(&log.log),
+        };
         format!(
-            "<tr><td><a href=\"{}\">{}</a><br><code>{}</code></td>{changes}</tr>\n",
-            link(&log.page),
-            text(&log.log),
+            "<tr><td>{name}<br><code>{}</code></td>{changes}</tr>\n",
             text(&format!("{} -o {}", log.report, shell_word(&log.page))),
         )
     };
@@ -147,14 +150,17 @@ mod tests {
     use crate::corpus::{CorrectionCause, ShotGroup, SideCounts};
 
     #[test]
-    fn a_log_links_to_its_report_and_is_no_markup() {
+    fn a_log_links_to_its_report_if_that_exists_and_is_no_markup() {
         let worst = WorstLog {
             log: "logs/<b>.hitlog".to_owned(),
             report: "hitreg report 'logs/<b>.hitlog' --b ./game".to_owned(),
             page: "<b>.html".to_owned(),
             ..WorstLog::default()
         };
-        let html = corpus_html(&CorpusSummary { worst: vec![worst], ..CorpusSummary::default() });
+        let summary = CorpusSummary { worst: vec![worst], ..CorpusSummary::default() };
+        let html = corpus_html(&summary, &|_| false);
+        assert!(html.contains("<td>logs/&lt;b&gt;.hitlog<br>") && !html.contains("href"), "{html}");
+        let html = corpus_html(&summary, &|page| page == "<b>.html");
         assert!(html.contains("<a href=\"./%3Cb%3E.html\">logs/&lt;b&gt;.hitlog</a>"), "{html}");
         assert!(html.contains("hitreg report 'logs/&lt;b&gt;.hitlog' --b ./game -o '&lt;b&gt;.html'"), "{html}");
         assert!(!html.contains("<b>."));
@@ -164,14 +170,15 @@ mod tests {
     fn a_page_without_a_side_a_shows_none() {
         let group = ShotGroup { name: "rifle".to_owned(), shots_b: 5, hits_b: 1, ..ShotGroup::default() };
         let of = |a: Option<SideCounts>| {
-            corpus_html(&CorpusSummary {
+            let summary = CorpusSummary {
                 a,
                 weapons: vec![group.clone()],
                 players: vec![group.clone()],
                 causes: vec![CorrectionCause { cause: "push".to_owned(), a: 0, b: 3 }],
                 worst: vec![WorstLog { log: "a.hitlog".to_owned(), ..WorstLog::default() }],
                 ..CorpusSummary::default()
-            })
+            };
+            corpus_html(&summary, &|_| false)
         };
         let parts = [
             "shots A",
@@ -198,7 +205,7 @@ mod tests {
 
     #[test]
     fn the_page_runs_no_script() {
-        let html = corpus_html(&CorpusSummary::default());
+        let html = corpus_html(&CorpusSummary::default(), &|_| false);
         assert!(html.contains("Content-Security-Policy\" content=\"default-src 'none'; style-src"), "{html}");
     }
 }

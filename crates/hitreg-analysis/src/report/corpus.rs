@@ -37,7 +37,7 @@ pub fn corpus_page(summary: &CorpusSummary) -> Page {
         groups(&mut page, "map", &summary.maps);
         causes(&mut page, summary);
         page.blank();
-        weapon_changed(&mut page, summary.weapon_changed.as_ref());
+        weapon_changed(&mut page, summary);
     }
     worst(&mut page, summary);
     unjudged(&mut page, summary);
@@ -131,7 +131,7 @@ fn figures(page: &mut Page, summary: &CorpusSummary) {
         ("view error, median, units", errors(|spread| spread.p50)),
         ("view error, p95, units", errors(|spread| spread.p95)),
     ];
-    let columns: &[&str] = if a.is_some() { &[">A", ">B"] } else { &[">B"] };
+    let columns: &[&str] = if a.is_some() { &[">A", ">B"] } else { &[">replay"] };
     let rows = rows.into_iter().map(|(name, values)| [name.to_owned()].into_iter().chain(values).collect::<Vec<_>>());
     page.section("", columns, rows);
     if let Some(changed) = summary.hits_changed {
@@ -182,9 +182,13 @@ fn causes(page: &mut Page, summary: &CorpusSummary) {
     page.section("corrections", &[">A", ">B", ">change"], summary.causes.iter().map(row));
 }
 
-fn weapon_changed(page: &mut Page, change: Option<&WeaponChange>) {
-    let Some(change) = change else {
-        page.paragraph(0, "No weapon's hit rate changed beyond chance.");
+fn weapon_changed(page: &mut Page, summary: &CorpusSummary) {
+    let Some(change) = &summary.weapon_changed else {
+        let words = match summary.weapons_tested {
+            0 => "No weapon was tested for a change of its hit rate.".to_owned(),
+            tested => format!("No hit rate changed beyond chance: {} tested.", counted(tested, "weapon")),
+        };
+        page.paragraph(0, &words);
         let least = format!("Only weapons whose hit rate changed in at least {LEAST_CHANGED_LOGS} logs are tested.");
         page.faint(2, &least);
         return;
