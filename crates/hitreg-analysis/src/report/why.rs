@@ -456,6 +456,7 @@ fn limit(shot: &ShotExplanation, judged: &JudgedOutcome, settings: &[(String, St
     match judged.limit.as_str() {
         "none" => "not reached".to_owned(),
         "off" if setting("lag_compensation.enabled") == Some("false") => "lag compensation is off".to_owned(),
+        "off" if shot.server.reason == "launched" => "lag compensation does not rewind for a projectile".to_owned(),
         "off" => "lag compensation is off, or the shot is a projectile".to_owned(),
         "max_unlag" if is_within_limit(judged, settings) => format!(
             "not reached. But p{}'s newest acked snapshot was older than {longest}, so the server used newer ones",
