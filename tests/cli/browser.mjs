@@ -82,9 +82,10 @@ async function keysAndSlider() {
   assert.equal(await listed(), `${some} of ${all} rows`, "Enter leaves the filter");
   assert.equal(await value("document.querySelectorAll('tr.row[aria-selected=true]').length"), 1, "keys work outside of the filter");
   await press("/", "Escape");
-  const impacts = await value("window.hitreg.contents.sides.flatMap(({ shots }) => shots).filter((shot) => shot.is_impact).length");
+  const [impacts, unrun] = await value("((shots) => [shots.filter((shot) => shot.is_impact).length, shots.filter((shot) => shot.judged === null).length])(window.hitreg.contents.sides[0].shots)");
   assert.ok(impacts > 1);
-  assert.equal(await listed(), `${all} of ${all} rows, with ${impacts} impacts`, "Escape removes the filter");
+  assert.equal(await listed(), `${all} of ${all} rows, with ${impacts} impacts${unrun > 0 ? ` and ${unrun} not run` : ""}`, "Escape removes the filter");
+  assert.equal(Number(all), (await value("window.hitreg.contents.sides[0].counts.shots")) + impacts + unrun);
   assert.equal(await value("document.getElementById('filter').value"), "");
   await press("o");
   assert.ok(await value("document.querySelector('th[aria-sort]') !== null"), "the table is sorted by a key");
@@ -202,7 +203,7 @@ async function counts() {
   const lanesOf = (page) => page.evaluate(async () => {
     const [{ laneText }, { seriesOf }] = await Promise.all([import("page/charts.js"), import("page/series.js")]);
     const { contents, state } = window.hitreg;
-    return seriesOf(contents).find((chart) => chart.label === "corrections by cause").lanes.map((lane) => laneText(lane, lane.marks, state.sides));
+    return seriesOf(contents).find((chart) => chart.label === "corrections by cause").lanes.map((lane) => laneText(lane, lane.marks, state, contents.sides));
   });
   const expected = JSON.parse(fs.readFileSync(path.join(folder, "counts.json"), "utf8"));
   {
@@ -288,6 +289,29 @@ async function counts() {
   await page.evaluate(() => document.querySelectorAll("[role=tab]")[2].click());
   const players = await value("[...document.querySelectorAll('tr.row')].map((row) => [...row.children].slice(5, 8).map((cell) => cell.textContent))");
   assert.ok(players.length > 1 && players.every(([shots, , wounds]) => shots === "—" && /^(—|\d+\+)$/.test(wounds)), JSON.stringify(players));
+  // Nothing is known of the hits of a player without a recording, such as a bot.
+  assert.deepEqual(players.map(([, hits]) => hits === "—"), [false, false, false, true]);
+  for (const order of ["descending", "ascending"]) {
+    await page.evaluate(() => [...document.querySelectorAll("th > button")].find((head) => head.textContent === "hits").click());
+    const hits = await value("[...document.querySelectorAll('tr.row')].map((row) => row.children[6].textContent)");
+    assert.deepEqual([await value("document.querySelector('th[aria-sort]').ariaSort"), hits.indexOf("—")], [order, 3], "unknown values are last");
+  }
+  const texts = await page.evaluate(async () => {
+    const [texts, drawn] = [[], CanvasRenderingContext2D.prototype.fillText];
+    CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
+      texts.push(text);
+      drawn.call(this, text, ...place);
+    };
+    window.hitreg.setEyes(3);
+    await new Promise((done) => setTimeout(done, 200));
+    return texts;
+  });
+  assert.ok(texts.includes("usercmds run per frame") && texts.includes("not known"), `${texts}`);
+  const lane = await page.evaluate(async () => {
+    const { laneText } = await import("page/charts.js");
+    return [true, false].map((isKnown) => laneText({ label: "knockback", isKnown: () => isKnown }, [], window.hitreg.state, window.hitreg.contents.sides));
+  });
+  assert.deepEqual(lane, ["knockback 0", "knockback —"]);
   await page.close();
 }
 
@@ -430,7 +454,26 @@ async function links() {
   await linked.page.close();
   // Links take the names that `why` takes. An impact has the last numbers.
   const named = await open(`one.html#shot=${encodeURIComponent("p9#1")}`);
-  assert.match(await named.value("document.getElementById('why').textContent"), /no shot p9#1/);
+  const explained = () => named.value("document.getElementById('why').textContent");
+  assert.match(await explained(), /no shot p9#1/);
+  const follow = async (hash) => {
+    await named.page.evaluate((hash) => (location.hash = hash), hash);
+    await settle(named.page);
+    return [await at(named.value), await named.value("window.hitreg.state.follow")];
+  };
+  for (const [time, us] of [["2.5", 2_500_000], ["2.5s", 2_500_000], ["2.5 s", 2_500_000], ["0:02.5", 2_500_000], ["0:0:3", 3_000_000], ["1500ms", 1_500_000], ["1500000us", 1_500_000]]) {
+    assert.deepEqual(await follow(`#t=${time}&eyes=1`), [us, 1], time);
+    assert.match(await explained(), /^Select a shot/, "the sentence on another link is gone");
+  }
+  assert.deepEqual(await follow("#eyes=p2"), [1_500_000, 2]);
+  for (const [hash, words] of [["#t=abc", /“abc” is not a time/], ["#t=", /“” is not a time/], ["#eyes=99", /no player “99”/], ["#eyes=", /no player “”/], ["#theme=blue", /no theme “blue”/]]) {
+    assert.deepEqual(await follow(hash), [1_500_000, 2], "what a link cannot name stays");
+    assert.match(await explained(), words);
+  }
+  await follow(`#shot=${encodeURIComponent(name)}&t=soon`);
+  assert.match(await explained(), new RegExp(`“soon” is not a time.*shot ${name} `), "a link of which a part is read");
+  assert.deepEqual(await follow("#eyes=2&t=1.5"), [1_500_000, 2]);
+  assert.deepEqual(await follow("#eyes=none"), [1_500_000, null]);
   const impact = await named.value("window.hitreg.contents.sides[0].shots.find((shot) => shot.is_impact)");
   for (const text of [impact.name, `p${impact.shooter}#${impact.command}.${impact.index}`, `${impact.shooter}#${impact.command}`]) {
     await named.page.evaluate((text) => (location.hash = `#shot=${encodeURIComponent(text)}`), text);
@@ -516,7 +559,8 @@ async function sweep() {
   const cut = () => value("[...document.querySelectorAll('figure text')].filter((text) => text.getBBox().x + text.getBBox().width > 400).map((text) => text.textContent)");
   assert.deepEqual(await cut(), []);
   const points = await value("[...document.querySelectorAll('circle title')].map((point) => point.textContent)");
-  assert.ok(points.every((text) => /^interpolation.lerp_ms (50|100), lag_compensation.enabled (true|false): [\d.]+$/.test(text)), points[0]);
+  assert.ok(points.every((text) => /^interpolation.lerp_ms (50|100), lag_compensation.enabled (true|false): [\d.]+( %)?$/.test(text)), points[0]);
+  assert.ok(points.some((text) => text.endsWith(" %")), "shares are in percent");
   await page.screenshot({ path: path.join(screenshots, "sweep.png") });
   await page.setViewport({ width: 400, height: 800 });
   await settle(page);
@@ -529,6 +573,7 @@ async function sweep() {
   await page.goto(`file://${folder}/modes.html`);
   await page.waitForFunction(() => document.documentElement.dataset.ready === "yes");
   assert.ok((await value("document.querySelectorAll('figure svg').length")) > 2);
+  assert.equal(await value("document.querySelectorAll('figure path[fill=none]').length"), 0, "no line joins names");
   assert.deepEqual(await cut(), []);
   await page.close();
 }
@@ -633,10 +678,33 @@ async function gaps() {
     const { from_us: from, to_us: to } = info.gaps[0];
     const words = `records missing from ${(from / 1e6).toFixed(1)} to ${(to / 1e6).toFixed(1)} s`;
     assert.ok((await value("document.getElementById('subtitle').textContent")).includes(words), name);
+    const middle = (from + to) / 2;
+    assert.deepEqual(await shownAt(page, middle), { places: 0, values: [] }, "nothing is known in a gap");
+    const { places, values } = await shownAt(page, from - 100_000);
+    assert.ok(places > 3 && values.length > 4, `${places} ${values}`);
+    const late = await page.evaluate(async () => {
+      const { seriesOf } = await import("page/series.js");
+      return seriesOf(window.hitreg.contents).find((chart) => chart.label === "lateness of ticks")?.lines[0].values.map(Math.abs).reduce((a, b) => Math.max(a, b)) ?? 0;
+    });
+    assert.ok(late < 20, `ticks are ${late} ms late`);
+    await page.evaluate((at) => (location.hash = `#t=${at}us`), middle);
+    await settle(page);
+    assert.match(await value("document.getElementById('at').textContent"), /records missing$/);
     await page.screenshot({ path: path.join(screenshots, name.replace("html", "png")) });
     assert.deepEqual(wrong, []);
     await page.close();
   }
+}
+
+/** The number of drawn positions at a time, and the charts that have a value there. */
+function shownAt(page, at) {
+  return page.evaluate(async (at) => {
+    const [{ placeAt }, { seriesOf }, { valueAt }] = await Promise.all([import("page/lookup.js"), import("page/series.js"), import("page/charts.js")]);
+    const [side] = window.hitreg.contents.sides;
+    const places = [...side.bodies, ...side.own, ...side.views].filter((track) => placeAt(track, at) !== null).length;
+    const charts = seriesOf(window.hitreg.contents).filter((chart) => chart.lines?.some((line) => valueAt(line, at) !== undefined));
+    return { places, values: charts.map((chart) => chart.label) };
+  }, at);
 }
 
 /** The number beside a chart ends with the chart's data. */
@@ -644,10 +712,10 @@ async function numbers() {
   const { page } = await open("one.html");
   const found = await page.evaluate(async () => {
     const { valueAt } = await import("page/charts.js");
-    const line = { at: [1e6, 1.1e6, 1.2e6], values: [5, 6, 7] };
-    return [0.9e6, 1.15e6, 1.4e6, 1.5e6].map((time) => valueAt(line, time) ?? null);
+    const at = (gaps, times) => times.map((time) => valueAt({ at: [1e6, 1.1e6, 1.2e6], values: [5, 6, 7], gaps }, time) ?? null);
+    return [at([], [0.9e6, 1.15e6, 1.4e6, 1.5e6]), at([{ from_us: 1.12e6, to_us: 1.19e6 }], [1.11e6, 1.15e6, 1.2e6])];
   });
-  assert.deepEqual(found, [null, 6, 7, null]);
+  assert.deepEqual(found, [[null, 6, 7, null], [6, null, 7]]);
   await page.close();
 }
 

@@ -193,10 +193,14 @@ fn save(trace: &Trace, path: &Path) {
     fs::write(path, write_trace(Vec::new(), trace).expect("written")).expect("written");
 }
 
-/// The trace as an open-loop replay that knows only the reported hits, some with their victim.
+/// The trace as an open-loop replay that knows only the reported hits, some with their victim, and no recording of p3.
 fn with_reported_hits_only(mut trace: Trace) -> Trace {
     trace.header.mode = "open".into();
     trace.tables.retain(|table| ["frames", "views", "shots"].contains(&table.name.as_str()));
+    for (name, player) in [("frames", "player"), ("shots", "shooter")] {
+        let table = trace.tables.iter_mut().find(|table| table.name == name).expect("a table");
+        *table = table.select_where(table.u32s(player).iter(), |player| *player != 3);
+    }
     let shots = trace.tables.iter_mut().find(|table| table.name == "shots").expect("shots");
     for column in &mut shots.columns {
         match (column.name.as_str(), &mut column.data) {

@@ -211,6 +211,7 @@ const MODULES: &[(&str, &str)] = &[
     ("page/main.js", include_str!("page/web/main.js")),
     ("page/data.js", include_str!("page/web/data.js")),
     ("page/lookup.js", include_str!("page/web/lookup.js")),
+    ("page/link.js", include_str!("page/web/link.js")),
     ("page/field.js", include_str!("page/web/field.js")),
     ("page/layers.js", include_str!("page/web/layers.js")),
     ("page/charts.js", include_str!("page/web/charts.js")),

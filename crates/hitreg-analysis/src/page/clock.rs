@@ -5,7 +5,7 @@ use std::cell::Cell;
 use serde::Serialize;
 
 use super::packed::{PackedColumn, PageColumns};
-use hitreg_log::record::value_of_setting;
+use hitreg_log::record::{GapRecord, value_of_setting};
 use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::schema::{bodies, frames, ticks, views};
 use hitreg_log::trace::{TraceSource, body_tables, each_part};
@@ -18,6 +18,8 @@ pub(super) struct StepTimes {
     times_us: Vec<i64>,
     /// Steps that came after a later one.
     late: Vec<(u32, i64)>,
+    /// The steps before which records are missing, by their places, in ascending order.
+    after_gaps: Vec<u32>,
     /// The last step that was looked up. The next one is nearly always close to it.
     asked: Cell<usize>,
 }
@@ -29,6 +31,8 @@ pub(super) struct ClockStep {
     pub(super) index: u32,
     /// The time of the step, in microseconds.
     pub(super) at_us: i64,
+    /// Whether records are missing between the step before and this one.
+    pub(super) is_after_gap: bool,
 }
 
 /// The same clock in the page's format.
@@ -66,6 +70,17 @@ impl StepTimes {
         clock
     }
 
+    /// The clock in the order of its steps, with its gaps.
+    fn finish(self, gaps: &[GapRecord], is_of: impl Fn(&GapRecord) -> bool) -> StepTimes {
+        let clock = self.in_order();
+        // The times of a gap are those of any records around it, so its middle is surely between two steps.
+        let middles = gaps.iter().filter(|gap| is_of(gap)).map(|gap| gap.from.0.midpoint(gap.to.0));
+        let places = middles.map(|middle| clock.times_us.partition_point(|at| *at < middle));
+        let mut after_gaps: Vec<u32> = places.map(|place| place as u32).collect();
+        after_gaps.sort_unstable();
+        StepTimes { after_gaps, ..clock }
+    }
+
     /// The server's ticks. If the trace has no times of ticks, the tick rate in its settings gives them. Also returns
     /// whether the trace has the times.
     pub(super) fn of_server(trace: &dyn TraceSource) -> Result<(StepTimes, bool), String> {
@@ -79,7 +94,7 @@ impl StepTimes {
             Ok(())
         })?;
         if !clock.is_empty() {
-            return Ok((clock.in_order(), true));
+            return Ok((clock.finish(&trace.header().gaps, |gap| gap.player.is_none()), true));
         }
         for table in body_tables(trace) {
             each_part(trace, &table, (&["tick"], None), &mut |rows| {
@@ -113,7 +128,11 @@ impl StepTimes {
                 Ok(())
             })?;
         }
-        Ok(clocks.into_iter().map(|(player, clock)| (player, clock.in_order())).collect())
+        let finished = |(player, clock): (u32, StepTimes)| {
+            let is_of = |gap: &GapRecord| gap.player.is_none_or(|of| u32::from(of.0) == player);
+            (player, clock.finish(&trace.header().gaps, is_of))
+        };
+        Ok(clocks.into_iter().map(finished).collect())
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -130,7 +149,9 @@ impl StepTimes {
         let near = [asked, asked + 1].into_iter().find(|step| self.numbers.get(*step) == Some(&number));
         let step = near.or_else(|| self.numbers.binary_search(&number).ok())?;
         self.asked.set(step);
-        Some(ClockStep { index: step as u32, at_us: self.times_us[step] })
+        let index = step as u32;
+        let is_after_gap = self.after_gaps.binary_search(&index).is_ok();
+        Some(ClockStep { index, at_us: self.times_us[step], is_after_gap })
     }
 
     pub(super) fn pack(&self, player: Option<u32>, columns: &mut PageColumns) -> PackedClock {
@@ -145,6 +166,8 @@ impl StepTimes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hitreg_log::trace::{Column, ColumnData, Table, Trace};
+    use hitreg_log::units::{Micros, PlayerId};
 
     #[test]
     fn steps_in_any_order_make_one_clock() {
@@ -156,5 +179,39 @@ mod tests {
         assert_eq!((&clock.numbers[..], &clock.times_us[..]), (&[1, 2, 3, 5, 9][..], &[10, 25, 30, 30, 90][..]));
         let steps = [9, 1, 2, 3, 4, 5].map(|number| clock.step_of(number).map(|step| (step.index, step.at_us)));
         assert_eq!(steps, [Some((4, 90)), Some((0, 10)), Some((1, 25)), Some((2, 30)), None, Some((3, 30))]);
+    }
+
+    /// Ticks and frames with consecutive numbers, and missing records between their times. A gap of another player, and
+    /// one of a player for the server, leave them as they are.
+    #[test]
+    fn a_step_after_missing_records_says_so() {
+        let table = |name: &str, columns: [&str; 3]| {
+            let times = ColumnData::I64([10, 20, 30, 990, 1000].map(|ms| ms * 1000).into());
+            let [player, number] = [vec![3; 5], (1..=5).collect()].map(ColumnData::U32);
+            let columns = columns.into_iter().zip([player, number, times]);
+            Table::new(name, columns.map(|(name, data)| Column::new(name, data)).collect())
+        };
+        let mut trace = Trace::default();
+        trace.tables =
+            vec![table(ticks::NAME, ["player", "tick", "at_us"]), table(frames::NAME, ["player", "command", "at_us"])];
+        let steps_after_gaps = |gaps: [Option<PlayerId>; 1]| {
+            let mut trace = trace.clone();
+            let gap = |player| GapRecord {
+                from: Micros::from_ms(34),
+                to: Micros::from_ms(985),
+                player,
+                ..GapRecord::default()
+            };
+            trace.header.gaps = gaps.map(gap).into();
+            let (server, _) = StepTimes::of_server(&trace).expect("ticks");
+            let client = StepTimes::of_players(&trace).expect("frames").remove(&3).expect("a clock");
+            [server, client].map(|clock| {
+                let is_after = |number: &u32| clock.step_of(*number).is_some_and(|step| step.is_after_gap);
+                (1..=5).filter(is_after).collect::<Vec<u32>>()
+            })
+        };
+        assert_eq!(steps_after_gaps([None]), [vec![4], vec![4]]);
+        assert_eq!(steps_after_gaps([Some(PlayerId(3))]), [vec![], vec![4]]);
+        assert_eq!(steps_after_gaps([Some(PlayerId(2))]), [const { Vec::<u32>::new() }; 2]);
     }
 }

@@ -12,7 +12,7 @@ use super::series::{AckColumns, PlayerColumn, PlayerSeries, UnrunRows, UnrunUser
 use super::tracks::{PageTrack, TrackPoint, TrackPrecision, TrackSet, TrackWorld};
 use crate::report::figures::{count, replay_mode};
 use crate::summary::{ShotCounter, knows_corrections};
-use hitreg_log::record::GapRecord;
+use hitreg_log::record::{GapRecord, Origin};
 use hitreg_log::recorder::last_usercmd_as_received;
 use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::schema::{bodies, corrections, frames, is_bodies, shots, views};
@@ -240,7 +240,7 @@ impl<'t> Places<'t> {
         let [x, y, z] = self.places.map(|column| column?.real(row));
         let place = world.place([x?, y?, z.unwrap_or(0.0)])?;
         let yaw = self.yaw.get(row).copied().filter(|yaw| yaw.is_finite()).unwrap_or(f32::NAN);
-        Some(TrackPoint { at_us: step.at_us, index: step.index, place, yaw, mark, came: false })
+        Some(TrackPoint { at_us: step.at_us, index: step.index, place, yaw, mark, came: step.is_after_gap })
     }
 }
 
@@ -334,12 +334,14 @@ fn notes(shown: &PageInput<'_>, has_tick_times: bool, has_places: bool, has_arri
     let mut note = |is_so: bool, text: &str| notes.extend(is_so.then(|| text.to_owned()));
     let has_column = |name: &str, column: &str| of(name).is_some_and(|(table, _)| table.column(column).is_some());
     let states = || tables.iter().filter(|(table, rows)| is_bodies(&table.name) && *rows > 0);
-    let (no_bodies, have_origins) =
-        (states().count() == 0, states().any(|(table, _)| table.column("origin.x").is_some()));
+    let no_bodies = states().count() == 0;
+    let is_missing = |axis: &str| !states().any(|(table, _)| table.column(axis).is_some());
     note(no_bodies, "positions on the server: `bodies` has no rows");
-    note(!no_bodies && !have_origins, "positions on the server: `bodies` has no column origin.x");
+    let missing = ["origin.x", "origin.y"].into_iter().find(|axis| !no_bodies && is_missing(axis));
+    let no_column = missing.map(|axis| format!("positions on the server: `bodies` has no column {axis}"));
+    note(missing.is_some(), &no_column.unwrap_or_default());
     note(
-        !no_bodies && have_origins && !has_places,
+        !no_bodies && missing.is_none() && !has_places,
         "positions on the server: none in `bodies` has a finite position at a known time",
     );
     note(
@@ -374,6 +376,8 @@ fn notes(shown: &PageInput<'_>, has_tick_times: bool, has_places: bool, has_arri
         None => "packets and loss: `packets` and `snapshots` have no arrivals, and there is no log with packets",
     };
     note(!has_arrivals, no_arrivals);
+    let is_imported = shown.log.is_some_and(|log| matches!(log.header().origin, Origin::Imported { .. }));
+    note(is_imported, "settings of the recorded game: those below are the replay's, mostly hitreg's defaults");
     notes
 }
 
@@ -414,8 +418,8 @@ fn thinning_notes(of: &Thinning) -> Vec<String> {
 pub(super) mod tests {
     use super::*;
     use crate::page::PageLog;
-    use hitreg_log::record::{Origin, PlayerInfo, Session, SessionHeader, SessionStretch};
-    use hitreg_log::trace::{SessionSource, Trace};
+    use hitreg_log::record::{PlayerInfo, Session, SessionHeader, SessionStretch};
+    use hitreg_log::trace::{Column, SessionSource, Trace};
     use hitreg_log::units::{Micros, Seed};
 
     /// A session of players with these names.
@@ -456,6 +460,22 @@ pub(super) mod tests {
         fn between(&self, _: Micros, _: Micros) -> Result<Session, String> {
             Ok(self.clone())
         }
+    }
+
+    #[test]
+    fn a_page_names_the_missing_axis_of_positions() {
+        let notes_of = |axes: &[&str]| {
+            let column = |name: &&str| Column::new(*name, ColumnData::F32(vec![1.0]));
+            let mut table = Table::new(bodies::NAME, axes.iter().map(column).collect());
+            table.columns.push(Column::new("tick", ColumnData::U32(vec![1])));
+            let trace = Trace { tables: vec![table], ..Trace::default() };
+            let shown = PageInput { name: "", map: "", trace: &trace, log: None, rejudged: &[], notes: &[] };
+            notes(&shown, true, false, true).remove(0)
+        };
+        let words = "positions on the server: `bodies` has no column ";
+        assert_eq!(notes_of(&[]), format!("{words}origin.x"));
+        assert_eq!(notes_of(&["origin.x"]), format!("{words}origin.y"));
+        assert!(notes_of(&["origin.x", "origin.y"]).ends_with("a finite position at a known time"));
     }
 
     /// Bots and spectators have no usercmds.

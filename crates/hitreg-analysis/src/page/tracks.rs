@@ -23,7 +23,8 @@ pub(super) struct TrackPoint {
     pub(super) yaw: f32,
     /// A further property, such as how the entity was drawn. No line crosses a change of the mark.
     pub(super) mark: u8,
-    /// Whether the entity was absent in the step before. [`TrackSet::push`] sets it.
+    /// Whether the position before is not known: records are missing there, or the entity was absent in the step before,
+    /// which [`TrackSet::push`] finds.
     pub(super) came: bool,
 }
 
@@ -38,7 +39,7 @@ pub(super) struct PageTrack {
     pub(super) place: [PackedColumn; 3],
     #[serde(skip_serializing_if = "Option::is_none")]
     yaw: Option<PackedColumn>,
-    /// Twice the mark, plus 1 if the entity was absent in the step before.
+    /// Twice the mark, plus 1 if the position before is not known.
     mark: PackedColumn,
 }
 
@@ -63,7 +64,7 @@ impl Track {
         self.lacks_yaw |= point.yaw.is_nan();
         let before = self.last.map(|(last, _)| last.index);
         self.is_mixed |= before.is_some_and(|before| before >= point.index);
-        let came = before.and_then(|before| before.checked_add(1)) != Some(point.index);
+        let came = point.came || before.and_then(|before| before.checked_add(1)) != Some(point.index);
         self.add(TrackPoint { came, ..point }, tolerance);
     }
 
@@ -462,6 +463,16 @@ mod tests {
                 assert!(off.sqrt() <= tolerance + 1e-3, "{tolerance}: {} off at {:?}", off.sqrt(), sample.index);
             }
         }
+    }
+
+    /// A player who stands still, and elsewhere after missing records.
+    #[test]
+    fn no_line_crosses_missing_records() {
+        let mut samples = way((0..40).map(|step| (step, if step < 20 { 0.0 } else { 500.0 }, 0)));
+        samples[20].came = true;
+        let (kept, _) = kept(&samples, 1.0, usize::MAX);
+        let marks: Vec<(u32, bool)> = kept.iter().map(|point| (point.index, point.came)).collect();
+        assert_eq!(marks, [(0, true), (19, false), (20, true), (39, false)]);
     }
 
     #[test]

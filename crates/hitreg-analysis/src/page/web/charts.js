@@ -1,13 +1,13 @@
 // The charts under the field. Parts that do not depend on the time are drawn once and cached; the cursor is drawn over them.
 
 import { colourOf, colours, enlarged, fitted, font, measure } from "page/dom.js";
-import { lastAt } from "page/lookup.js";
+import { isGapBetween, isInGap, lastAt } from "page/lookup.js";
 
 /** The shortest visible time range, in microseconds. */
 const SHORTEST = 100;
 
 /** Charts on a canvas. `span` is the visible time range; the wheel and dragging change it. */
-export function makeCharts(canvas, room, charts, state) {
+export function makeCharts(canvas, room, { sides }, charts, state) {
   let [GUTTER, ROW, LANE, AXIS, LINE, heights, size] = [0, 0, 0, 0, 0, [], 0];
   const kept = { canvas: document.createElement("canvas"), key: "" };
 
@@ -106,9 +106,10 @@ export function makeCharts(canvas, room, charts, state) {
   /** Draws the minimum and the maximum of all points in a pixel. */
   function drawLines(context, chart, top, tall, width, theme) {
     const lines = chart.lines.filter(isShown);
-    let [least, most, jump] = [0, 0, 0];
+    let [least, most, jump, isKnown] = [0, 0, 0, false];
     for (const { at, values, is_jump: jumps } of lines) {
       for (let row = Math.max(lastAt(at, span.from), 0); row < at.length && at[row] <= span.to; row += 1) {
+        isKnown = true;
         if (jumps?.has(row)) {
           jump = Math.max(jump, values[row]);
           continue;
@@ -122,10 +123,10 @@ export function makeCharts(canvas, room, charts, state) {
     const yOf = (value) => top + tall - 8 - ((bend(value) - low) / (high - low || 1)) * (tall - 18);
     context.textAlign = "right";
     context.fillStyle = theme.faint;
-    const words = `${measure(most)} ${chart.unit}`.trimEnd();
+    const words = isKnown ? `${measure(most)} ${chart.unit}`.trimEnd() : "not known";
     const isWide = context.measureText(`${chart.label}${words}`).width > GUTTER - 26;
     context.fillText(words, GUTTER - 8, top + (isWide ? 2 : 1) * LINE);
-    context.fillText(measure(least), GUTTER - 8, top + tall - 6);
+    if (isKnown) context.fillText(measure(least), GUTTER - 8, top + tall - 6);
     if (jump > most) {
       context.textAlign = "left";
       context.fillText(`respawns: up to ${measure(jump)}`, 10, top + tall - 6);
@@ -134,7 +135,8 @@ export function makeCharts(canvas, room, charts, state) {
     context.beginPath();
     context.rect(GUTTER, top, width - GUTTER, tall);
     context.clip();
-    for (const { at, values, player, side } of lines) {
+    for (const line of lines) {
+      const { at, values, player, side } = line;
       context.strokeStyle = player === null ? theme.accent : colourOf(player);
       context.globalAlpha = state.follow === null && lines.length > 4 ? 0.55 : 1;
       context.setLineDash(side === 1 ? [4, 3] : []);
@@ -148,7 +150,7 @@ export function makeCharts(canvas, room, charts, state) {
           column.max = Math.max(column.max, values[row]);
         } else {
           if (column) stroke(context, column, yOf);
-          if (isAfterAbsence(at, row)) context.moveTo(x, yOf(values[row]));
+          if (isAfterAbsence(line, row)) context.moveTo(x, yOf(values[row]));
           column = { x, min: values[row], max: values[row] };
         }
         if (at[row] > span.to) break;
@@ -167,7 +169,7 @@ export function makeCharts(canvas, room, charts, state) {
       context.fillStyle = theme.faint;
       context.textAlign = "right";
       const shown = lane.marks.filter(isShown);
-      context.fillText(laneText(lane, shown, state.sides), GUTTER - 8, y + 8 * size);
+      context.fillText(laneText(lane, shown, state, sides), GUTTER - 8, y + 8 * size);
       for (const mark of shown) {
         const x = xOf(mark.at, width);
         if (x < GUTTER || x > width) continue;
@@ -245,27 +247,31 @@ export function makeCharts(canvas, room, charts, state) {
   };
 }
 
-/** The label of a lane, with the number of things that its marks show for each side. A mark shows one, or `count`. */
-export function laneText(lane, shown, sides) {
-  const sum = (marks) => marks.reduce((total, { count = 1 }) => total + count, 0);
-  if (sides.size < 2) return `${lane.label} ${sum(shown)}`;
-  const of = (side) => sum(shown.filter((mark) => mark.side === side));
-  return `${lane.label} A ${of(0)} B ${of(1)}`;
+/** The label of a lane, with the number of things that its marks show for each side; a dash if it is not known for the
+    selected player. A mark shows one, or `count`. */
+export function laneText({ label, isKnown }, shown, state, sides) {
+  const sum = (side) => shown.filter((mark) => mark.side === side).reduce((total, { count = 1 }) => total + count, 0);
+  const of = (side) => (state.follow === null || isKnown(sides[side], state.follow) ? sum(side) : "—");
+  return [label, ...[...state.sides].sort().map((side) => (state.sides.size > 1 ? `${"AB"[side]} ${of(side)}` : of(side)))].join(" ");
 }
 
-/** Whether a line breaks before a row: much more time passed than between the other rows, and at least 2 s. */
-export function isAfterAbsence(at, row) {
+/** Whether a line breaks before a row: records are missing there, or much more time passed than between the other rows,
+    and at least 2 s. */
+function isAfterAbsence({ at, gaps }, row) {
   if (row === 0) return false;
   const usual = (at[at.length - 1] - at[0]) / (at.length - 1);
-  return at[row] - at[row - 1] > Math.max(2e6, 10 * usual);
+  return at[row] - at[row - 1] > Math.max(2e6, 10 * usual) || isGapBetween(gaps, at[row - 1], at[row]);
 }
 
-/** The last value of a line up to a time; undefined before its first value, and some time after its last one. */
-export function valueAt({ at, values }, time) {
-  const last = at.length - 1;
+/** The last value of a line up to a time; undefined before its first value, in a gap, and some time after a value at which
+    the line ends or breaks. */
+export function valueAt(line, time) {
+  const { at, values, gaps } = line;
+  const [row, last] = [lastAt(at, time), at.length - 1];
   const usual = last > 0 ? (at[last] - at[0]) / last : 0;
-  const isOver = last >= 0 && time - at[last] > Math.max(250_000, 2 * usual);
-  return isOver ? undefined : values[lastAt(at, time)];
+  const isLast = row === last || isAfterAbsence(line, row + 1);
+  const isOver = isLast && time - at[row] > Math.max(250_000, 2 * usual);
+  return isOver || isInGap(gaps, time) ? undefined : values[row];
 }
 
 function stroke(context, { x, min, max }, yOf) {

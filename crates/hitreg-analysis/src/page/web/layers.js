@@ -1,7 +1,7 @@
 // The layers of the field. Each colour also has a shape, for colour-blind readers.
 
 import { colourOf, enlarged, font } from "page/dom.js";
-import { lastAt, placeAt, playerName } from "page/lookup.js";
+import { gapsOf, isInGap, lastAt, placeAt, playerName } from "page/lookup.js";
 
 /** The shapes in drawing order; `icon` is their line in the list of layers. */
 export const LAYERS = [
@@ -44,9 +44,11 @@ function drawWalls(view) {
   context.globalAlpha = 1;
   context.strokeStyle = colours.accent;
   context.beginPath();
+  const isMissing = isInGap(gapsOf(view.contents.sides[0], null), view.state.at);
   for (const [entity, lines] of walls.moving) {
     const track = trackOf(view, entity);
     const place = track && placeAt(track, view.state.at);
+    if (track && !place && isMissing) continue;
     const [x, y] = place ? [place.x, place.y] : [0, 0];
     for (const wall of lines) {
       context.moveTo(wall.x1 + x, wall.y1 + y);

@@ -19,13 +19,6 @@ export function shotName({ shooter, command, index, is_impact: isImpact }) {
   return `p${shooter}#${command}${index > 0 && index < 255 ? `.${index}` : ""}${isImpact ? " impact" : ""}`;
 }
 
-/** The shot that a link names, in the forms that `why` takes, such as `p1#95` and `p1#95.1`; `p1#95 impact` is its impact. */
-export function shotAsked(text, shots) {
-  const [, shooter, command, index, impact] = /^p?(\d+)#(\d+)(?:\.(\d+))?( impact)?$/.exec(text) ?? [];
-  const isIt = (shot) => shot.shooter === Number(shooter) && shot.command === Number(command) && (index === undefined || shot.index === Number(index)) && (!impact || shot.is_impact);
-  return shots.filter(isIt).sort((a, b) => a.index - b.index)[0] ?? null;
-}
-
 /** A player's number, and its name if it has one: `p3 Ann`. */
 export function playerName(player, sides) {
   const number = `p${player}`;
@@ -35,6 +28,18 @@ export function playerName(player, sides) {
 
 /** The label of packets that did not arrive. Those without a reply have no direction. */
 export const missingOf = (side, way) => (way === "up" || way === "↑" || side.missing_down === "lost" ? `lost ${way}` : side.missing_down);
+
+/** The gaps in a side's records of a player, or of the server. */
+export const gapsOf = ({ gaps }, player) => gaps.filter((gap) => gap.player === null || gap.player === player);
+
+/** Whether one of the gaps is between two times of known rows. The ends of a gap are those of any records around it. */
+export const isGapBetween = (gaps, before, after) => gaps.some(({ from_us: from, to_us: to }) => before < (from + to) / 2 && (from + to) / 2 <= after);
+
+/** Whether a time is in one of the gaps. */
+export const isInGap = (gaps, at) => gaps.some(({ from_us: from, to_us: to }) => from < at && at < to);
+
+/** Whether the acks and the shots of a player are known. Without any ack, the clients predicted nothing. Bots and spectators are no clients. */
+export const isClient = (side, player) => (side.acks.length > 0 ? side.acks.some((acks) => acks.player === player) : side.clockOf(player) !== null);
 
 /** The gaps of a log as text; empty without gaps. */
 export function missingRecords({ gaps }) {

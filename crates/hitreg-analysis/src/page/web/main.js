@@ -5,10 +5,11 @@ import { read } from "page/data.js";
 import { $, colours, el, fitted, quantity, seconds, svg } from "page/dom.js";
 import { makeField } from "page/field.js";
 import { LAYERS } from "page/layers.js";
-import { changedShots, lastAt, missingRecords, playerName, prepare } from "page/lookup.js";
+import { readLink } from "page/link.js";
+import { changedShots, gapsOf, isInGap, lastAt, missingRecords, playerName, prepare } from "page/lookup.js";
 import { seriesOf } from "page/series.js";
 import { makeTables } from "page/tables.js";
-import { showUnknown, showWhy } from "page/why.js";
+import { showUnread, showWhy } from "page/why.js";
 
 const SPEEDS = [0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8];
 const KEYS = [
@@ -49,7 +50,7 @@ function start(contents) {
   state.at = state.from;
   describe(contents, state);
   const field = makeField($("field"), contents, state);
-  const charts = makeCharts($("charts"), $("charts-room"), seriesOf(contents), state);
+  const charts = makeCharts($("charts"), $("charts-room"), contents, seriesOf(contents), state);
   const tables = makeTables(contents, state, choose);
   const drawn = [];
   let [asked, before] = [false, null];
@@ -93,7 +94,8 @@ function start(contents) {
     const clock = clockOf(null);
     const frames = state.follow === null ? null : clockOf(state.follow);
     const number = (of) => (of && of.at_us.length > 0 ? of.number[Math.max(lastAt(of.at_us, state.at), 0)] : null);
-    $("at").textContent = [clock ? `tick ${number(clock)}` : "", frames ? `usercmd #${number(frames)}` : ""].filter(Boolean).join("  ");
+    const missing = isInGap(gapsOf(first, state.follow), state.at) ? "records missing" : "";
+    $("at").textContent = [clock ? `tick ${number(clock)}` : "", frames ? `usercmd #${number(frames)}` : "", missing].filter(Boolean).join("  ");
   }
 
   const marks = { key: "" };
@@ -344,21 +346,27 @@ function start(contents) {
     act(event);
   });
 
-  /** Applies the address: `#shot=p1%2395`, `#t=1.55&eyes=1`, `#theme=dark`. */
+  /** Shows what the address asks for, and says which of its values have no meaning. */
   function followAddress() {
-    const asked = new URLSearchParams(location.hash.slice(1));
-    if (asked.has("theme")) setTheme(asked.get("theme") === "dark" ? "dark" : "light");
-    if (asked.has("eyes")) setEyes(players.find((player) => player === Number(asked.get("eyes"))) ?? null);
-    if (asked.has("t")) {
+    const { theme, eyes, at, shot, unread } = readLink(location.hash, { players, shots: contents.sides.flatMap((side) => side.shots) });
+    if (theme !== undefined) setTheme(theme);
+    if (eyes !== undefined) setEyes(eyes);
+    if (at !== undefined) {
       state.playing = false;
-      seek(Number(asked.get("t")) * 1e6 || state.from);
+      seek(at);
     }
-    if (asked.has("shot") && !tables.choose(asked.get("shot"))) showUnknown(asked.get("shot"));
+    if (shot !== undefined) tables.choose(shot);
+    else {
+      state.selected = null;
+      tables.mark(null);
+      showWhy(contents, null);
+      redraw();
+    }
+    showUnread(unread);
   }
 
   new ResizeObserver(redraw).observe(document.body);
   setTheme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
-  showWhy(contents, null);
   field.draw();
   followAddress();
   addEventListener("hashchange", followAddress);

@@ -1,6 +1,6 @@
 // Measures over time as charts, with lines of points or with marks in lanes.
 
-import { lastAt, missingOf } from "page/lookup.js";
+import { gapsOf, isClient, isGapBetween, lastAt, missingOf } from "page/lookup.js";
 
 /** All charts that have data. */
 export function seriesOf(contents) {
@@ -14,7 +14,7 @@ export function seriesOf(contents) {
     const shown = lanes.filter(({ marks }) => marks.length > 0);
     if (shown.length > 0) charts.push({ kind: "marks", label, lanes: shown });
   };
-  const perSide = (of) => both.flatMap((side, index) => of(side).map((entry) => ({ ...entry, side: index })));
+  const perSide = (of) => both.flatMap((side, index) => of(side).map((entry) => ({ ...entry, side: index, gaps: gapsOf(side, entry.player) })));
 
   line("prediction error", "units", perSide((side) => side.acks.map(predictionError)), { scale: "power" });
   marks("corrections by cause", causes(contents));
@@ -22,8 +22,10 @@ export function seriesOf(contents) {
   line("jitter", "ms", perSide((side) => side.round_trips.map(jitter)));
   line("usercmds in flight", "", perSide((side) => side.round_trips.map((trips) => inFlight(side, trips))));
   line("usercmds run per frame", "", perSide((side) => side.ran.map((of) => ran(side, of))));
-  for (const [way, words] of [["down", "bytes down"], ["up", "bytes up"]]) {
-    line(words, "kB/s", perSide((side) => side.packets.filter((packets) => packets.way === way && packets.bytes).map(traffic)));
+  // Without datagrams, a session has the usual sizes of such packets.
+  const nominal = both.some(({ settings }) => settings.some(([key, value]) => key === "wire.sizes" && value === "nominal")) ? "nominal " : "";
+  for (const way of ["down", "up"]) {
+    line(`${nominal}bytes ${way}`, "kB/s", perSide((side) => side.packets.filter((packets) => packets.way === way && packets.bytes).map((packets) => traffic(side, packets))));
   }
   marks(`${[...new Set(both.map((side) => side.missing_down))].join(", ")}, choked, not run`, absences(contents.sides));
   line("lateness of ticks", "ms", perSide(lateness));
@@ -71,17 +73,16 @@ function ran(side, { player, values, steps }) {
 
 const BIN_US = 250_000;
 
-function traffic(packets) {
-  const { sent_us: sent, bytes, all } = packets;
-  if (all?.bytes) {
-    return { player: packets.player, at: all.bytes.map((_, bin) => all.first_us + (bin + 0.5) * all.bin_us), values: all.bytes.map((sum) => sum / (all.bin_us / 1e3)) };
-  }
-  if (sent.length === 0) return { player: packets.player, at: [], values: [] };
-  const first = sent[0];
-  const bins = new Float64Array(Math.floor((sent[sent.length - 1] - first) / BIN_US) + 1);
-  for (let row = 0; row < sent.length; row += 1) bins[Math.max(0, Math.floor((sent[row] - first) / BIN_US))] += bytes[row];
-  const values = bins.map((sum) => sum / (BIN_US / 1e3));
-  return { player: packets.player, at: values.map((_, bin) => first + (bin + 0.5) * BIN_US), values };
+/** The traffic of each bin, without the bins that are partly in a gap. */
+function traffic(side, { player, sent_us: sent, bytes, all }) {
+  if (sent.length === 0) return { player, at: [], values: [] };
+  const [first, width] = all?.bytes ? [all.first_us, all.bin_us] : [sent[0], BIN_US];
+  const sums = all?.bytes ?? new Float64Array(Math.floor((sent[sent.length - 1] - first) / BIN_US) + 1);
+  if (!all?.bytes) sent.forEach((at, row) => (sums[Math.max(0, Math.floor((at - first) / BIN_US))] += bytes[row]));
+  const gaps = gapsOf(side, player);
+  const isWhole = (bin) => !gaps.some(({ from_us: from, to_us: to }) => from < first + (bin + 1) * width && to > first + bin * width);
+  const bins = [...sums.keys()].filter(isWhole);
+  return { player, at: bins.map((bin) => first + (bin + 0.5) * width), values: bins.map((bin) => sums[bin] / (width / 1e3)) };
 }
 
 /** Regular ticks need no chart. */
@@ -89,9 +90,14 @@ function lateness(side) {
   const clock = side.clockOf(null);
   if (!clock || clock.at_us.length < 3) return [];
   const { at_us: at, number } = clock;
-  const last = at.length - 1;
-  const rate = (at[last] - at[0]) / Math.max(number[last] - number[0], 1);
-  const values = at.map((time, row) => (time - at[0] - (number[row] - number[0]) * rate) / 1e3);
+  // In a gap, no tick has a number.
+  const gaps = gapsOf(side, null);
+  const starts = [...at.keys()].filter((row) => row === 0 || isGapBetween(gaps, at[row - 1], at[row]));
+  const values = starts.flatMap((start, part) => {
+    const last = (starts[part + 1] ?? at.length) - 1;
+    const rate = (at[last] - at[start]) / Math.max(number[last] - number[start], 1);
+    return Array.from(at.subarray(start, last + 1), (time, row) => (time - at[start] - (number[start + row] - number[start]) * rate) / 1e3);
+  });
   return Math.max(...values.filter((_, row) => row % 16 === 0).map(Math.abs)) < 0.05 ? [] : [{ player: null, at, values }];
 }
 
@@ -99,7 +105,7 @@ function causes(contents) {
   const lanes = new Map();
   contents.sides.forEach((side, index) => {
     for (const item of side.corrections) {
-      if (!lanes.has(item.cause)) lanes.set(item.cause, { label: item.cause.replaceAll("_", " "), marks: [] });
+      if (!lanes.has(item.cause)) lanes.set(item.cause, { label: item.cause.replaceAll("_", " "), marks: [], isKnown: isClient });
       lanes.get(item.cause).marks.push({ at: item.at_us, player: item.player, side: index, item: { kind: "correction", side: index, item } });
     }
   });
@@ -109,12 +115,18 @@ function causes(contents) {
 
 function absences(sides) {
   const missing = sides.map((side) => missingOf(side, "down"));
-  const lanes = new Map([...missing, "choked down", "lost up", "choked up"].map((label) => [label, []]));
+  const ofPackets = (way, isKnown) => (side, player) => side.packets.some((packets) => packets.player === player && packets.way === way && isKnown(packets));
+  const isMissingKnown = ({ missing }) => missing !== null;
+  const lane = (label, isKnown) => [label, { label, marks: [], isKnown }];
+  const lanes = new Map([
+    ...missing.map((label) => lane(label, ofPackets("down", isMissingKnown))), lane("choked down", ofPackets("down", () => true)),
+    lane("lost up", ofPackets("up", isMissingKnown)), lane("choked up", ofPackets("up", () => true)),
+  ]);
   sides.forEach((side, index) => {
     for (const { way, player, sent_us, is_missing: isMissing, choked } of side.packets) {
       sent_us.forEach((at, row) => {
-        if (isMissing[row] === 1) lanes.get(missingOf(side, way)).push({ at, player, side: index });
-        if (choked[row] > 0) lanes.get(`choked ${way}`).push({ at, player, side: index, count: choked[row] });
+        if (isMissing[row] === 1) lanes.get(missingOf(side, way)).marks.push({ at, player, side: index });
+        if (choked[row] > 0) lanes.get(`choked ${way}`).marks.push({ at, player, side: index, count: choked[row] });
       });
     }
     const { unrun } = side;
@@ -122,9 +134,10 @@ function absences(sides) {
     if (!unrun || !clock) return;
     unrun.how.forEach((code, row) => {
       const label = unrun.names[code].replaceAll("_", " ");
-      if (!lanes.has(label)) lanes.set(label, []);
-      lanes.get(label).push({ at: clock.at_us[unrun.step[row]], player: unrun.player[row], side: index });
+      if (!lanes.has(label)) lanes.set(...lane(label, (of, player) => of.unrun !== null && of.clockOf(player) !== null));
+      lanes.get(label).marks.push({ at: clock.at_us[unrun.step[row]], player: unrun.player[row], side: index });
     });
   });
-  return [...lanes].map(([label, marks]) => ({ label, marks: marks.sort((a, b) => a.at - b.at) }));
+  for (const { marks } of lanes.values()) marks.sort((a, b) => a.at - b.at);
+  return [...lanes.values()];
 }

@@ -6,8 +6,8 @@ import { $, colours, el, svg, widthOf } from "page/dom.js";
 const [WIDTH, HEIGHT, LEFT, BOTTOM] = [400, 200, 58, 34];
 const contents = await read($("data"));
 
-/** A number with four digits; a count with all of them. */
-const number = (value) => String(Number.isInteger(value) ? value : +value.toPrecision(4));
+/** A number of a column with four digits, a share in percent; a count with all of its digits. */
+const number = (column, value) => (column.includes("share") ? `${+(100 * value).toPrecision(4)} %` : String(Number.isInteger(value) ? value : +value.toPrecision(4)));
 
 /** Whether a measure has different values, so that its plot shows something. */
 function varies(column) {
@@ -45,7 +45,7 @@ function plot(column) {
   const words = (at, down, text, anchor) => svg("text", { x: at, y: down, "text-anchor": anchor }, text);
   const drawing = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": column });
   for (const value of [low, (low + high) / 2, high]) {
-    drawing.append(svg("path", { d: `M${LEFT} ${y(value)}H${WIDTH - 12}`, stroke: theme.grid }), words(LEFT - 6, y(value) + 4, number(value), "end"));
+    drawing.append(svg("path", { d: `M${LEFT} ${y(value)}H${WIDTH - 12}`, stroke: theme.grid }), words(LEFT - 6, y(value) + 4, number(column, value), "end"));
   }
   const ticks = isNumber ? [...new Set(numbers)] : places.map((_, place) => place);
   const each = Math.max(1, Math.ceil(ticks.length / 7));
@@ -58,10 +58,11 @@ function plot(column) {
   series.forEach((name, order) => {
     const rows = [...contents.rows.keys()].filter((row) => ys[row] !== null && (second === undefined || contents.rows[row][second] === name)).sort((a, b) => xs[a] - xs[b]);
     const pen = penOf(order);
-    drawing.append(svg("path", { d: rows.map((row, place) => `${place === 0 ? "M" : "L"}${x(xs[row])} ${y(ys[row])}`).join(""), ...pen }));
+    // Between two names, such as those of presets, there is no value.
+    if (isNumber) drawing.append(svg("path", { d: rows.map((row, place) => `${place === 0 ? "M" : "L"}${x(xs[row])} ${y(ys[row])}`).join(""), ...pen }));
     for (const row of rows) {
       if (half[row] > 0) drawing.append(svg("path", { d: `M${x(xs[row])} ${y(ys[row] - half[row])}V${y(ys[row] + half[row])}`, stroke: pen.stroke, "stroke-width": 1.5 }));
-      drawing.append(svg("circle", { cx: x(xs[row]), cy: y(ys[row]), r: 3.5, fill: pen.stroke }, svg("title", {}, `${contents.keys.map((key) => `${key} ${contents.rows[row][key]}`).join(", ")}: ${number(ys[row])}`)));
+      drawing.append(svg("circle", { cx: x(xs[row]), cy: y(ys[row]), r: 3.5, fill: pen.stroke }, svg("title", {}, `${contents.keys.map((key) => `${key} ${contents.rows[row][key]}`).join(", ")}: ${number(column, ys[row])}${half[row] > 0 ? ` ± ${number(column, half[row])}` : ""}`)));
     }
   });
   return el("figure", {}, el("figcaption", {}, column.replaceAll("_", " ")), drawing);
@@ -83,7 +84,7 @@ document.title = `hitreg report: sweep of ${contents.keys.join(", ")}`;
 $("title").textContent = `sweep of ${contents.keys.join(", ")}`;
 $("subtitle").textContent = `${contents.names.join(", ")}: ${contents.what_if}`;
 const head = el("tr", {}, ...contents.columns.map((column) => el("th", {}, column.replaceAll("_", " "))));
-const rows = contents.rows.map((row) => el("tr", {}, ...contents.columns.map((column) => el("td", {}, typeof row[column] === "number" ? number(row[column]) : row[column] ?? "–"))));
+const rows = contents.rows.map((row) => el("tr", {}, ...contents.columns.map((column) => el("td", {}, typeof row[column] === "number" && !contents.keys.includes(column) ? number(column, row[column]) : row[column] ?? "–"))));
 $("rows").append(el("table", {}, el("thead", {}, head), el("tbody", {}, ...rows)));
 $("theme").addEventListener("click", () => setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
 document.addEventListener("keydown", (event) => event.key.toLowerCase() === "t" && $("theme").click());

@@ -1,7 +1,7 @@
 // The tables beside the field: sorted and filtered. Only visible rows are in the document.
 
 import { $, count, el, measure, quantity, widthOf } from "page/dom.js";
-import { changedShots, missingOf, playerName, shotAsked, shotName, victimsOf } from "page/lookup.js";
+import { changedShots, isClient, missingOf, playerName, shotName, victimsOf } from "page/lookup.js";
 
 /** A result in the words of `why`: `hit p3, head, 80 damage`. */
 export function came({ reason, target, hitgroup, damage, also_hit: others }) {
@@ -51,10 +51,11 @@ export function tablesOf(contents) {
       rows: byTime(both((side) => side.shots)),
       total: total((side) => side.counts.shots ?? side.counts.hits),
       empty: why(sides, (side) => side.counts.hits, "No shot was fired.", "Shots and hits are not known", "hits: "),
-      // A projectile counts as one shot, and each of its impacts has a row.
+      // A projectile counts as one shot, and each of its impacts has a row. A shot whose usercmd did not run does not count.
       note: (rows) => {
-        const impacts = rows.filter((row) => row.is_impact).length;
-        return impacts > 0 ? `, with ${quantity(impacts, "impact")}` : "";
+        const [impacts, unrun] = [(row) => row.is_impact, (row) => row.server.reason === "not run"].map((of) => rows.filter(of).length);
+        const parts = [impacts > 0 && quantity(impacts, "impact"), unrun > 0 && `${count(unrun)} not run`].filter(Boolean);
+        return parts.length > 0 ? `, with ${parts.join(" and ")}` : "";
       },
       select: (item) => ({ kind: "shot", side: item.side, item }),
       columns: [
@@ -64,8 +65,8 @@ export function tablesOf(contents) {
         { label: "weapon", of: (shot) => (shot.is_impact ? "impact" : shot.weapon) },
         result("on screen", (shot) => shot.screen),
         result("on server", onServer),
-        { label: "back", of: (shot) => shot.judged?.rewind_us ?? -1, text: (shot) => (shot.judged?.rewind_us ? (shot.judged.rewind_us / 1e3).toFixed(0) : "–"), title: "rewind, ms", number: true },
-        { label: "error", of: (shot) => shot.view_error_units ?? -1, text: (shot) => (shot.view_error_units === null ? "–" : measure(shot.view_error_units)), title: "view error, units", number: true },
+        { label: "back", of: (shot) => shot.judged?.rewind_us || null, text: (shot) => (shot.judged?.rewind_us ? (shot.judged.rewind_us / 1e3).toFixed(0) : "–"), title: "rewind, ms", number: true },
+        { label: "error", of: (shot) => shot.view_error_units, text: (shot) => (shot.view_error_units === null ? "–" : measure(shot.view_error_units)), title: "view error, units", number: true },
       ],
     },
     {
@@ -81,9 +82,9 @@ export function tablesOf(contents) {
         { label: "player", of: (row) => `p${row.player}` },
         { label: "usercmd", of: (row) => row.command, text: (row) => `#${row.command}`, number: true },
         { label: "cause", of: (row) => row.cause.replaceAll("_", " ") },
-        { label: "error", of: (row) => row.error_units ?? -1, text: (row) => measure(row.error_units), title: "position error, units", number: true },
+        { label: "error", of: (row) => row.error_units, text: (row) => measure(row.error_units), title: "position error, units", number: true },
         { label: "first field", of: (row) => row.errors[0]?.field ?? "" },
-        { label: "run again", of: (row) => row.reran ?? -1, text: (row) => row.reran ?? "—", number: true },
+        { label: "run again", of: (row) => row.reran, text: (row) => row.reran ?? "—", number: true },
       ],
     },
     {
@@ -95,8 +96,8 @@ export function tablesOf(contents) {
       columns: [
         ...side,
         { label: "player", of: (row) => row.player, text: (row) => playerName(row.player, sides) },
-        ...[["rtt p50", "p50"], ["p95", "p95"]].map(([label, key]) => ({ label, of: (row) => row[key] ?? -1, text: (row) => (row[key] === null ? "—" : (row[key] / 1e3).toFixed(1)), title: `${label}, ms`, number: true })),
-        ...[["frames", "frames"], ["corr.", "corrections"], ["shots", "shots"], ["hits", "hits"], ["was hit", "was_hit"], [[...new Set(sides.map((side) => missingOf(side, "↓")))].join(", "), "down"], ["lost ↑", "up"]].map(([label, key]) => ({ label, of: (row) => row[key] ?? -1, text: (row) => counted(row[key], key === "was_hit" && !row.knows_victims), title: key === "was_hit" ? "a + means at least: not every hit has a known victim" : undefined, number: true })),
+        ...[["rtt p50", "p50"], ["p95", "p95"]].map(([label, key]) => ({ label, of: (row) => row[key], text: (row) => (row[key] === null ? "—" : (row[key] / 1e3).toFixed(1)), title: `${label}, ms`, number: true })),
+        ...[["frames", "frames"], ["corr.", "corrections"], ["shots", "shots"], ["hits", "hits"], ["was hit", "was_hit"], [[...new Set(sides.map((side) => missingOf(side, "↓")))].join(", "), "down"], ["lost ↑", "up"]].map(([label, key]) => ({ label, of: (row) => row[key], text: (row) => counted(row[key], key === "was_hit" && !row.knows_victims), title: key === "was_hit" ? "a + means at least: a hit has no known victim, or the hits of other players are not known" : undefined, number: true })),
       ],
     },
     { name: "About", rows: [], columns: [], about: true },
@@ -136,17 +137,20 @@ function changedRows(contents) {
   });
 }
 
+/** Whether all shots of a player that hit are known: from a server, or from the player's own recording. */
+const knowsShotsOf = (side, player) => !side.is_open || isClient(side, player);
+
 function playerRows(side, index) {
   return side.players.map((player) => {
     const trips = side.round_trips.find((trips) => trips.player === player);
-    // Without any ack, the clients predicted nothing. Bots and spectators are no clients.
-    const isClient = side.acks.length > 0 ? side.acks.some((acks) => acks.player === player) : side.clockOf(player) !== null;
     const missing = (way) => side.packets.find((packets) => packets.player === player && packets.way === way)?.missing ?? null;
     const { counts } = side;
-    const { fired, hit, reported } = side.shot_counts.find((counts) => counts.player === player) ?? { fired: 0, hit: 0, reported: 0 };
+    const ofShots = side.shot_counts.find((counts) => counts.player === player);
+    const { fired, hit, reported } = ofShots ?? { fired: 0, hit: 0, reported: 0 };
+    const knowsShots = ofShots !== undefined || knowsShotsOf(side, player);
     const hits = side.shots.filter((shot) => shot.server.reason === "hit");
     const victims = hits.map(victimsOf);
-    const knows_victims = victims.every((of) => of.length > 0);
+    const knows_victims = victims.every((of) => of.length > 0) && side.players.every((other) => other === player || knowsShotsOf(side, other));
     const wounds = victims.filter((of) => of.includes(`p${player}`)).length;
     return {
       player,
@@ -156,9 +160,9 @@ function playerRows(side, index) {
       p50: trips ? trips.all.p50_us : null,
       p95: trips ? trips.all.p95_us : null,
       frames: side.clockOf(player)?.at_us.length ?? null,
-      corrections: counts.corrections === null || !isClient ? null : side.corrections.filter((item) => item.player === player).length,
-      shots: counts.shots === null ? null : fired,
-      hits: counts.hits === null ? null : counts.shots === null ? reported : hit,
+      corrections: counts.corrections === null || !isClient(side, player) ? null : side.corrections.filter((item) => item.player === player).length,
+      shots: counts.shots === null || !knowsShots ? null : fired,
+      hits: counts.hits === null || !knowsShots ? null : counts.shots === null ? reported : hit,
       was_hit: counts.hits === null || (wounds === 0 && !knows_victims) ? null : wounds,
       down: missing("down"),
       up: missing("up"),
@@ -202,7 +206,9 @@ export function makeTables(contents, state, choose) {
     });
     if (sorted) {
       const by = (a, b) => (typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true }));
-      shown.rows = [...shown.rows].sort((a, b) => by(sorted.of(a), sorted.of(b)) * (falling ? -1 : 1));
+      // Unknown values are last in both orders.
+      const isUnknown = (row) => Number(sorted.of(row) === null);
+      shown.rows = [...shown.rows].sort((a, b) => isUnknown(a) - isUnknown(b) || by(sorted.of(a), sorted.of(b)) * (falling ? -1 : 1));
     }
     $("count").textContent = `${count(shown.rows.length)} of ${quantity(visible.length, "row")}${table.note?.(shown.rows) ?? ""}`;
     if (table.rows.length === 0) return box.append(...table.empty.map((words) => el("p", { className: "empty" }, words)));
@@ -325,14 +331,11 @@ export function makeTables(contents, state, choose) {
       const { table, sorted } = shown;
       if (table.columns.length > 0) sort(turn && sorted ? sorted : table.columns[(table.columns.indexOf(sorted) + 1) % table.columns.length]);
     },
-    /** Selects the row of a shot, in the first table that lists the shot. Returns whether there is one. */
-    choose: (asked) => {
-      const name = shotAsked(asked, contents.sides.flatMap((side) => side.shots))?.name;
+    /** Selects the row of a shot, in the first table that lists the shot. */
+    choose: ({ name }) => {
       const index = tables.findIndex((table) => table.rows.some((row) => row.name === name));
-      if (name === undefined || index < 0) return false;
       if (shown.table !== tables[index]) open(index);
       choose(shown.table.select(shown.table.rows.find((row) => row.name === name)));
-      return true;
     },
     /** The row before or after the marked row. */
     step: (by) => {

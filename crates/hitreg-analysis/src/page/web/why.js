@@ -12,8 +12,8 @@ export function showWhy(contents, selected) {
   box.scrollTop = 0;
 }
 
-/** Says that the page does not have the shot of a link. */
-export const showUnknown = (name) => $("why").replaceChildren(el("p", {}, `This page has no shot ${name}.`));
+/** Says what the page cannot read in a link, before the explanation. */
+export const showUnread = (sentences) => $("why").prepend(...sentences.map((words) => el("p", {}, words)));
 
 const nothing = () => [el("p", {}, "Select a shot, a correction or a player: what happened to it, and why, comes here.")];
 
