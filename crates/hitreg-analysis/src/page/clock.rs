@@ -191,9 +191,9 @@ mod tests {
             let columns = columns.into_iter().zip([player, number, times]);
             Table::new(name, columns.map(|(name, data)| Column::new(name, data)).collect())
         };
-        let mut trace = Trace::default();
-        trace.tables =
+        let tables =
             vec![table(ticks::NAME, ["player", "tick", "at_us"]), table(frames::NAME, ["player", "command", "at_us"])];
+        let trace = Trace { tables, ..Trace::default() };
         let steps_after_gaps = |gaps: [Option<PlayerId>; 1]| {
             let mut trace = trace.clone();
             let gap = |player| GapRecord {
