@@ -275,7 +275,7 @@ impl SvcState {
             self.info = ServerInfo::default();
             self.info.read(info);
             if let Some(name) = self.info.proxy() {
-                return Err(QwdError::Proxy { offset, name: name });
+                return Err(QwdError::Proxy { offset, name });
             }
         }
         Ok(())
