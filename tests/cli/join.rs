@@ -230,16 +230,16 @@ fn players_talk_in_and_out_of_character() {
 #[test]
 fn chat_changes_no_snapshot() {
     let Some(place) = SessionFolder::new() else { return };
-    let server = place.serve("--players 3 --seconds 4 --set server.rate_bytes_per_s=2500 --set server.update_hz=64");
-    let talk = format!("--say {} --say hello --speak hail --format json", "x".repeat(127));
-    let clients: Vec<Child> = (0..3).map(|number| place.join(number, &talk)).collect();
+    let server = place.serve("--players 4 --seconds 5 --set server.rate_bytes_per_s=2500 --set server.update_hz=64");
+    let lines: String = (0..7).map(|line| format!(" --say {line}{}", "x".repeat(120))).collect();
+    let clients: Vec<Child> = (0..4).map(|number| place.join(number, &format!("--format json{lines}"))).collect();
     for client in clients {
         let (answered, heard) = client_events(client);
-        assert_eq!((answered, heard.len()), (3, 9));
+        assert_eq!((answered, heard.len()), (7, 28));
     }
     assert_done(server);
     place.verified("server.hitlog");
-    place.done("merge server.hitlog client0.hitlog client1.hitlog client2.hitlog -o session.hitlog");
+    place.done("merge server.hitlog client0.hitlog client1.hitlog client2.hitlog client3.hitlog -o session.hitlog");
     place.verified("session.hitlog");
 }
 
