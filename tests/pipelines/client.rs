@@ -381,7 +381,7 @@ fn only_effects_of_lost_usercmds_are_cut() {
     let reconciled = desk.snapshot(700, 2, 25.0, 9_000.0).expect("its own body");
     let correction = reconciled.correction.expect("the second was lost");
     assert_eq!((correction.cause, correction.evidence), (Cause::InputLost, "reproduced"));
-    assert_eq!(correction.cut.iter().map(|(seq, _)| *seq).collect::<Vec<_>>(), [CommandSeq(2)]);
+    assert_eq!(correction.cancelled_effects.iter().map(|(seq, _)| *seq).collect::<Vec<_>>(), [CommandSeq(2)]);
 }
 
 #[test]
@@ -397,7 +397,7 @@ fn effects_that_a_rerun_lacks_are_cut() {
         let correction =
             desk.snapshot(800, 1, 25.0, 9_000.0).and_then(|r| r.correction).expect("it knew of no such wait");
         assert_eq!(correction.reran, 2);
-        correction.cut.iter().map(|(seq, _)| seq.0).collect::<Vec<_>>()
+        correction.cancelled_effects.iter().map(|(seq, _)| seq.0).collect::<Vec<_>>()
     };
     assert_eq!([cut(200), cut(400), cut(1_000)], [vec![], vec![2], vec![2, 3]]);
 }

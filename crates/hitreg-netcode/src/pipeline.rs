@@ -352,7 +352,7 @@ pub struct Correction {
     /// The cause and its evidence if the server ran all usercmds as they were made.
     pub if_run: (Cause, Evidence),
     /// Effects that the client played but that did not happen on the server. The driver should stop them.
-    pub cut: Vec<(CommandSeq, Effect)>,
+    pub cancelled_effects: Vec<(CommandSeq, Effect)>,
 }
 
 /// One field that was predicted wrongly.

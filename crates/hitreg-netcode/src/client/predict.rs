@@ -29,8 +29,8 @@ use hitreg_log::usercmd::Usercmd;
 /// The unacknowledged usercmds, and the acked state that they start from.
 pub(super) struct Window<G: Game> {
     mode: PredictionMode,
-    /// The most time that is predicted.
-    push: Micros,
+    /// The most time that is predicted: QuakeWorld's `pushlatency`, with the sign reversed.
+    predicted_max: Micros,
     /// The predicted fields.
     fields: PredictedFields,
     among: Among,
@@ -39,22 +39,23 @@ pub(super) struct Window<G: Game> {
     /// The usercmd that the base follows.
     base_ack: CommandSeq,
     /// The newest usercmd that was dropped before its ack.
-    dropped: CommandSeq,
+    newest_dropped: CommandSeq,
     /// The snapshot of the base.
     base_frame: Option<Arc<Frame<G::Body>>>,
-    looked: CauseCounts,
+    /// Limits the search for causes.
+    cause_search: CauseCounts,
     /// The last usercmd before the base, for hypotheses about replacements of lost usercmds.
     base_command: Option<Usercmd>,
     /// Sorted by number, without gaps.
     entries: VecDeque<PredictedUsercmd<G::Body>>,
     last_seq: CommandSeq,
-    /// The number of entries whose body is up to date.
-    valid: usize,
+    /// How many entries, from the first, have a body that is up to date.
+    predicted_count: usize,
     /// The newest usercmd that has run at least once.
-    first_runs: CommandSeq,
+    newest_run: CommandSeq,
     ran_for_correction: u32,
-    /// Effects that usercmds had when first run, but not when run again.
-    cut: Vec<(CommandSeq, Effect)>,
+    /// Effects that usercmds had when first run, and not when run again. The next correction reports them.
+    cancelled_effects: Vec<(CommandSeq, Effect)>,
     /// Effects of usercmds that the server acked before they were predicted. The next frame plays them.
     late_effects: Vec<Effect>,
     /// The last usercmds that packets repeat or that the server may still ack, and when they were made.
@@ -65,44 +66,44 @@ struct PredictedUsercmd<B> {
     command: Usercmd,
     after: Option<B>,
     touches: Vec<Touch>,
-    /// Its effects that were played and not cut.
+    /// Its effects that were played and not cancelled.
     effects: Vec<Effect>,
 }
 
 /// The most usercmds that a client keeps: two seconds at 1000 Hz.
-const REMEMBERED: usize = 2048;
+const USERCMDS_KEPT_MAX: usize = 2048;
 
 value!(PredictedUsercmd<B: Body> { command, after, touches, effects });
 state!(Window<G: Game> {
     base,
     base_ack,
-    dropped,
+    newest_dropped,
     base_frame,
-    looked,
+    cause_search,
     base_command,
     entries,
     last_seq,
-    valid,
-    first_runs,
+    predicted_count,
+    newest_run,
     ran_for_correction,
-    cut,
+    cancelled_effects,
     late_effects,
     recent,
-} but { mode, push, fields, among, lost_input } if is_valid);
+} but { mode, predicted_max, fields, among, lost_input } if is_valid);
 
 impl<G: Game> Window<G> {
     fn is_valid(&self) -> bool {
         let in_order = self.recent.iter().zip(self.recent.iter().skip(1)).all(|(a, b)| a.0.seq.next() == b.0.seq);
         in_order
-            && self.recent.len() <= REMEMBERED
-            && self.valid <= self.entries.len()
-            && self.entries.len() <= REMEMBERED
+            && self.recent.len() <= USERCMDS_KEPT_MAX
+            && self.predicted_count <= self.entries.len()
+            && self.entries.len() <= USERCMDS_KEPT_MAX
     }
 
     pub(super) fn new(settings: &Settings) -> Window<G> {
         Window {
             mode: settings.prediction.mode,
-            push: Micros::from_ms(-settings.prediction.push_latency_ms),
+            predicted_max: Micros::from_ms(-settings.prediction.push_latency_ms),
             fields: PredictedFields::new::<G::Body>(settings.prediction.mode),
             among: settings.prediction.among,
             lost_input: LostInput {
@@ -111,16 +112,16 @@ impl<G: Game> Window<G> {
             },
             base: None,
             base_ack: CommandSeq(0),
-            dropped: CommandSeq(0),
+            newest_dropped: CommandSeq(0),
             base_frame: None,
-            looked: CauseCounts::default(),
+            cause_search: CauseCounts::default(),
             base_command: None,
             entries: VecDeque::new(),
             last_seq: CommandSeq(0),
-            valid: 0,
-            first_runs: CommandSeq(0),
+            predicted_count: 0,
+            newest_run: CommandSeq(0),
             ran_for_correction: 0,
-            cut: Vec::new(),
+            cancelled_effects: Vec::new(),
             late_effects: Vec::new(),
             recent: VecDeque::new(),
         }
@@ -139,14 +140,14 @@ impl<G: Game> Window<G> {
         self.last_seq = command.seq;
         self.recent.push_back((command.clone(), now));
         let entry = PredictedUsercmd { command, after: None, touches: Vec::new(), effects: Vec::new() };
-        if let Some(oldest) = push_bounded(&mut self.entries, entry, REMEMBERED) {
+        if let Some(oldest) = push_bounded(&mut self.entries, entry, USERCMDS_KEPT_MAX) {
             // The server has been silent for long. Prediction goes on when the server has acked the newest usercmd that
             // was dropped.
-            self.dropped = oldest.command.seq;
-            self.valid = self.valid.saturating_sub(1);
+            self.newest_dropped = oldest.command.seq;
+            self.predicted_count = self.predicted_count.saturating_sub(1);
         }
         // The newest acked usercmd gives the round trip, and packets repeat the last usercmds.
-        let kept = (self.entries.len().max(self.lost_input.backups) + 1).min(REMEMBERED);
+        let kept = (self.entries.len().max(self.lost_input.backups) + 1).min(USERCMDS_KEPT_MAX);
         let excess = self.recent.len().saturating_sub(kept);
         self.recent.drain(..excess);
     }
@@ -165,7 +166,7 @@ impl<G: Game> Window<G> {
 
     /// Returns the body after the last predicted usercmd, or the acked body when nothing is predicted.
     pub(super) fn latest(&self) -> Option<&G::Body> {
-        match self.valid.checked_sub(1) {
+        match self.predicted_count.checked_sub(1) {
             Some(last) => self.entries.get(last).and_then(|e| e.after.as_ref()),
             None => self.base.as_ref(),
         }
@@ -176,52 +177,56 @@ impl<G: Game> Window<G> {
     pub(super) fn advance(&mut self, context: &PredictionContext<'_, G>, out: &mut PredictedOutput<G::Fire>) -> u32 {
         let again = std::mem::take(&mut self.ran_for_correction);
         out.effects.append(&mut self.late_effects);
-        again + self.run_window(context, self.entries.len(), self.push, out)
+        again + self.run_window(context, self.entries.len(), self.predicted_max, out)
     }
 
-    /// Runs those of the first `until` usercmds that have no up-to-date body, for at most `push` of predicted time in
-    /// total.
+    /// Runs those of the first `until` usercmds that have no up-to-date body, for at most `predicted_max` of predicted time
+    /// in total.
     fn run_window(
         &mut self,
         context: &PredictionContext<'_, G>,
         until: usize,
-        push: Micros,
+        predicted_max: Micros,
         out: &mut PredictedOutput<G::Fire>,
     ) -> u32 {
-        let (Some(base), true) = (&self.base, self.mode != PredictionMode::Off && !self.has_gap()) else { return 0 };
-        let mut spent: Micros = self.entries.iter().take(self.valid).fold(Micros::ZERO, |t, e| t + e.time());
+        if self.mode == PredictionMode::Off || self.has_gap() {
+            return 0;
+        }
+        let Some(base) = &self.base else { return 0 };
+        let mut spent: Micros = self.entries.iter().take(self.predicted_count).fold(Micros::ZERO, |t, e| t + e.time());
         // The server sends all effects to clients that do not predict weapons.
         let with_effects = context.setup.settings.predicts_weapons();
         let mut ran = 0;
-        while self.valid < until {
-            spent += self.entries[self.valid].time();
-            if spent > push {
+        while self.predicted_count < until {
+            spent += self.entries[self.predicted_count].time();
+            if spent > predicted_max {
                 break;
             }
-            let mut touches = std::mem::take(&mut self.entries[self.valid].touches);
+            let mut touches = std::mem::take(&mut self.entries[self.predicted_count].touches);
             touches.clear();
-            let before = match self.valid.checked_sub(1) {
+            let before = match self.predicted_count.checked_sub(1) {
                 Some(last) => self.entries[last].after.as_ref().unwrap_or(base),
                 None => base,
             };
-            let entry = &self.entries[self.valid];
-            let first = entry.command.seq > self.first_runs;
+            let entry = &self.entries[self.predicted_count];
+            let is_first_run = entry.command.seq > self.newest_run;
             let seq = entry.command.seq;
-            let mut sink = PredictionSink { first, with_effects, seq, fires: 0, effects: Vec::new(), touches, out };
+            let mut sink =
+                PredictionSink { is_first_run, with_effects, seq, fire_count: 0, effects: Vec::new(), touches, out };
             let after = context.run(before, &entry.command, &mut sink);
             let PredictionSink { effects, touches, .. } = sink;
-            self.first_runs = self.first_runs.max(seq);
-            let entry = &mut self.entries[self.valid];
+            self.newest_run = self.newest_run.max(seq);
+            let entry = &mut self.entries[self.predicted_count];
             entry.after = Some(after);
-            if first {
+            if is_first_run {
                 out.effects.extend(&effects);
                 entry.effects = effects;
             } else {
                 let is_gone = |effect: &mut Effect| !effects.iter().any(|again| again.kind == effect.kind);
-                self.cut.extend(entry.effects.extract_if(.., is_gone).map(|effect| (seq, effect)));
+                self.cancelled_effects.extend(entry.effects.extract_if(.., is_gone).map(|effect| (seq, effect)));
             }
             entry.touches = touches;
-            self.valid += 1;
+            self.predicted_count += 1;
             ran += 1;
         }
         ran
@@ -229,7 +234,7 @@ impl<G: Game> Window<G> {
 
     /// Returns whether usercmds are missing between the base and the first one that is kept.
     fn has_gap(&self) -> bool {
-        self.dropped > self.base_ack
+        self.newest_dropped > self.base_ack
     }
 
     /// Reconciles with everything that a snapshot acks. `authoritative` is the client's own body in the snapshot.
@@ -250,7 +255,7 @@ impl<G: Game> Window<G> {
             // No new ack: the comparison shows what the server changed in the body since the last snapshot.
             None => self.base.clone(),
         };
-        if acked > self.valid {
+        if acked > self.predicted_count {
             self.play_late(context, acked);
         }
         let before = self.base_frame.replace(Arc::clone(&snapshot.frame));
@@ -261,7 +266,7 @@ impl<G: Game> Window<G> {
             Among::AckingPacket | Among::Known => None,
         };
         let predicted = ran.as_ref().or(played.as_ref()).unwrap_or(authoritative);
-        self.valid = self.valid.saturating_sub(acked);
+        self.predicted_count = self.predicted_count.saturating_sub(acked);
         let (mut commands, mut touches, mut effects) = (Vec::with_capacity(acked), Vec::new(), Vec::new());
         for PredictedUsercmd { command, after: _, touches: met, effects: played } in self.entries.drain(..acked) {
             touches.extend(met);
@@ -322,15 +327,15 @@ impl<G: Game> Window<G> {
             velocity_error: known(predicted.velocity().distance(authoritative.velocity())),
             on_ground: from.as_ref().is_some_and(G::on_ground),
         });
-        let mut cut = std::mem::take(&mut self.cut);
+        let mut cancelled_effects = std::mem::take(&mut self.cancelled_effects);
         let correction = (!errors.is_empty()).then(|| {
             let MissExplanation { cause, evidence, if_run, effects: heard } =
-                self.looked.explain(context, &self.fields, &acked);
+                self.cause_search.explain(context, &self.fields, &acked);
             let is_gone = |(seq, effect): &(CommandSeq, Effect)| {
                 heard.as_ref().is_some_and(|heard| !heard.iter().any(|(of, had)| of == seq && had.kind == effect.kind))
             };
-            cut.extend(effects.into_iter().filter(is_gone));
-            Correction { command: snapshot.ack, errors, reran, cause, evidence, if_run, cut }
+            cancelled_effects.extend(effects.into_iter().filter(is_gone));
+            Correction { command: snapshot.ack, errors, reran, cause, evidence, if_run, cancelled_effects }
         });
         ReconcileOutcome { comparison, correction, round_trip: None }
     }
@@ -349,10 +354,10 @@ impl<G: Game> Window<G> {
         let context = PredictionContext { entities: &entities, ..*context };
         let carried = G::carry(&context.setup.rules, &context.scene(), before, &base);
         self.base = Some(carried);
-        let valid = self.valid;
+        let predicted_count = self.predicted_count;
         self.run_from_base(&context, count, Micros(i64::MAX));
         let ran = self.latest().cloned();
-        self.valid = valid;
+        self.predicted_count = predicted_count;
         self.base = Some(base);
         ran
     }
@@ -360,28 +365,28 @@ impl<G: Game> Window<G> {
     /// Runs those of the first `count` usercmds that were not predicted in time, and keeps their effects. The server
     /// sends no effects that a client predicts.
     fn play_late(&mut self, context: &PredictionContext<'_, G>, count: usize) {
-        let valid = self.valid;
+        let predicted_count = self.predicted_count;
         let mut out = PredictedOutput { effects: Vec::new(), fires: Vec::new() };
         self.run_window(context, count, Micros(i64::MAX), &mut out);
         self.late_effects.append(&mut out.effects);
-        self.valid = valid;
+        self.predicted_count = predicted_count;
     }
 
     /// Runs all usercmds again that have run before, and returns their number. New usercmds wait for their frame, which
     /// plays their effects.
     fn run_again(&mut self, context: &PredictionContext<'_, G>) -> u32 {
-        let first_runs = self.first_runs;
-        let count = self.entries.iter().take_while(|e| e.command.seq <= first_runs).count();
-        let ran = self.run_from_base(context, count, self.push);
+        let newest_run = self.newest_run;
+        let count = self.entries.iter().take_while(|e| e.command.seq <= newest_run).count();
+        let ran = self.run_from_base(context, count, self.predicted_max);
         self.ran_for_correction += ran;
         ran
     }
 
     /// Runs the first `count` usercmds again from the base and discards their output.
-    fn run_from_base(&mut self, context: &PredictionContext<'_, G>, count: usize, push: Micros) -> u32 {
-        self.valid = 0;
+    fn run_from_base(&mut self, context: &PredictionContext<'_, G>, count: usize, predicted_max: Micros) -> u32 {
+        self.predicted_count = 0;
         let mut unused = PredictedOutput { effects: Vec::new(), fires: Vec::new() };
-        self.run_window(context, count, push, &mut unused)
+        self.run_window(context, count, predicted_max, &mut unused)
     }
 }
 
@@ -399,10 +404,10 @@ pub(super) struct PredictedOutput<F> {
 
 /// A sink that passes shots on only in a usercmd's first run, and collects effects.
 struct PredictionSink<'a, F> {
-    first: bool,
+    is_first_run: bool,
     with_effects: bool,
     seq: CommandSeq,
-    fires: u8,
+    fire_count: u8,
     effects: Vec<Effect>,
     touches: Vec<Touch>,
     out: &'a mut PredictedOutput<F>,
@@ -415,10 +420,10 @@ impl<F> Sink<F> for PredictionSink<'_, F> {
         }
     }
     fn fire(&mut self, fire: F) {
-        if self.first {
-            self.out.fires.push((self.seq, self.fires, fire));
+        if self.is_first_run {
+            self.out.fires.push((self.seq, self.fire_count, fire));
         }
-        self.fires += 1;
+        self.fire_count += 1;
     }
     fn touch(&mut self, touch: Touch) {
         self.touches.push(touch);

@@ -149,7 +149,7 @@ mod tests {
             velocity_error: 0.0,
             on_ground: true,
         };
-        let (errors, cut) = (Vec::new(), Vec::new());
+        let (errors, cancelled_effects) = (Vec::new(), Vec::new());
         let correction = Correction {
             command: CommandSeq(3),
             errors,
@@ -157,7 +157,7 @@ mod tests {
             cause,
             evidence,
             if_run: (Cause::OtherPlayer, "touched"),
-            cut,
+            cancelled_effects,
         };
         table.cause(PlayerId(0), &comparison, &correction)
     }

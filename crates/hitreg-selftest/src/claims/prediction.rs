@@ -262,7 +262,7 @@ fn sound_cut(seen: &SessionWatch) -> NamedFigures {
     let cut: Vec<(CommandSeq, Micros)> = seen
         .received_by(0)
         .filter_map(|snapshot| Some((snapshot.at, snapshot.correction.as_ref()?)))
-        .flat_map(|(at, correction)| correction.cut.iter().map(move |(of, effect)| (*of, effect, at)))
+        .flat_map(|(at, correction)| correction.cancelled_effects.iter().map(move |(of, effect)| (*of, effect, at)))
         .filter(|(_, effect, _)| effect.kind == ArenaEffect::Pistol as u8)
         .map(|(of, _, at)| (of, at))
         .collect();
