@@ -70,6 +70,19 @@ struct PredictedUsercmd<B> {
     effects: Vec<Effect>,
 }
 
+/// The entries of the window that a snapshot acks, by what they hold.
+struct AckedEntries {
+    commands: Vec<Usercmd>,
+    touches: Vec<Touch>,
+    effects: Vec<(CommandSeq, Effect)>,
+}
+
+/// A prediction compared with the server's body.
+struct GradedPrediction {
+    grade: PredictionGrade,
+    errors: Vec<FieldMisprediction>,
+}
+
 /// The most usercmds that a client keeps: two seconds at 1000 Hz.
 const USERCMDS_KEPT_MAX: usize = 2048;
 
@@ -238,41 +251,30 @@ impl<G: Game> Window<G> {
     }
 
     /// Reconciles with everything that a snapshot acks. `authoritative` is the client's own body in the snapshot.
-    /// Usercmds that run again run among the bodies in `met`.
+    /// Usercmds that run again run among `known_entities`.
     pub(super) fn reconcile(
         &mut self,
         context: &PredictionContext<'_, G>,
-        met: &[(EntityId, G::Body)],
+        known_entities: &[(EntityId, G::Body)],
         snapshot: &Snapshot<G::Body>,
         authoritative: &G::Body,
     ) -> ReconcileOutcome {
-        let acked = self.entries.iter().take_while(|e| e.command.seq <= snapshot.ack).count();
+        let acked_count = self.entries.iter().take_while(|e| e.command.seq <= snapshot.ack).count();
         // An ack of usercmds that follow dropped ones, or of these, has nothing to compare.
         let is_past_gap = self.has_gap() && snapshot.ack > self.base_ack;
-        let played = match acked.checked_sub(1) {
-            _ if is_past_gap => None,
-            Some(last) => self.entries[last].after.clone(),
-            // No new ack: the comparison shows what the server changed in the body since the last snapshot.
-            None => self.base.clone(),
-        };
-        if acked > self.predicted_count {
-            self.play_late(context, acked);
+        let as_played = if is_past_gap { None } else { self.body_as_played(acked_count) };
+        if acked_count > self.predicted_count {
+            self.play_late(context, acked_count);
         }
         let before = self.base_frame.replace(Arc::clone(&snapshot.frame));
         let before = before.as_ref().map_or(&[][..], |frame| &frame.entities);
-        let checks = acked > 0 && self.mode != PredictionMode::Off;
-        let ran = match self.among {
-            Among::AckingPacket if checks && !is_past_gap => self.run_as_server(context, before, acked),
+        let checks = acked_count > 0 && self.mode != PredictionMode::Off;
+        let as_server_ran = match self.among {
+            Among::AckingPacket if checks && !is_past_gap => self.run_as_server(context, before, acked_count),
             Among::AckingPacket | Among::Known => None,
         };
-        let predicted = ran.as_ref().or(played.as_ref()).unwrap_or(authoritative);
-        self.predicted_count = self.predicted_count.saturating_sub(acked);
-        let (mut commands, mut touches, mut effects) = (Vec::with_capacity(acked), Vec::new(), Vec::new());
-        for PredictedUsercmd { command, after: _, touches: met, effects: played } in self.entries.drain(..acked) {
-            touches.extend(met);
-            effects.extend(played.into_iter().map(|effect| (command.seq, effect)));
-            commands.push(command);
-        }
+        let predicted = as_server_ran.as_ref().or(as_played.as_ref()).unwrap_or(authoritative);
+        let AckedEntries { commands, touches, effects } = self.take_acked(acked_count);
         let last_command = self.base_command.take();
         self.base_command = commands.last().or(last_command.as_ref().filter(|_| !is_past_gap)).cloned();
         self.base_ack = snapshot.ack;
@@ -289,30 +291,18 @@ impl<G: Game> Window<G> {
             authoritative,
             touches: &touches,
         };
-        let next = G::resume(&context.setup.rules, &acked);
-        self.base = Some(next.clone());
-        let again = PredictionContext { entities: met, ..*context };
-        let reran = if played.as_ref() == Some(&next) { 0 } else { self.run_again(&again) };
+        let resumed = G::resume(&context.setup.rules, &acked);
+        self.base = Some(resumed.clone());
+        let known_context = PredictionContext { entities: known_entities, ..*context };
+        let reran = if as_played.as_ref() == Some(&resumed) { 0 } else { self.run_again(&known_context) };
         // A player without an avatar has nothing to predict.
-        let was_predicted = !predicted.is_absent() && (ran.is_some() || played.is_some());
-        let Some(grade) = G::grade(predicted, authoritative).filter(|_| was_predicted) else {
+        let was_predicted = !predicted.is_absent() && (as_server_ran.is_some() || as_played.is_some());
+        let graded = if was_predicted { self.grade_prediction(predicted, authoritative, &resumed) } else { None };
+        let Some(GradedPrediction { grade, errors }) = graded else {
             return ReconcileOutcome { comparison: None, correction: None, round_trip: None };
         };
-        let compared = |ours: &G::Body, grade: PredictionGrade| {
-            // A difference within the rounding of a recording is not a wrong prediction.
-            let may_be_wrong =
-                grade == PredictionGrade::Miss || G::IMPORTED.is_none_or(|imported| !imported.is_rounded);
-            let is_wrong = may_be_wrong && next != *ours;
-            let errors = if is_wrong { self.fields.errors(ours, authoritative, &next) } else { Vec::new() };
-            // The game's grade is of place and speed. Another wrong field is no exact prediction either.
-            let is_near = grade == PredictionGrade::Exact && !errors.is_empty();
-            (if is_near { PredictionGrade::Near } else { grade }, errors)
-        };
-        let (grade, errors) = compared(predicted, grade);
-        let as_played = played.as_ref().filter(|_| ran.is_some()).and_then(|played| {
-            let grade = G::grade(played, authoritative)?;
-            Some(compared(played, grade).0)
-        });
+        let graded_as_played = (as_played.as_ref().filter(|_| as_server_ran.is_some()))
+            .and_then(|played| self.grade_prediction(played, authoritative, &resumed));
         // Between two acks, the server may change the body, for example by a push.
         let is_compared = checks || self.mode != PredictionMode::Off && !errors.is_empty();
         // An absent body is nowhere.
@@ -322,22 +312,62 @@ impl<G: Game> Window<G> {
             command: snapshot.ack,
             commands: commands.len() as u32,
             grade,
-            as_played,
+            as_played: graded_as_played.map(|graded| graded.grade),
             error_units: known(predicted.offset_from(authoritative).length()),
             velocity_error: known(predicted.velocity().distance(authoritative.velocity())),
             on_ground: from.as_ref().is_some_and(G::on_ground),
         });
         let mut cancelled_effects = std::mem::take(&mut self.cancelled_effects);
         let correction = (!errors.is_empty()).then(|| {
-            let MissExplanation { cause, evidence, if_run, effects: heard } =
+            let MissExplanation { cause, evidence, if_run, effects: server_effects } =
                 self.cause_search.explain(context, &self.fields, &acked);
-            let is_gone = |(seq, effect): &(CommandSeq, Effect)| {
-                heard.as_ref().is_some_and(|heard| !heard.iter().any(|(of, had)| of == seq && had.kind == effect.kind))
-            };
-            cancelled_effects.extend(effects.into_iter().filter(is_gone));
+            if let Some(server_effects) = server_effects {
+                let has = |seq, kind| server_effects.iter().any(|(of, effect)| *of == seq && effect.kind == kind);
+                cancelled_effects.extend(effects.into_iter().filter(|(seq, effect)| !has(*seq, effect.kind)));
+            }
             Correction { command: snapshot.ack, errors, reran, cause, evidence, if_run, cancelled_effects }
         });
         ReconcileOutcome { comparison, correction, round_trip: None }
+    }
+
+    /// Returns the body predicted in play for the last of the acked usercmds. Without a new ack, this is the base: the
+    /// comparison then shows what the server changed since the last snapshot.
+    fn body_as_played(&self, acked_count: usize) -> Option<G::Body> {
+        match acked_count.checked_sub(1) {
+            Some(last) => self.entries[last].after.clone(),
+            None => self.base.clone(),
+        }
+    }
+
+    /// Removes the first `count` entries, which the server has acked.
+    fn take_acked(&mut self, count: usize) -> AckedEntries {
+        self.predicted_count = self.predicted_count.saturating_sub(count);
+        let mut acked = AckedEntries { commands: Vec::with_capacity(count), touches: Vec::new(), effects: Vec::new() };
+        for PredictedUsercmd { command, after: _, touches, effects } in self.entries.drain(..count) {
+            acked.touches.extend(touches);
+            acked.effects.extend(effects.into_iter().map(|effect| (command.seq, effect)));
+            acked.commands.push(command);
+        }
+        acked
+    }
+
+    /// Grades a prediction, and finds its wrong fields. `resumed` is the body from which prediction resumes. Returns
+    /// `None` when the game cannot compare the two bodies.
+    fn grade_prediction(
+        &self,
+        predicted: &G::Body,
+        authoritative: &G::Body,
+        resumed: &G::Body,
+    ) -> Option<GradedPrediction> {
+        let grade = G::grade(predicted, authoritative)?;
+        // A difference within the rounding of a recording is not a wrong prediction.
+        let may_be_wrong = grade == PredictionGrade::Miss || G::IMPORTED.is_none_or(|imported| !imported.is_rounded);
+        // Nor is a value that prediction keeps when it resumes.
+        let is_wrong = may_be_wrong && resumed != predicted;
+        let errors = if is_wrong { self.fields.errors(predicted, authoritative, resumed) } else { Vec::new() };
+        // The game's grade is of place and speed. Another wrong field is no exact prediction either.
+        let is_near = grade == PredictionGrade::Exact && !errors.is_empty();
+        Some(GradedPrediction { grade: if is_near { PredictionGrade::Near } else { grade }, errors })
     }
 
     /// Runs the first `count` usercmds again as the server ran them, after it had moved the other bodies. They start
