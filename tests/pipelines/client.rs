@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::disc::{DOUBLE, Disc, DiscRules, Discs};
 use glam::Vec3;
 use hitreg::client::Client;
-use hitreg::game::{Cause, PlacementKind, PredictionGrade};
+use hitreg::game::{Cause, Explanation, PlacementKind, PredictionGrade, evidence};
 use hitreg::history::Frame;
 use hitreg::packet::{Echo, Snapshot};
 use hitreg::pipeline::{ClientPipeline, ReconcileOutcome, Setup};
@@ -282,7 +282,7 @@ fn a_collision_only_on_the_server_is_the_cause() {
     // Meanwhile the other disc blocks the way: the last two usercmds have no effect, as if lost.
     let reconciled = desk.snapshot(600, 5, 30.0, 70.0).expect("its own body");
     let correction = reconciled.correction.expect("it was elsewhere");
-    assert_eq!((correction.cause, correction.evidence), (Cause::OtherPlayer, "reproduced"));
+    assert_eq!(correction.explanation, Explanation::new(Cause::OtherPlayer, evidence::REPRODUCED));
 }
 
 /// The other disc blocks the last usercmd on the client. The server repeats the first usercmd instead of the second.
@@ -294,10 +294,10 @@ fn a_lost_usercmd_explains_more_than_a_touch() {
         (1..).zip([100.0, 300.0, 50.0, 100.0]).for_each(|(n, speed)| assert_eq!(desk.walk(100 * n, speed, 100), 1));
         let reconciled = desk.snapshot(500, 4, own_x, 85.0).expect("its own body");
         let correction = reconciled.correction.expect("it was elsewhere");
-        [(correction.cause, correction.evidence), correction.if_run]
+        [correction.explanation, correction.if_all_ran]
     };
-    let touched = (Cause::OtherPlayer, "touched");
-    assert_eq!(cause(35.0), [(Cause::InputLost, "reproduced"), touched]);
+    let touched = Explanation::new(Cause::OtherPlayer, evidence::TOUCHED);
+    assert_eq!(cause(35.0), [Explanation::new(Cause::InputLost, evidence::REPRODUCED), touched]);
     assert_eq!(cause(36.0), [touched; 2]);
 }
 
@@ -309,7 +309,7 @@ fn usercmds_that_give_the_servers_body_when_run_again_are_not_lost() {
     (1..=5).for_each(|n| assert_eq!(desk.walk(100 * n, 100.0, 100), 1));
     let reconciled = desk.snapshot(600, 5, 30.0, 70.0).expect("its own body");
     let correction = reconciled.correction.expect("it was elsewhere");
-    assert_eq!((correction.cause, correction.evidence), (Cause::Unknown, "none"));
+    assert_eq!(correction.explanation, Explanation::UNKNOWN);
 }
 
 /// Both snapshots show the other disc out of reach. It crossed the way between them.
@@ -321,13 +321,13 @@ fn a_collision_between_two_snapshots_is_the_cause() {
         (1..).zip([60.0, 60.0, 60.0, 60.0, 100.0]).for_each(|(n, speed)| assert_eq!(desk.walk(100 * n, speed, 100), 1));
         let reconciled = desk.snapshot(600, 5, own_x, other_x).expect("its own body");
         let correction = reconciled.correction.expect("it was elsewhere");
-        (correction.cause, correction.evidence)
+        correction.explanation
     };
     // When the last usercmd ran, the other was at 50, and prevented the last 10 units.
-    assert_eq!(cause(-50.0, 24.0), (Cause::OtherPlayer, "reproduced"));
+    assert_eq!(cause(-50.0, 24.0), Explanation::new(Cause::OtherPlayer, evidence::REPRODUCED));
     // The other did not move evenly.
-    assert_eq!(cause(-50.0, 25.5), (Cause::OtherPlayer, "touched"));
-    assert_eq!(cause(250.0, 25.5), (Cause::Unknown, "none"));
+    assert_eq!(cause(-50.0, 25.5), Explanation::new(Cause::OtherPlayer, evidence::TOUCHED));
+    assert_eq!(cause(250.0, 25.5), Explanation::UNKNOWN);
 }
 
 #[test]
@@ -339,7 +339,7 @@ fn any_one_lost_usercmd_of_ten_is_found() {
     (1..).zip(speeds).for_each(|(n, speed)| assert_eq!(desk.walk(125 * n, speed, 125), 1));
     let reconciled = desk.snapshot(1_500, 10, 255.0 + 12.5, 9_000.0).expect("its own body");
     let correction = reconciled.correction.expect("the last was lost");
-    assert_eq!((correction.cause, correction.evidence), (Cause::InputLost, "reproduced"));
+    assert_eq!(correction.explanation, Explanation::new(Cause::InputLost, evidence::REPRODUCED));
 }
 
 /// The server replaces a lost usercmd by the one before it, in the same ack or in the ack before.
@@ -355,7 +355,7 @@ fn a_lost_usercmd_that_the_server_replaced_is_found() {
         desk.walk(300, 700.0, 100);
         let reconciled = desk.snapshot(400, 3, 50.0, 9_000.0).expect("its own body");
         let correction = reconciled.correction.expect("the third was lost");
-        assert_eq!((correction.cause, correction.evidence), (Cause::InputLost, "reproduced"));
+        assert_eq!(correction.explanation, Explanation::new(Cause::InputLost, evidence::REPRODUCED));
     }
 }
 
@@ -366,7 +366,7 @@ fn the_search_continues_while_it_finds_causes() {
     let causes = (1..=1_100i64).map(|n| {
         desk.walk(10 * n, 100.0, 10);
         let reconciled = desk.snapshot(10 * n + 5, n as u32, 0.0, 9_000.0).expect("its own body");
-        reconciled.correction.expect("each is lost").cause
+        reconciled.correction.expect("each is lost").explanation.cause
     });
     assert_eq!(causes.filter(|cause| *cause == Cause::InputLost).count(), 1_100);
 }
@@ -380,7 +380,7 @@ fn only_effects_of_lost_usercmds_are_cut() {
     desk.refire_ms = 200;
     let reconciled = desk.snapshot(700, 2, 25.0, 9_000.0).expect("its own body");
     let correction = reconciled.correction.expect("the second was lost");
-    assert_eq!((correction.cause, correction.evidence), (Cause::InputLost, "reproduced"));
+    assert_eq!(correction.explanation, Explanation::new(Cause::InputLost, evidence::REPRODUCED));
     assert_eq!(correction.cancelled_effects.iter().map(|(seq, _)| *seq).collect::<Vec<_>>(), [CommandSeq(2)]);
 }
 

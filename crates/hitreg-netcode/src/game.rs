@@ -23,7 +23,8 @@ pub use judge::{
     ShotVerdict, SnapshotCheck,
 };
 pub use reconcile::{
-    AckedPrediction, Evidence, LostInput, PredictionGrade, Reconcile, SnapshotExtras, shown_by_either,
+    AckedPrediction, Evidence, Explanation, LostInput, PredictionGrade, Reconcile, SnapshotExtras, evidence,
+    shown_by_either,
 };
 pub use roster::{EntityNumbers, EntityWorld, Roster};
 

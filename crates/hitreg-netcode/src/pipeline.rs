@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use glam::Vec3;
 
-use crate::game::{Cause, Effect, Evidence, Game, PlacedBody, PredictionGrade, ShotVerdict};
+use crate::game::{Effect, Explanation, Game, PlacedBody, PredictionGrade, ShotVerdict};
 use crate::history::Frame;
 use crate::packet::{ClientPacket, Snapshot};
 use crate::settings::Settings;
@@ -346,11 +346,9 @@ pub struct Correction {
     /// The number of usercmds that run again because of it.
     pub reran: u32,
     /// The cause, as far as the client knows. It can only suppose that the server did not run a usercmd.
-    pub cause: Cause,
-    /// The evidence for the cause.
-    pub evidence: Evidence,
-    /// The cause and its evidence if the server ran all usercmds as they were made.
-    pub if_run: (Cause, Evidence),
+    pub explanation: Explanation,
+    /// The explanation if the server ran all usercmds as they were made.
+    pub if_all_ran: Explanation,
     /// Effects that the client played but that did not happen on the server. The driver should stop them.
     pub cancelled_effects: Vec<(CommandSeq, Effect)>,
 }

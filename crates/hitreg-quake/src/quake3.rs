@@ -31,7 +31,7 @@ use hitreg_engine::engine::{Playable, replaying};
 use hitreg_log::units::{EntityId, Seed};
 use hitreg_log::usercmd::Usercmd;
 use hitreg_netcode::game::{
-    AckedPrediction, BadCells, Body, Categorize, Cause, Class, ClassId, Evidence, ImportedSessions, Judge, Moment,
+    AckedPrediction, BadCells, Body, Categorize, Class, ClassId, Explanation, ImportedSessions, Judge, Moment,
     PlayerCommand, PredictionGrade, Reconcile, Scene, Simulate, Sink, SnapshotExtras, Touch, blend_angles,
 };
 use hitreg_netcode::pipeline::Netcode;
@@ -189,7 +189,7 @@ impl Reconcile for Quake3 {
         is_own.then_some(grade)
     }
 
-    fn explain(rules: &Quake3Rules, miss: &AckedPrediction<'_, Quake3Body>) -> Option<(Cause, Evidence)> {
+    fn explain(rules: &Quake3Rules, miss: &AckedPrediction<'_, Quake3Body>) -> Option<Explanation> {
         Some(explain(rules, miss))
     }
 }

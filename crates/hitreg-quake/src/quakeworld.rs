@@ -32,7 +32,7 @@ use hitreg_engine::engine::{Playable, replaying};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
 use hitreg_log::usercmd::{Input, Usercmd};
 use hitreg_netcode::game::{
-    AckedPrediction, BadCells, Body, Categorize, Cause, Class, ClassId, Evidence, FieldSchema, ImportedSessions, Judge,
+    AckedPrediction, BadCells, Body, Categorize, Class, ClassId, Explanation, FieldSchema, ImportedSessions, Judge,
     Moment, PlayerCommand, PredictionGrade, Reconcile, Scene, Scope, Simulate, Sink, SnapshotExtras, Touch, Wall,
     blend_angles,
 };
@@ -213,7 +213,7 @@ impl Reconcile for QuakeWorld {
         runner.map_or(*body, |runner| body.moved(&runner.start(&body.player_state()).state))
     }
 
-    fn explain(rules: &QuakeWorldRules, miss: &AckedPrediction<'_, QuakeWorldBody>) -> Option<(Cause, Evidence)> {
+    fn explain(rules: &QuakeWorldRules, miss: &AckedPrediction<'_, QuakeWorldBody>) -> Option<Explanation> {
         MissedPrediction::new(rules, miss).map(|missed| explain(&missed))
     }
 }

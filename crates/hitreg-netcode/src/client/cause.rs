@@ -2,113 +2,117 @@
 //! prediction or where the snapshots show it, or a hypothesis reproduces the server's state exactly.
 
 use super::predict::{PredictedFields, PredictionContext};
-use crate::game::{AckedPrediction, Body, Cause, Effect, Evidence, Game, Sink, Touch};
+use crate::game::{AckedPrediction, Body, Cause, Effect, Evidence, Explanation, Game, Sink, Touch, evidence};
 use crate::history::body_of;
 use crate::state::value;
 use hitreg_log::units::{CommandSeq, EntityId};
 use hitreg_log::usercmd::{Input, Usercmd};
 
 /// The number of wrong predictions that are always examined.
-const LOOKED_INTO: u32 = 1_000;
+const ALWAYS_EXAMINED: u32 = 1_000;
 /// After that, examination continues as long as one in this many has a cause. A lower share means that the client runs
 /// another game, map or rules, and that further hypotheses would fail too.
-const ONE_IN: u32 = 8;
+const ONE_IN_EXPLAINED: u32 = 8;
+/// The most hypotheses tested for one wrong prediction. This covers every run of lost usercmds in an ack of ten.
+const MOST_HYPOTHESES: usize = 64;
 
-/// The counts of examined wrong predictions, and of those whose cause was found.
+/// Limits the search for causes by the share of examined wrong predictions whose cause was found.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct CauseCounts {
-    into: u32,
-    found: u32,
+pub(super) struct CauseSearch {
+    examined: u32,
+    explained: u32,
 }
 
-value!(CauseCounts { into, found });
+value!(CauseSearch { examined, explained });
 
-impl CauseCounts {
+impl CauseSearch {
     /// Returns the cause of a wrong prediction. `fields` are the predicted fields.
     pub(super) fn explain<G: Game>(
         &mut self,
         context: &PredictionContext<'_, G>,
         fields: &PredictedFields,
         miss: &AckedPrediction<'_, G::Body>,
-    ) -> MissExplanation {
-        if !self.is_worth_it() {
-            return MissExplanation::of((Cause::Unknown, "not looked into"));
+    ) -> MissFinding {
+        if !self.should_continue() {
+            return MissFinding::of(Explanation::new(Cause::Unknown, evidence::NOT_EXAMINED));
         }
-        let explained = explain(context, fields, miss);
-        self.into += 1;
-        self.found += u32::from(explained.cause != Cause::Unknown);
-        explained
+        let found = find_cause(context, fields, miss);
+        self.examined += 1;
+        self.explained += u32::from(found.explanation.cause != Cause::Unknown);
+        found
     }
 
-    fn is_worth_it(&self) -> bool {
-        self.into < LOOKED_INTO || self.found >= self.into / ONE_IN
+    fn should_continue(&self) -> bool {
+        self.examined < ALWAYS_EXAMINED || self.explained >= self.examined / ONE_IN_EXPLAINED
     }
 }
 
 /// The result of examining a wrong prediction.
-pub(super) struct MissExplanation {
-    pub(super) cause: Cause,
-    pub(super) evidence: Evidence,
-    /// The cause and its evidence if the server ran all usercmds as they were made.
-    pub(super) if_run: (Cause, Evidence),
+pub(super) struct MissFinding {
+    pub(super) explanation: Explanation,
+    /// The explanation if the server ran all usercmds as they were made.
+    pub(super) if_all_ran: Explanation,
     /// The effects of the usercmds as the server ran them, if known.
-    pub(super) effects: Option<Vec<(CommandSeq, Effect)>>,
+    pub(super) server_effects: Option<Vec<(CommandSeq, Effect)>>,
 }
 
-impl MissExplanation {
-    fn of((cause, evidence): (Cause, Evidence)) -> Self {
-        MissExplanation { cause, evidence, if_run: (cause, evidence), effects: None }
+impl MissFinding {
+    fn of(explanation: Explanation) -> Self {
+        MissFinding { explanation, if_all_ran: explanation, server_effects: None }
     }
 }
 
 /// The order of causes: what the snapshot or the game says, then hypotheses that give the server's body exactly, then a
 /// contact without such a test.
-fn explain<G: Game>(
+fn find_cause<G: Game>(
     context: &PredictionContext<'_, G>,
     fields: &PredictedFields,
     miss: &AckedPrediction<'_, G::Body>,
-) -> MissExplanation {
+) -> MissFinding {
     if let Some(found) = G::explain(&context.setup.rules, miss) {
-        let is_lost = found.0 == Cause::InputLost;
-        let if_run = if is_lost { (Cause::Unknown, "none") } else { found };
-        return MissExplanation { if_run, ..MissExplanation::of(found) };
+        let is_lost = found.cause == Cause::InputLost;
+        let if_all_ran = if is_lost { Explanation::UNKNOWN } else { found };
+        return MissFinding { if_all_ran, ..MissFinding::of(found) };
     }
     let before = miss.from.unwrap_or(miss.predicted);
     if before.is_alive() != miss.authoritative.is_alive() {
-        return MissExplanation::of((Cause::SpawnOrDeath, "snapshot"));
+        return MissFinding::of(Explanation::new(Cause::SpawnOrDeath, evidence::SNAPSHOT));
     }
     if miss.predicted.teleports() != miss.authoritative.teleports() {
-        return MissExplanation::of((Cause::Teleport, "snapshot"));
+        return MissFinding::of(Explanation::new(Cause::Teleport, evidence::SNAPSHOT));
     }
     // Run again among the entities of the acking snapshot, the usercmds may meet a player who was not there when they
     // were predicted.
-    let begin = HypothesisState::before(miss);
-    let rerun = begin.clone().map(|begin| begin.run(context, miss.commands));
+    let start = HypothesisState::before(miss);
+    let rerun = start.clone().map(|start| start.run(context, miss.commands));
     let met = miss.touches.iter().any(|touch| matches!(touch, Touch::Player(_)))
-        || rerun.as_ref().is_some_and(|rerun| rerun.met.player.is_some());
+        || rerun.as_ref().is_some_and(|rerun| rerun.notes.player.is_some());
     // If all usercmds give the server's body now, then other entities made the difference. The player may also have been
     // met between the two snapshots.
     let is_right = rerun.is_some_and(|rerun| fields.are_equal(&rerun.body, miss.authoritative));
-    let on_the_way =
-        begin.clone().filter(|_| !is_right).and_then(|begin| contact_on_the_way(context, fields, miss, &begin));
-    let is_by_player = is_right && met || on_the_way == Some("reproduced");
-    let if_run = if is_by_player {
-        (Cause::OtherPlayer, "reproduced")
+    let contact =
+        start.clone().filter(|_| !is_right).and_then(|start| contact_on_the_way(context, fields, miss, &start));
+    let is_by_player = is_right && met || contact == Some(evidence::REPRODUCED);
+    let if_all_ran = if is_by_player {
+        Explanation::new(Cause::OtherPlayer, evidence::REPRODUCED)
     } else if G::was_hurt(before, miss.authoritative) {
-        (Cause::Knockback, "snapshot")
+        Explanation::new(Cause::Knockback, evidence::SNAPSHOT)
     } else if met {
-        (Cause::OtherPlayer, "touched")
+        Explanation::new(Cause::OtherPlayer, evidence::TOUCHED)
     } else if miss.touches.iter().any(|touch| matches!(touch, Touch::Mover(_))) {
-        (Cause::Mover, if is_right { "reproduced" } else { "touched" })
+        Explanation::new(Cause::Mover, if is_right { evidence::REPRODUCED } else { evidence::TOUCHED })
     } else {
-        on_the_way.map_or((Cause::Unknown, "none"), |evidence| (Cause::OtherPlayer, evidence))
+        contact.map_or(Explanation::UNKNOWN, |evidence| Explanation::new(Cause::OtherPlayer, evidence))
     };
     // A player who pushes against another hardly moves, so a lost usercmd changes nothing. It explains nothing that the
     // usercmds explain without a loss.
-    let lost_from = begin.filter(|_| !is_right && !is_by_player);
-    match lost_from.and_then(|begin| effects_with_input_lost(context, fields, miss, begin)) {
-        None => MissExplanation::of(if_run),
-        effects => MissExplanation { cause: Cause::InputLost, evidence: "reproduced", if_run, effects },
+    let lost_from = start.filter(|_| !is_right && !is_by_player);
+    match lost_from.and_then(|start| effects_with_input_lost(context, fields, miss, start)) {
+        None => MissFinding::of(if_all_ran),
+        server_effects => {
+            let explanation = Explanation::new(Cause::InputLost, evidence::REPRODUCED);
+            MissFinding { explanation, if_all_ran, server_effects }
+        }
     }
 }
 
@@ -118,18 +122,18 @@ fn contact_on_the_way<G: Game>(
     context: &PredictionContext<'_, G>,
     fields: &PredictedFields,
     miss: &AckedPrediction<'_, G::Body>,
-    begin: &HypothesisState<G::Body>,
+    start: &HypothesisState<G::Body>,
 ) -> Option<Evidence> {
     let count = miss.commands.len() as f32;
     let runs = [0, 1].into_iter().filter_map(|moves_ahead| {
-        let mut state = begin.clone();
+        let mut state = start.clone();
         for (index, command) in miss.commands.iter().enumerate() {
             let entities = bodies_between::<G>(miss, (index + moves_ahead) as f32 / count);
             state = state.run(&PredictionContext { entities: &entities, ..*context }, std::slice::from_ref(command));
         }
-        state.met.player.is_some().then(|| fields.are_equal(&state.body, miss.authoritative))
+        state.notes.player.is_some().then(|| fields.are_equal(&state.body, miss.authoritative))
     });
-    runs.max().map(|is_right| if is_right { "reproduced" } else { "touched" })
+    runs.max().map(|is_right| if is_right { evidence::REPRODUCED } else { evidence::TOUCHED })
 }
 
 /// Returns the others at a fraction of the way between the snapshot before and the acking one.
@@ -158,8 +162,8 @@ fn effects_with_input_lost<G: Game>(
 ) -> Option<Vec<(CommandSeq, Effect)>> {
     let commands = miss.commands;
     let reproduces = |state: HypothesisState<G::Body>, end: usize| {
-        let HypothesisState { body, met, .. } = state.run(context, &commands[end..]);
-        fields.are_equal(&body, miss.authoritative).then_some(met.effects)
+        let HypothesisState { body, notes, .. } = state.run(context, &commands[end..]);
+        fields.are_equal(&body, miss.authoritative).then_some(notes.effects)
     };
     let mut hypotheses = 0;
     for (start, first) in commands.iter().enumerate() {
@@ -180,29 +184,26 @@ fn effects_with_input_lost<G: Game>(
     None
 }
 
-/// The most hypotheses tested. This covers every run of lost usercmds in an ack of ten.
-const MOST_HYPOTHESES: usize = 64;
-
 /// A body after some usercmds, of which the server may have lost some.
 #[derive(Clone)]
 struct HypothesisState<B> {
     body: B,
     /// The last usercmd that was not lost.
     last: Option<Usercmd>,
-    met: ContactNotes,
+    notes: RunNotes,
 }
 
 impl<B: Body> HypothesisState<B> {
     /// Returns the state before the acked usercmds; `None` when nothing was predicted from it.
     fn before(miss: &AckedPrediction<'_, B>) -> Option<Self> {
         let body = miss.from?.clone();
-        Some(HypothesisState { body, last: miss.last_command.clone(), met: ContactNotes::default() })
+        Some(HypothesisState { body, last: miss.last_command.clone(), notes: RunNotes::default() })
     }
 
     fn run<G: Game<Body = B>>(mut self, context: &PredictionContext<'_, G>, commands: &[Usercmd]) -> Self {
         for command in commands {
-            self.met.command = command.seq;
-            self.body = context.run(&self.body, command, &mut self.met);
+            self.notes.command = command.seq;
+            self.body = context.run(&self.body, command, &mut self.notes);
             self.last = Some(command.clone());
         }
         self
@@ -212,21 +213,21 @@ impl<B: Body> HypothesisState<B> {
     fn run_replacement<G: Game<Body = B>>(&mut self, context: &PredictionContext<'_, G>, lost: &Usercmd) {
         let Some(last) = &self.last else { return };
         let input = Input { impulse: 0, ..last.input.clone() };
-        self.met.command = lost.seq;
-        self.body = context.run(&self.body, &Usercmd { input, ..*lost }, &mut self.met);
+        self.notes.command = lost.seq;
+        self.body = context.run(&self.body, &Usercmd { input, ..*lost }, &mut self.notes);
     }
 }
 
 /// Records whom a body meets and which effects its usercmds have, and ignores everything else.
 #[derive(Clone, Default)]
-struct ContactNotes {
+struct RunNotes {
     player: Option<EntityId>,
     /// The usercmd that is running.
     command: CommandSeq,
     effects: Vec<(CommandSeq, Effect)>,
 }
 
-impl<F> Sink<F> for ContactNotes {
+impl<F> Sink<F> for RunNotes {
     fn effect(&mut self, effect: Effect) {
         self.effects.push((self.command, effect));
     }
@@ -244,7 +245,7 @@ mod tests {
 
     #[test]
     fn the_search_for_causes_continues_while_one_in_eight_succeeds() {
-        let goes_on = |into, found| CauseCounts { into, found }.is_worth_it();
+        let goes_on = |examined, explained| CauseSearch { examined, explained }.should_continue();
         assert!(goes_on(0, 0) && goes_on(999, 0) && goes_on(1_000, 125) && goes_on(8_000, 1_000));
         assert!(!goes_on(1_000, 124) && !goes_on(1_001, 0) && !goes_on(8_000, 999));
     }

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::cause::{CauseCounts, MissExplanation};
+use super::cause::{CauseSearch, MissFinding};
 use crate::game::{
     AckedPrediction, Body, CellKind, Effect, Game, GameInput, LostInput, PredictionGrade, Scene, Scope, Sink, Touch,
     shown_by_either,
@@ -43,7 +43,7 @@ pub(super) struct Window<G: Game> {
     /// The snapshot of the base.
     base_frame: Option<Arc<Frame<G::Body>>>,
     /// Limits the search for causes.
-    cause_search: CauseCounts,
+    cause_search: CauseSearch,
     /// The last usercmd before the base, for hypotheses about replacements of lost usercmds.
     base_command: Option<Usercmd>,
     /// Sorted by number, without gaps.
@@ -127,7 +127,7 @@ impl<G: Game> Window<G> {
             base_ack: CommandSeq(0),
             newest_dropped: CommandSeq(0),
             base_frame: None,
-            cause_search: CauseCounts::default(),
+            cause_search: CauseSearch::default(),
             base_command: None,
             entries: VecDeque::new(),
             last_seq: CommandSeq(0),
@@ -319,13 +319,13 @@ impl<G: Game> Window<G> {
         });
         let mut cancelled_effects = std::mem::take(&mut self.cancelled_effects);
         let correction = (!errors.is_empty()).then(|| {
-            let MissExplanation { cause, evidence, if_run, effects: server_effects } =
+            let MissFinding { explanation, if_all_ran, server_effects } =
                 self.cause_search.explain(context, &self.fields, &acked);
             if let Some(server_effects) = server_effects {
                 let has = |seq, kind| server_effects.iter().any(|(of, effect)| *of == seq && effect.kind == kind);
                 cancelled_effects.extend(effects.into_iter().filter(|(seq, effect)| !has(*seq, effect.kind)));
             }
-            Correction { command: snapshot.ack, errors, reran, cause, evidence, if_run, cancelled_effects }
+            Correction { command: snapshot.ack, errors, reran, explanation, if_all_ran, cancelled_effects }
         });
         ReconcileOutcome { comparison, correction, round_trip: None }
     }

@@ -50,7 +50,7 @@ pub trait Reconcile: Simulate {
     }
 
     /// Explains a wrong prediction, if the game knows more than the pipeline can find out.
-    fn explain(_rules: &Self::Rules, _miss: &AckedPrediction<'_, Self::Body>) -> Option<(Cause, Evidence)> {
+    fn explain(_rules: &Self::Rules, _miss: &AckedPrediction<'_, Self::Body>) -> Option<Explanation> {
         None
     }
 }
@@ -84,16 +84,46 @@ impl PredictionGrade {
     }
 }
 
-/// The evidence for a [`Cause`], as tables name it:
-/// - `snapshot`: the snapshot says so.
-/// - `touched`: the body met it during the prediction, or met another player among the places that the two snapshots
-///   give, at either end or in between.
-/// - `reproduced`: running the usercmds under this cause gives the server's state to the bit.
-/// - `executed`: the server did not run a usercmd as it was made, and no other cause gives the server's state.
-/// - `none`: there is no evidence.
-///
-/// A game may add names of its own.
+/// The cause of a wrong prediction, with the evidence for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Explanation {
+    /// The cause.
+    pub cause: Cause,
+    /// The evidence for it.
+    pub evidence: Evidence,
+}
+
+impl Explanation {
+    /// No cause was found.
+    pub const UNKNOWN: Explanation = Explanation::new(Cause::Unknown, evidence::NONE);
+
+    /// Joins a cause and the evidence for it.
+    pub const fn new(cause: Cause, evidence: Evidence) -> Explanation {
+        Explanation { cause, evidence }
+    }
+}
+
+/// The evidence for a [`Cause`], as tables name it: a constant of [`evidence`], or a text of the game's own.
 pub type Evidence = &'static str;
+
+/// The evidence that hitreg itself gives.
+pub mod evidence {
+    use super::Evidence;
+
+    /// The snapshot says so.
+    pub const SNAPSHOT: Evidence = "snapshot";
+    /// The body met it during the prediction, or met another player among the places that the two snapshots give, at
+    /// either end or in between.
+    pub const TOUCHED: Evidence = "touched";
+    /// Running the usercmds under this cause gives the server's state to the bit.
+    pub const REPRODUCED: Evidence = "reproduced";
+    /// The server did not run a usercmd as it was made, and no other cause gives the server's state.
+    pub const EXECUTED: Evidence = "executed";
+    /// There is no evidence.
+    pub const NONE: Evidence = "none";
+    /// The client has stopped to look for causes, because most of its searches found none.
+    pub const NOT_EXAMINED: Evidence = "not looked into";
+}
 
 /// What a snapshot carries beside bodies.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,7 @@
 //! row for each corrected field.
 
 use super::tables::value;
-use crate::game::{Cause, CellKind, Evidence, FieldSchema};
+use crate::game::{Cause, CellKind, Explanation, FieldSchema, evidence};
 use crate::pipeline::{Comparison, Correction};
 use hitreg_log::record::Execution;
 use hitreg_log::sorted::SortedMap;
@@ -57,9 +57,9 @@ impl Corrections {
         self.handled.entry(player).or_default().add(command, how);
     }
 
-    /// Returns the cause of a correction. A client can only suppose that the server did not run its usercmds as they
+    /// Returns the explanation of a correction. A client can only suppose that the server did not run its usercmds as they
     /// were made; the server knows whether it did, and why.
-    fn cause(&self, player: PlayerId, comparison: &Comparison, correction: &Correction) -> (Cause, Evidence) {
+    fn explanation(&self, player: PlayerId, comparison: &Comparison, correction: &Correction) -> Explanation {
         let first = CommandSeq((comparison.command.0 + 1).saturating_sub(comparison.commands));
         let handled = self.handled.get(&player);
         let not_run = handled.and_then(|handled| handled.not_run.range(first..=comparison.command).next());
@@ -69,12 +69,13 @@ impl Corrections {
             Execution::Run | Execution::StoodIn | Execution::Missing => Cause::InputLost,
         });
         let ran_all = handled.is_some_and(|handled| handled.ran_all(first, comparison.command));
-        let is_untested = correction.cause == Cause::Unknown || correction.evidence == "touched";
+        let supposed = correction.explanation;
+        let is_untested = supposed.cause == Cause::Unknown || supposed.evidence == evidence::TOUCHED;
         match by_server {
-            Some(cause) if correction.cause == Cause::InputLost => (cause, correction.evidence),
-            Some(cause) if is_untested => (cause, "executed"),
-            None if ran_all => correction.if_run,
-            _ => (correction.cause, correction.evidence),
+            Some(cause) if supposed.cause == Cause::InputLost => Explanation { cause, ..supposed },
+            Some(cause) if is_untested => Explanation::new(cause, evidence::EXECUTED),
+            None if ran_all => correction.if_all_ran,
+            _ => supposed,
         }
     }
 
@@ -95,7 +96,7 @@ impl Corrections {
         comparison: &Comparison,
         correction: Option<&Correction>,
     ) {
-        let cause = correction.map(|correction| self.cause(player, comparison, correction));
+        let explanation = correction.map(|correction| self.explanation(player, comparison, correction));
         self.forget_acked(player, comparison.command);
         self.rows.push(corrections::Row {
             player: player.0.into(),
@@ -109,8 +110,8 @@ impl Corrections {
             fields: correction.map_or(0, |c| c.errors.len() as u32),
             reran: correction.map_or(0, |c| c.reran),
             // Code 0 is "none", before the causes.
-            cause: cause.map_or(0, |(cause, _)| 1 + cause as u8),
-            evidence: cause.map_or("none", |(_, evidence)| evidence),
+            cause: explanation.map_or(0, |explanation| 1 + explanation.cause as u8),
+            evidence: explanation.map_or(evidence::NONE, |explanation| explanation.evidence),
             as_played: comparison.as_played.map(|grade| grade as u8),
         });
         for error in correction.iter().flat_map(|c| &c.errors) {
@@ -136,8 +137,10 @@ mod tests {
     use super::*;
     use crate::game::PredictionGrade;
 
-    /// The cause of a correction at the ack of usercmds 1 to 3, if the client supposes this cause.
-    fn cause_of((cause, evidence): (Cause, Evidence), handled: &[(u32, Execution)]) -> (Cause, Evidence) {
+    const TOUCHED_PLAYER: Explanation = Explanation::new(Cause::OtherPlayer, evidence::TOUCHED);
+
+    /// Returns the explanation of a correction at the ack of usercmds 1 to 3, if the client supposes this one.
+    fn explained(explanation: Explanation, handled: &[(u32, Execution)]) -> Explanation {
         let mut table = Corrections::default();
         handled.iter().for_each(|(command, how)| table.executed(PlayerId(0), CommandSeq(*command), *how));
         let comparison = Comparison {
@@ -154,32 +157,38 @@ mod tests {
             command: CommandSeq(3),
             errors,
             reran: 0,
-            cause,
-            evidence,
-            if_run: (Cause::OtherPlayer, "touched"),
+            explanation,
+            if_all_ran: TOUCHED_PLAYER,
             cancelled_effects,
         };
-        table.cause(PlayerId(0), &comparison, &correction)
+        table.explanation(PlayerId(0), &comparison, &correction)
     }
 
     #[test]
     fn usercmds_that_the_server_ran_are_not_lost() {
         use Execution::{Late, Missing, Run};
-        let lost = (Cause::InputLost, "reproduced");
-        let cause_of = |handled: &[(u32, Execution)]| cause_of(lost, handled);
-        assert_eq!(cause_of(&[(1, Run), (2, Run), (3, Run)]), (Cause::OtherPlayer, "touched"));
-        assert_eq!(cause_of(&[(1, Run), (2, Missing), (3, Run)]), lost);
-        assert_eq!(cause_of(&[(1, Run), (2, Late), (3, Run)]), (Cause::InputLate, "reproduced"));
+        let lost = Explanation::new(Cause::InputLost, evidence::REPRODUCED);
+        let explained = |handled: &[(u32, Execution)]| explained(lost, handled);
+        assert_eq!(explained(&[(1, Run), (2, Run), (3, Run)]), TOUCHED_PLAYER);
+        assert_eq!(explained(&[(1, Run), (2, Missing), (3, Run)]), lost);
+        assert_eq!(
+            explained(&[(1, Run), (2, Late), (3, Run)]),
+            Explanation::new(Cause::InputLate, evidence::REPRODUCED)
+        );
         // Without the server's records of all usercmds, the client's hypothesis remains.
-        assert_eq!([cause_of(&[]), cause_of(&[(2, Run), (3, Run)]), cause_of(&[(1, Run), (3, Run)])], [lost; 3]);
+        assert_eq!([explained(&[]), explained(&[(2, Run), (3, Run)]), explained(&[(1, Run), (3, Run)])], [lost; 3]);
     }
 
     #[test]
     fn only_a_tested_contact_hides_usercmds_that_the_server_did_not_run() {
         use Execution::{OverBudget, Run, StoodIn};
-        let cause_of = |evidence, how| cause_of((Cause::OtherPlayer, evidence), &[(1, Run), (2, how), (3, Run)]);
-        assert_eq!(cause_of("touched", StoodIn), (Cause::InputLost, "executed"));
-        assert_eq!(cause_of("touched", OverBudget), (Cause::InputRefused, "executed"));
-        assert_eq!(cause_of("reproduced", StoodIn), (Cause::OtherPlayer, "reproduced"));
+        let explained =
+            |evidence, how| explained(Explanation::new(Cause::OtherPlayer, evidence), &[(1, Run), (2, how), (3, Run)]);
+        assert_eq!(explained(evidence::TOUCHED, StoodIn), Explanation::new(Cause::InputLost, evidence::EXECUTED));
+        assert_eq!(explained(evidence::TOUCHED, OverBudget), Explanation::new(Cause::InputRefused, evidence::EXECUTED));
+        assert_eq!(
+            explained(evidence::REPRODUCED, StoodIn),
+            Explanation::new(Cause::OtherPlayer, evidence::REPRODUCED)
+        );
     }
 }

@@ -10,7 +10,7 @@ use super::{Quake3, Quake3Rules, around, moved};
 use hitreg_log::units::EntityId;
 use hitreg_log::usercmd::Usercmd;
 use hitreg_netcode::game::{
-    AckedPrediction, Body as _, Cause, Evidence, GameInput as _, PredictionGrade, Reconcile as _, Touch,
+    AckedPrediction, Body as _, Cause, Explanation, GameInput as _, PredictionGrade, Reconcile as _, Touch, evidence,
 };
 
 /// Persistent player data: the number of spawns.
@@ -19,53 +19,55 @@ const SPAWNS: usize = player_list(1) + 4;
 /// before the usercmd runs.
 const BESIDE: f32 = 32.0;
 
-type Explanation = Option<(Cause, Evidence)>;
-
 /// Returns the cause with its evidence.
-pub(crate) fn explain(rules: &Quake3Rules, miss: &AckedPrediction<'_, Quake3Body>) -> (Cause, Evidence) {
-    let Some(from) = miss.from else { return (Cause::SpawnOrDeath, "snapshot") };
+pub(crate) fn explain(rules: &Quake3Rules, miss: &AckedPrediction<'_, Quake3Body>) -> Explanation {
+    let Some(from) = miss.from else { return Explanation::new(Cause::SpawnOrDeath, evidence::SNAPSHOT) };
     stated(from, miss.authoritative)
         .or_else(|| bodies_before(rules, miss, from))
         .or_else(|| lost_input(rules, miss, from))
         .or_else(|| met(miss))
         .or_else(|| beside(miss, from))
-        .unwrap_or((Cause::Unknown, "none"))
+        .unwrap_or(Explanation::UNKNOWN)
 }
 
 /// Finds causes that the player's two states show directly.
-fn stated(from: &Quake3Body, to: &Quake3Body) -> Explanation {
+fn stated(from: &Quake3Body, to: &Quake3Body) -> Option<Explanation> {
     let changed = |cell: usize| from.player(cell) != to.player(cell);
     let (was, is) = (from.player_state(), to.player_state());
     let pushed = |state: &Quake3PlayerState| state.flags & flag::TIME_KNOCKBACK != 0;
     if from.previous_clients() != to.previous_clients() || from.is_alive() != to.is_alive() || changed(SPAWNS) {
-        return Some((Cause::SpawnOrDeath, "snapshot"));
+        return Some(Explanation::new(Cause::SpawnOrDeath, evidence::SNAPSHOT));
     }
     if was.gravity == 0 && is.gravity != 0 {
         // Until the first usercmd, a state after a spawn lacks speed and gravity.
-        return Some((Cause::SpawnOrDeath, "snapshot"));
+        return Some(Explanation::new(Cause::SpawnOrDeath, evidence::SNAPSHOT));
     }
     if from.teleports() != to.teleports() {
-        return Some((Cause::Teleport, "snapshot"));
+        return Some(Explanation::new(Cause::Teleport, evidence::SNAPSHOT));
     }
     let is_hurt = changed(player("damage_event")) || is.health < was.health;
     let is_pushed = pushed(&is) && (!pushed(&was) || is.time_ms > was.time_ms);
-    (is_hurt || is_pushed).then_some((Cause::Knockback, "snapshot"))
+    (is_hurt || is_pushed).then_some(Explanation::new(Cause::Knockback, evidence::SNAPSHOT))
 }
 
 /// Tests whether the prediction is right with the bodies of the previous snapshot.
-fn bodies_before(rules: &Quake3Rules, miss: &AckedPrediction<'_, Quake3Body>, from: &Quake3Body) -> Explanation {
+fn bodies_before(
+    rules: &Quake3Rules,
+    miss: &AckedPrediction<'_, Quake3Body>,
+    from: &Quake3Body,
+) -> Option<Explanation> {
     let own = miss.scene.player.entity();
     let is_right = reproduces(rules, miss.before, own, from, miss.commands, miss.authoritative);
     let cause = match miss.touches.iter().any(|touch| matches!(touch, Touch::Mover(_))) {
         true => Cause::Mover,
         false => Cause::OtherPlayer,
     };
-    is_right.then_some((cause, "reproduced: bodies of the packet before"))
+    is_right.then_some(Explanation::new(cause, "reproduced: bodies of the packet before"))
 }
 
 /// Tests whether the prediction is right without some consecutive usercmds. The server never received them, and the
 /// next usercmd covers their time.
-fn lost_input(rules: &Quake3Rules, miss: &AckedPrediction<'_, Quake3Body>, from: &Quake3Body) -> Explanation {
+fn lost_input(rules: &Quake3Rules, miss: &AckedPrediction<'_, Quake3Body>, from: &Quake3Body) -> Option<Explanation> {
     let own = miss.scene.player.entity();
     let last = miss.commands.len().checked_sub(1)?;
     let spans = (0..last).flat_map(|first| (first + 1..=last).map(move |end| (first, end)));
@@ -73,7 +75,7 @@ fn lost_input(rules: &Quake3Rules, miss: &AckedPrediction<'_, Quake3Body>, from:
     let mut tried = spans.take(MOST_TRIES).map(without);
     let entities = miss.surroundings();
     let is_right = tried.any(|commands| reproduces(rules, &entities, own, from, &commands, miss.authoritative));
-    is_right.then_some((Cause::InputLost, "reproduced: without some usercmds"))
+    is_right.then_some(Explanation::new(Cause::InputLost, "reproduced: without some usercmds"))
 }
 
 /// The most spans of usercmds to try.
@@ -94,21 +96,21 @@ fn reproduces(
     Quake3::grade(&predicted, to).is_some_and(|grade| grade != PredictionGrade::Miss)
 }
 
-fn met(miss: &AckedPrediction<'_, Quake3Body>) -> Explanation {
+fn met(miss: &AckedPrediction<'_, Quake3Body>) -> Option<Explanation> {
     let touched = |is: fn(&Touch) -> bool| miss.touches.iter().any(is);
     if touched(|touch| matches!(touch, Touch::Teleporter)) {
-        Some((Cause::Teleport, "touched"))
+        Some(Explanation::new(Cause::Teleport, evidence::TOUCHED))
     } else if touched(|touch| matches!(touch, Touch::Player(_))) {
-        Some((Cause::OtherPlayer, "touched"))
+        Some(Explanation::new(Cause::OtherPlayer, evidence::TOUCHED))
     } else if touched(|touch| matches!(touch, Touch::Mover(_))) {
-        Some((Cause::Mover, "touched"))
+        Some(Explanation::new(Cause::Mover, evidence::TOUCHED))
     } else {
         None
     }
 }
 
 /// Tests whether another body was close enough to block the player, in the prediction or on the server.
-fn beside(miss: &AckedPrediction<'_, Quake3Body>, from: &Quake3Body) -> Explanation {
+fn beside(miss: &AckedPrediction<'_, Quake3Body>, from: &Quake3Body) -> Option<Explanation> {
     let own = miss.scene.player.entity();
     let (start, end) = (from.origin(), miss.authoritative.origin());
     let (low, high) = (start.min(end) + Vec3::new(-15.0, -15.0, -24.0), start.max(end) + Vec3::new(15.0, 15.0, 32.0));
@@ -121,5 +123,5 @@ fn beside(miss: &AckedPrediction<'_, Quake3Body>, from: &Quake3Body) -> Explanat
         SolidShape::Body { mins, maxs } => is_near(solid.origin, mins, maxs),
         SolidShape::Model(_) => false,
     });
-    near.map(|_| (Cause::OtherPlayer, "beside another"))
+    near.map(|_| Explanation::new(Cause::OtherPlayer, "beside another"))
 }

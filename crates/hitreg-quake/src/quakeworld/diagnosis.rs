@@ -18,7 +18,7 @@ use super::rounding::{difference, grade};
 use super::{QuakeWorldRules, surroundings};
 use crate::bsp::quake::{Trigger, TriggerEffect, WATER};
 use hitreg_log::units::EntityId;
-use hitreg_netcode::game::{AckedPrediction, Cause, Evidence, LostInput, PredictionGrade, Touch};
+use hitreg_netcode::game::{AckedPrediction, Cause, Evidence, Explanation, LostInput, PredictionGrade, Touch};
 
 /// A wrong prediction, with the data to judge it.
 pub(crate) struct MissedPrediction<'a> {
@@ -97,15 +97,13 @@ const AWAY: f32 = 0.7;
 /// points.
 const PUSH_SPEED: f32 = 16.0;
 
-type Diagnosis = Option<(Cause, Evidence)>;
-
 /// Returns the cause of the correction with its evidence.
-pub(crate) fn explain(miss: &MissedPrediction<'_>) -> (Cause, Evidence) {
-    FINDERS.iter().find_map(|find| find(miss)).unwrap_or((Cause::Unknown, "none"))
+pub(crate) fn explain(miss: &MissedPrediction<'_>) -> Explanation {
+    FINDERS.iter().find_map(|find| find(miss)).unwrap_or(Explanation::UNKNOWN)
 }
 
 /// All searches for a cause, the most reliable first.
-const FINDERS: &[fn(&MissedPrediction<'_>) -> Diagnosis] = &[
+const FINDERS: &[fn(&MissedPrediction<'_>) -> Option<Explanation>] = &[
     death,
     others_elsewhere,
     corpse,
@@ -124,17 +122,17 @@ const FINDERS: &[fn(&MissedPrediction<'_>) -> Diagnosis] = &[
 ];
 
 /// Returns the cause if the hypothesis reproduces the state exactly.
-pub(super) fn reproduced(cause: Cause, evidence: Evidence, grade: PredictionGrade) -> Diagnosis {
-    (grade == PredictionGrade::Exact).then_some((cause, evidence))
+pub(super) fn reproduced(cause: Cause, evidence: Evidence, grade: PredictionGrade) -> Option<Explanation> {
+    (grade == PredictionGrade::Exact).then_some(Explanation::new(cause, evidence))
 }
 
-fn death(miss: &MissedPrediction<'_>) -> Diagnosis {
-    (miss.acked.from.dead == miss.acked.recorded.alive).then_some((Cause::SpawnOrDeath, "death mark"))
+fn death(miss: &MissedPrediction<'_>) -> Option<Explanation> {
+    (miss.acked.from.dead == miss.acked.recorded.alive).then_some(Explanation::new(Cause::SpawnOrDeath, "death mark"))
 }
 
 /// Tests whether the client had other bodies at wrong positions: with those of the acking packet, the prediction is
 /// right.
-fn others_elsewhere(miss: &MissedPrediction<'_>) -> Diagnosis {
+fn others_elsewhere(miss: &MissedPrediction<'_>) -> Option<Explanation> {
     let was_met = |touch: &Touch| matches!(touch, Touch::Player(_));
     let by_player = miss.touches.iter().any(was_met) || touched_player(miss).is_some();
     let by_mover = miss.touches.iter().any(|touch| matches!(touch, Touch::Mover(_))) || touched_mover(miss).is_some();
@@ -142,13 +140,13 @@ fn others_elsewhere(miss: &MissedPrediction<'_>) -> Diagnosis {
     reproduced(cause, "reproduced: bodies of the acking packet", grade(&miss.run.state, &miss.acked.recorded))
 }
 
-fn halt(miss: &MissedPrediction<'_>) -> Diagnosis {
+fn halt(miss: &MissedPrediction<'_>) -> Option<Explanation> {
     let halted = miss.acked.events.iter().any(|event| matches!(event, DemoEvent::Intermission | DemoEvent::Pause(_)));
-    halted.then_some((Cause::InputLate, "paused or over"))
+    halted.then_some(Explanation::new(Cause::InputLate, "paused or over"))
 }
 
 /// Tests for a jump that no speed explains: to a teleporter's destination or a spawn point, or of the prediction alone.
-fn jump(miss: &MissedPrediction<'_>) -> Diagnosis {
+fn jump(miss: &MissedPrediction<'_>) -> Option<Explanation> {
     let to = miss.acked.recorded.origin;
     let units = length(to - Vec3::from_array(miss.acked.from.origin));
     let ms: u32 = miss.acked.commands.iter().map(|cmd| u32::from(cmd.msec)).sum();
@@ -160,43 +158,43 @@ fn jump(miss: &MissedPrediction<'_>) -> Diagnosis {
     let triggers = &miss.acked.rules.map.triggers;
     let entered = miss.run.touched.trigger.and_then(|index| triggers.get(usize::from(index)));
     if entered.is_some_and(|met| matches!(met.effect, TriggerEffect::Teleport { .. }) && !is_end(met)) {
-        return Some((Cause::Teleport, "prediction alone teleported"));
+        return Some(Explanation::new(Cause::Teleport, "prediction alone teleported"));
     }
     if units <= reachable + JUMP_SLACK {
         return None;
     }
     if triggers.iter().any(is_end) {
-        return Some((Cause::Teleport, "at a teleporter's end"));
+        return Some(Explanation::new(Cause::Teleport, "at a teleporter's end"));
     }
     if miss.acked.rules.map.spawns.iter().any(|place| leads_here(*place)) {
-        return Some((Cause::SpawnOrDeath, "at a place of spawning"));
+        return Some(Explanation::new(Cause::SpawnOrDeath, "at a place of spawning"));
     }
     let turned = miss.acked.events.iter().any(|event| matches!(event, DemoEvent::SetAngle { .. }));
     if turned {
-        return Some((Cause::Teleport, "jump beyond speed, view turned"));
+        return Some(Explanation::new(Cause::Teleport, "jump beyond speed, view turned"));
     }
-    (units > 2.0 * reachable + UNTURNED_JUMP_SLACK).then_some((Cause::Teleport, "jump beyond speed"))
+    (units > 2.0 * reachable + UNTURNED_JUMP_SLACK).then_some(Explanation::new(Cause::Teleport, "jump beyond speed"))
 }
 
-fn damage(miss: &MissedPrediction<'_>) -> Diagnosis {
+fn damage(miss: &MissedPrediction<'_>) -> Option<Explanation> {
     let hurt = miss.acked.events.iter().any(|event| matches!(event, DemoEvent::Damage { .. }));
-    hurt.then_some((Cause::Knockback, "damage message"))
+    hurt.then_some(Explanation::new(Cause::Knockback, "damage message"))
 }
 
 /// Tests for damage without a damage message. Servers do not report all damage; a change of health or armour along with
 /// a change of speed counts too.
-fn health(miss: &MissedPrediction<'_>) -> Diagnosis {
+fn health(miss: &MissedPrediction<'_>) -> Option<Explanation> {
     let speed = length(Vec3::from_array(difference(&miss.run.state, &miss.acked.recorded).velocity));
     let evidence = miss.acked.events.iter().find_map(|event| match event {
         DemoEvent::Health(_) => Some("health changed, and speed"),
         DemoEvent::ArmorLost(_) => Some("armour lost, and speed changed"),
         _ => None,
     });
-    evidence.filter(|_| speed >= PUSH_SPEED).map(|evidence| (Cause::Knockback, evidence))
+    evidence.filter(|_| speed >= PUSH_SPEED).map(|evidence| Explanation::new(Cause::Knockback, evidence))
 }
 
 /// Tests for a push without damage, as from team mates' shots, own shots, or any shot at an invulnerable player.
-fn pushed(miss: &MissedPrediction<'_>) -> Diagnosis {
+fn pushed(miss: &MissedPrediction<'_>) -> Option<Explanation> {
     let change = -Vec3::from_array(difference(&miss.run.state, &miss.acked.recorded).velocity);
     let speed = length(change);
     let at = miss.acked.recorded.origin;
@@ -211,7 +209,7 @@ fn pushed(miss: &MissedPrediction<'_>) -> Diagnosis {
             EffectKind::Blood | EffectKind::LightningBlood => (distance < BODY_REACH, "pushed where blood was drawn"),
             EffectKind::Teleport => return None,
         };
-        (shown && speed > 0.0).then_some((Cause::Knockback, evidence))
+        (shown && speed > 0.0).then_some(Explanation::new(Cause::Knockback, evidence))
     })
 }
 
@@ -221,23 +219,25 @@ fn hits<'a>(miss: &'a MissedPrediction<'_>) -> impl Iterator<Item = &'a WorldSol
     solids.filter(move |(index, _)| touched & (1 << (*index).min(31)) != 0).map(|(_, solid)| solid)
 }
 
-fn touched_mover(miss: &MissedPrediction<'_>) -> Diagnosis {
+fn touched_mover(miss: &MissedPrediction<'_>) -> Option<Explanation> {
     let moves = |solid: &WorldSolid| matches!(solid, WorldSolid::Mover { moved, .. } if *moved != [0.0; 3]);
-    hits(miss).any(moves).then_some((Cause::Mover, "moving mover touched"))
+    hits(miss).any(moves).then_some(Explanation::new(Cause::Mover, "moving mover touched"))
 }
 
-fn touched_player(miss: &MissedPrediction<'_>) -> Diagnosis {
-    hits(miss).any(|solid| matches!(solid, WorldSolid::Player { .. })).then_some((Cause::OtherPlayer, "player touched"))
+fn touched_player(miss: &MissedPrediction<'_>) -> Option<Explanation> {
+    hits(miss)
+        .any(|solid| matches!(solid, WorldSolid::Player { .. }))
+        .then_some(Explanation::new(Cause::OtherPlayer, "player touched"))
 }
 
-fn water(miss: &MissedPrediction<'_>) -> Diagnosis {
+fn water(miss: &MissedPrediction<'_>) -> Option<Explanation> {
     let world = Surroundings { map: &miss.acked.rules.map, solids: &[] };
     let at = miss.acked.recorded.origin;
     let wet = |up: &&f32| world.contents(at + Vec3::new(0.0, 0.0, **up)) <= WATER;
     let recorded = [-23.0, 4.0, 22.0].iter().take_while(wet).count() as u8;
     let (from, predicted) = (miss.acked.from.water_level, miss.run.state.water_level);
     let crossed = miss.run.touched.water_edge || predicted != from || recorded != predicted;
-    crossed.then_some((Cause::WaterEdge, "water plane crossed"))
+    crossed.then_some(Explanation::new(Cause::WaterEdge, "water plane crossed"))
 }
 
 /// Number of lost packets from which on a server does not repeat commands.
@@ -263,7 +263,7 @@ fn grade_from(miss: &MissedPrediction<'_>, solids: &[WorldSolid], from: &QuakeWo
 }
 
 /// Tests whether the game slowed the corpse, which it does once the fall is over.
-pub(crate) fn corpse(miss: &MissedPrediction<'_>) -> Diagnosis {
+pub(crate) fn corpse(miss: &MissedPrediction<'_>) -> Option<Explanation> {
     if !miss.acked.from.dead || miss.acked.recorded.alive {
         return None;
     }
@@ -271,7 +271,7 @@ pub(crate) fn corpse(miss: &MissedPrediction<'_>) -> Diagnosis {
     let evidence = if other { "reproduced: corpse lay still" } else { "reproduced: corpse still fell" };
     // There is only one alternative, so an approximate match suffices.
     let from = QuakeWorldPlayerState { corpse: other, ..miss.acked.from };
-    (grade_from(miss, &miss.acked.solids, &from) != PredictionGrade::Miss).then_some((cause, evidence))
+    (grade_from(miss, &miss.acked.solids, &from) != PredictionGrade::Miss).then_some(Explanation::new(cause, evidence))
 }
 
 /// Returns whether the dead player moved as a corpse, if that differs from the prediction.
@@ -281,7 +281,7 @@ pub(crate) fn lies_still(miss: &MissedPrediction<'_>) -> Option<bool> {
 
 /// Tests every burst of lost packets, and pairs of bursts for few commands. It returns the best fit; of equal fits, the
 /// first.
-pub(crate) fn lost_input(miss: &MissedPrediction<'_>) -> Diagnosis {
+pub(crate) fn lost_input(miss: &MissedPrediction<'_>) -> Option<Explanation> {
     let count = miss.acked.commands.len();
     if !(2..=MOST_COMMANDS).contains(&count) {
         return None;
@@ -300,7 +300,7 @@ pub(crate) fn lost_input(miss: &MissedPrediction<'_>) -> Diagnosis {
 }
 
 /// Tests other start states within the rounding of the previous packet.
-fn start_off(miss: &MissedPrediction<'_>) -> Diagnosis {
+fn start_off(miss: &MissedPrediction<'_>) -> Option<Explanation> {
     let off = difference(&miss.run.state, &miss.acked.recorded).origin;
     if off.iter().any(|units| units.abs() > MOST_FROM_ROUNDING) {
         return None;
@@ -319,7 +319,7 @@ fn start_off(miss: &MissedPrediction<'_>) -> Diagnosis {
 }
 
 /// Tests other positions of a touched brush model, within the rounding of the wire.
-fn mover_off(miss: &MissedPrediction<'_>) -> Diagnosis {
+fn mover_off(miss: &MissedPrediction<'_>) -> Option<Explanation> {
     const SHIFTS: [f32; 4] = [0.0625, -0.0625, 0.125, -0.125];
     let met = |index: usize| miss.run.touched.solids & (1 << index.min(31)) != 0;
     let shifts = || (0..3).flat_map(|axis| SHIFTS.map(|shift| (axis, shift)));
@@ -338,7 +338,7 @@ fn mover_off(miss: &MissedPrediction<'_>) -> Diagnosis {
 }
 
 /// Tests other players at other points of their way since the previous packet, and without them.
-pub(crate) fn bodies(miss: &MissedPrediction<'_>) -> Diagnosis {
+pub(crate) fn bodies(miss: &MissedPrediction<'_>) -> Option<Explanation> {
     const SHARES: [f32; 13] = [0.0, 1.0, 0.75, 0.5, 0.25, 1.25, 1.5, 2.0, 2.5, 3.0, -0.5, -1.0, -2.0];
     let met = &miss.acked.solids;
     let found = SHARES.iter().find_map(|&share| {

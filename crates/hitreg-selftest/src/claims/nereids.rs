@@ -80,7 +80,7 @@ fn loss_of_5_percent(seen: &SessionWatch) -> NamedFigures {
     let lost_input = lost_input(seen);
     let explained = lost_input.iter().filter(|(player, command)| in_a_row(*player, *command)).count();
     let received = seen.received.iter().filter(|snapshot| snapshot.at >= seen.inspect.0);
-    let corrections: Vec<Cause> = received.filter_map(|s| Some(s.correction.as_ref()?.cause)).collect();
+    let corrections: Vec<Cause> = received.filter_map(|s| Some(s.correction.as_ref()?.explanation.cause)).collect();
     let of = |cause: Cause| corrections.iter().filter(|c| **c == cause).count();
     vec![
         ("inputs", count(inputs)),

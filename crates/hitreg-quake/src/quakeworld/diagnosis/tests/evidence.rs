@@ -14,7 +14,7 @@ use crate::quakeworld::import::{AckedUsercmds, follow};
 use crate::quakeworld::movement::{MoveOutcome, WorldSolid};
 use crate::quakeworld::rounding::grade;
 use hitreg_log::sorted::SortedMap;
-use hitreg_netcode::game::{Cause, LostInput, PredictionGrade};
+use hitreg_netcode::game::{Cause, Explanation, LostInput, PredictionGrade};
 
 /// Interval of correct stretches that get a push.
 const PLACEBO_EVERY: usize = 40;
@@ -120,11 +120,11 @@ fn labels_are_confirmed_and_placebos_are_not_labelled() {
             let is_right = grade(&run.state, &stretch.recorded) == PredictionGrade::Exact;
             right += usize::from(is_right);
             if is_right && right % PLACEBO_EVERY == 0 {
-                let (cause, evidence) = explain(&missed(&rules, stretch, pushed(stretch, &mut chance)));
+                let Explanation { cause, evidence } = explain(&missed(&rules, stretch, pushed(stretch, &mut chance)));
                 tallies.entry((cause.name(), evidence)).or_default().placebos += 1;
                 placebos += 1;
             } else if grade(&run.state, &stretch.recorded) == PredictionGrade::Miss {
-                let (cause, evidence) = explain(&missed(&rules, stretch, stretch.recorded));
+                let Explanation { cause, evidence } = explain(&missed(&rules, stretch, stretch.recorded));
                 let tally = tallies.entry((cause.name(), evidence)).or_default();
                 tally.cases += 1;
                 tally.confirmed += u32::from(confirms(cause, evidence, stretch, run));
