@@ -165,7 +165,7 @@ impl Simulate for Discs {
         next
     }
 
-    fn is_met_as_drawn(rules: &DiscRules, _: EntityId) -> bool {
+    fn collides_where_drawn(rules: &DiscRules, _: EntityId) -> bool {
         rules.drawn_in_the_way
     }
 

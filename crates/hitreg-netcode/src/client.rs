@@ -44,8 +44,8 @@ pub struct Client<G: Game> {
     drawn_at: Micros,
     /// Whether drawing was skipped because the driver does not look at the screen.
     is_undrawn: bool,
-    /// Whether there is an entity that predictions meet where it is drawn.
-    meets_drawn: bool,
+    /// Whether there is an entity with which predictions collide where it is drawn.
+    has_drawn_solids: bool,
     redundancy: RepeatCheck,
     packets: u32,
 }
@@ -69,7 +69,7 @@ state!(Client<G: Game> {
     drawn_at,
     redundancy,
     packets,
-} but { setup, player, limits, drawn, is_undrawn, meets_drawn });
+} but { setup, player, limits, drawn, is_undrawn, has_drawn_solids });
 
 impl<G: Game> ClientPipeline<G> for Client<G> {
     fn new(setup: Setup<G>, player: PlayerId) -> Client<G> {
@@ -89,7 +89,7 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
             drawn: Vec::new(),
             drawn_at: Micros::ZERO,
             is_undrawn: false,
-            meets_drawn: false,
+            has_drawn_solids: false,
             redundancy: RepeatCheck::new(settings),
             packets: 0,
             setup,
@@ -103,7 +103,7 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
     /// A snapshot older than the newest only fills the position history.
     fn handle_snapshot(&mut self, now: Micros, snapshot: &Snapshot<G::Body>) -> Option<ReconcileOutcome> {
         self.history.push(Arc::clone(&snapshot.frame));
-        self.note_met(&snapshot.frame);
+        self.note_drawn_solids(&snapshot.frame);
         if snapshot.seq <= self.newest {
             return None;
         }
@@ -124,8 +124,8 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
         let shown = self.shown(now);
         let context =
             PredictionContext::<G> { setup: &self.setup, player: self.player, entities: &snapshot.frame.entities };
-        let met = self.met(&snapshot.frame.entities);
-        let reconciled = self.window.reconcile(&context, &met, snapshot, authoritative);
+        let known_entities = self.solid_entities(&snapshot.frame.entities);
+        let reconciled = self.window.reconcile(&context, &known_entities, snapshot, authoritative);
         if let (Some(shown), Some(now_predicted), Some(_)) = (shown, self.window.latest(), &reconciled.correction) {
             self.smoothing.handle_correction(now, shown.offset_from(now_predicted));
         }
@@ -171,8 +171,8 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
         let mut output = PredictedOutput { effects: Vec::new(), fires: Vec::new() };
         let nobody: &[(EntityId, G::Body)] = &[];
         let newest = self.history.newest().map(Arc::clone);
-        let met = self.met(newest.as_ref().map_or(nobody, |f| &f.entities));
-        let context = PredictionContext::<G> { setup: &self.setup, player: self.player, entities: &met };
+        let entities = self.solid_entities(newest.as_ref().map_or(nobody, |f| &f.entities));
+        let context = PredictionContext::<G> { setup: &self.setup, player: self.player, entities: &entities };
         let ran = self.window.advance(&context, &mut output);
         let predicted = self.window.latest().cloned();
         let shown = self.shown(now);
@@ -210,35 +210,38 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
 
     fn save(&self, to: &mut StateWriter) -> bool {
         State::save(self, to);
-        // The others are drawn again before anything reads them. Only entities that prediction meets as drawn are saved.
-        let met = self.drawn.iter().filter(|(id, _)| G::is_met_as_drawn(&self.setup.rules, *id));
-        met.map(|(id, placed)| (*id, placed.body.clone())).collect::<Vec<_>>().put(to);
+        // The others are drawn again before anything reads them. Only entities with which prediction collides where
+        // they are drawn are saved.
+        let solids = self.drawn.iter().filter(|(id, _)| G::collides_where_drawn(&self.setup.rules, *id));
+        solids.map(|(id, placed)| (*id, placed.body.clone())).collect::<Vec<_>>().put(to);
         true
     }
 
     fn restore(&mut self, from: &mut StateReader) -> Result<(), StateError> {
         State::restore(self, from)?;
-        let met = Vec::<(EntityId, G::Body)>::get(from)?;
-        self.drawn = met.into_iter().map(|(id, body)| (id, PlacedBody::new(body, PlacementKind::Held))).collect();
-        self.history.frames().clone().iter().for_each(|frame| self.note_met(frame));
+        let solids = Vec::<(EntityId, G::Body)>::get(from)?;
+        self.drawn = solids.into_iter().map(|(id, body)| (id, PlacedBody::new(body, PlacementKind::Held))).collect();
+        self.history.frames().clone().iter().for_each(|frame| self.note_drawn_solids(frame));
         Ok(())
     }
 }
 
 impl<G: Game> Client<G> {
-    /// Returns the bodies that a prediction meets: the others in the snapshot, or as drawn when the game says so.
-    fn met<'f>(&self, entities: &'f [(EntityId, G::Body)]) -> Cow<'f, [(EntityId, G::Body)]> {
-        let shown = |id: EntityId| {
-            let is_met = id != self.player.entity() && G::is_met_as_drawn(&self.setup.rules, id);
-            let drawn = if is_met { &self.drawn[..] } else { &[] };
-            drawn.iter().find(|(shown, _)| *shown == id).map(|(_, placed)| placed.body.place())
+    /// Returns the entities among which a prediction runs: those of the snapshot. Entities that collide where they are
+    /// drawn are moved there.
+    fn solid_entities<'f>(&self, entities: &'f [(EntityId, G::Body)]) -> Cow<'f, [(EntityId, G::Body)]> {
+        let drawn_place = |id: EntityId| {
+            let is_drawn_solid = id != self.player.entity() && G::collides_where_drawn(&self.setup.rules, id);
+            let drawn = if is_drawn_solid { &self.drawn[..] } else { &[] };
+            drawn.iter().find(|(of, _)| *of == id).map(|(_, placed)| placed.body.place())
         };
-        if !entities.iter().any(|(id, _)| shown(*id).is_some()) {
+        if !entities.iter().any(|(id, _)| drawn_place(*id).is_some()) {
             return Cow::Borrowed(entities);
         }
-        let met =
-            |(id, body): &(EntityId, G::Body)| (*id, shown(*id).map_or(body.clone(), |place| body.moved_to(place)));
-        Cow::Owned(entities.iter().map(met).collect())
+        let placed = |(id, body): &(EntityId, G::Body)| {
+            (*id, drawn_place(*id).map_or(body.clone(), |place| body.moved_to(place)))
+        };
+        Cow::Owned(entities.iter().map(placed).collect())
     }
 
     /// Draws the others at [`Client::drawn_at`]. `clock` is the server time on the client's clock.
@@ -271,11 +274,11 @@ impl<G: Game> Client<G> {
             self.setup.settings.interpolation.mode,
             InterpolationMode::LastRendered | InterpolationMode::Category
         );
-        goes_on || self.meets_drawn
+        goes_on || self.has_drawn_solids
     }
 
-    fn note_met(&mut self, frame: &Frame<G::Body>) {
-        self.meets_drawn |= frame.entities.iter().any(|(id, _)| G::is_met_as_drawn(&self.setup.rules, *id));
+    fn note_drawn_solids(&mut self, frame: &Frame<G::Body>) {
+        self.has_drawn_solids |= frame.entities.iter().any(|(id, _)| G::collides_where_drawn(&self.setup.rules, *id));
     }
 
     /// Returns the client's verdict on its shots, judged against what it has drawn.

@@ -109,9 +109,8 @@ pub trait Simulate: Sized + Send + Sync + 'static {
         out: &mut impl Sink<Self::Fire>,
     ) -> Self::Body;
 
-    /// Whether prediction meets an entity at the place where the client draws it, not at its place in the last
-    /// snapshot.
-    fn is_met_as_drawn(_rules: &Self::Rules, _entity: EntityId) -> bool {
+    /// Whether prediction collides with an entity where the client draws it, not at its place in the last snapshot.
+    fn collides_where_drawn(_rules: &Self::Rules, _entity: EntityId) -> bool {
         false
     }
 

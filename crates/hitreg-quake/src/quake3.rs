@@ -124,7 +124,7 @@ impl Simulate for Quake3 {
 
     /// Clients collide with other players where they draw them, and with map parts at their true position
     /// (cg_predict.c).
-    fn is_met_as_drawn(rules: &Quake3Rules, entity: EntityId) -> bool {
+    fn collides_where_drawn(rules: &Quake3Rules, entity: EntityId) -> bool {
         entity.0 < rules.places
     }
 
