@@ -222,7 +222,7 @@ impl<G: Game> ClientPipeline<G> for DelayClient<G> {
         Some(ReconcileOutcome { comparison: None, correction: None, round_trip: acked.map(|(sent, _)| now - *sent) })
     }
 
-    fn look(&mut self, _: Micros) {
+    fn draw_others(&mut self, _: Micros) {
         self.drawn.clear();
         let Some((_, frame)) = &self.newest else { return };
         let others = frame.entities.iter().filter(|(id, _)| *id != self.player.entity());

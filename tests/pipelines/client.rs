@@ -21,7 +21,7 @@ pub(crate) struct ClientBench {
     pub(crate) snapshots: u32,
     /// The difference between the server's clock and the client's.
     behind: Micros,
-    looks: bool,
+    draws: bool,
     /// The server's value for the client's own disc.
     pub(crate) refire_ms: u32,
 }
@@ -37,7 +37,7 @@ impl ClientBench {
             client: Client::new(setup, PlayerId(0)),
             snapshots: 0,
             behind: Micros::ZERO,
-            looks: true,
+            draws: true,
             refire_ms: 0,
         }
     }
@@ -78,9 +78,9 @@ impl ClientBench {
 
     pub(crate) fn act(&mut self, at_ms: i64, input: Input) -> u32 {
         let now = Micros::from_ms(at_ms);
-        match self.looks {
-            true => self.client.look(now),
-            false => self.client.look_away(now),
+        match self.draws {
+            true => self.client.draw_others(now),
+            false => self.client.skip_drawing(now),
         }
         self.client.command(now, &input).ran
     }
@@ -109,10 +109,10 @@ fn prediction_stops_at_the_limit() {
 
 #[test]
 fn predictions_collide_with_received_or_drawn_positions() {
-    let met_at = |drawn_in_the_way, looks| {
+    let met_at = |drawn_in_the_way, draws| {
         let mut desk =
             ClientBench::new(DiscRules { drawn_in_the_way, ..DiscRules::default() }, &["interpolation.lerp_ms=100"]);
-        desk.looks = looks;
+        desk.draws = draws;
         desk.snapshot(0, 0, 0.0, 60.0);
         desk.snapshot(100, 0, 0.0, 160.0);
         // The other disc is drawn at its first position, and moves from there.

@@ -100,7 +100,7 @@ fn a_comparison_of_some_tables_makes_only_them_and_finds_the_same() {
     }
 }
 
-/// A player who sends the recorded input and does not look at the screen.
+/// A player who sends the recorded input and does not need the screen.
 struct Blind<'a> {
     session: &'a Session,
     next: Vec<usize>,
@@ -118,7 +118,7 @@ impl InputSource<Arena> for Blind<'_> {
         self.session.players[player].frames[self.next[player] - 1].command.input.clone()
     }
 
-    fn looks(&self) -> bool {
+    fn needs_drawing(&self) -> bool {
         false
     }
 }
@@ -126,7 +126,7 @@ impl InputSource<Arena> for Blind<'_> {
 /// The trace of a session, and the number of drawn bodies.
 #[derive(Default)]
 struct DrawCounts {
-    looks: bool,
+    needs_drawing: bool,
     drawn: usize,
     drawn_at: Vec<Micros>,
     shots: Vec<String>,
@@ -134,8 +134,8 @@ struct DrawCounts {
 }
 
 impl Observer<Arena> for DrawCounts {
-    fn looks(&mut self, _at: Micros) -> bool {
-        self.looks
+    fn needs_drawing(&mut self, _at: Micros) -> bool {
+        self.needs_drawing
     }
 
     fn event(&mut self, _at: Micros, event: &SessionEvent<'_, Arena>) {
@@ -153,8 +153,8 @@ impl Observer<Arena> for DrawCounts {
 
 #[test]
 fn screens_without_a_viewer_are_not_drawn_and_change_nothing() {
-    // The share of bodies that is drawn for a player who does not look: only those at shots, or all if drawing one
-    // frame affects the next.
+    // The share of bodies that is drawn for a player who does not need the screen: only those at shots, or all if
+    // drawing one frame affects the next.
     for (preset, mode, draws_all) in [
         ("half-life", "history", false),
         ("half-life", "two-point", false),
@@ -167,13 +167,13 @@ fn screens_without_a_viewer_are_not_drawn_and_change_nothing() {
         let scenario =
             Scenario { settings: [("interpolation.mode".to_owned(), mode.to_owned())].into(), ..scenario(preset) };
         let session = record(&scenario);
-        let play = |looks| {
+        let play = |needs_drawing| {
             let seed = Seed(scenario.seed);
             let setup = Setup { rules: Arc::new(ArenaRules::default()), settings: Arc::new(settings.clone()), seed };
             // The link has the recorded seed, so that aimed shots hit.
             let link = |n: u64| ModelledLink::new(link(), seed, 0x6c69_6e6b_0000_0000 | n);
             let links = (0..4).map(|player| Links { up: link(2 * player), down: link(2 * player + 1) }).collect();
-            let mut seen = DrawCounts { looks, ..DrawCounts::default() };
+            let mut seen = DrawCounts { needs_drawing, ..DrawCounts::default() };
             let ticks = session.ticks.iter().map(|tick| tick.at);
             let mut input = Blind { session: &session, next: vec![0; 4] };
             Machine::<Arena, ModelledLink>::new(&setup, links).run(ticks, &mut input, &mut seen);

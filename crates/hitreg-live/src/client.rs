@@ -25,7 +25,7 @@ use hitreg_netcode::link::LinkModel;
 use hitreg_netcode::packet::ClientPacket;
 use hitreg_netcode::pipeline::{ClientPipeline, Netcode, Setup};
 use hitreg_netcode::protocol::Direction;
-use hitreg_netcode::session::sequence::{self, ClientEnd};
+use hitreg_netcode::session::sequence::{self, ClientEnd, FrameInput};
 use hitreg_netcode::session::{
     BotPlayer, LateFrames, Links, Observer, PlayerScreen, SessionEvent, SessionRecorder, SnapshotSize, frame_phase,
 };
@@ -260,8 +260,9 @@ impl<G: Bots + Netcode> RunningClient<'_, G> {
     fn frame(&mut self) {
         let at = self.end.socket.clock.stamp();
         let (bot, rules) = (&mut self.bot, &self.rules);
-        let input = |screen: &PlayerScreen<'_, G>| bot.input(rules, at, screen);
-        sequence::frame(&mut self.client, &mut self.end, at, self.player, (true, input), &mut self.recorder);
+        let read = |screen: &PlayerScreen<'_, G>| bot.input(rules, at, screen);
+        let input = FrameInput { needs_drawing: true, read };
+        sequence::frame(&mut self.client, &mut self.end, at, self.player, input, &mut self.recorder);
         self.end.socket.counters.count_clients(|report| report.usercmds += 1);
     }
 }

@@ -39,10 +39,10 @@ pub struct Client<G: Game> {
     chase: LagChase<G::Body>,
     /// The newest usercmd that the newest snapshot acks.
     acked: CommandSeq,
-    /// The entities drawn at the last look, in ascending order of entity.
+    /// The entities as last drawn, in ascending order of entity.
     drawn: Drawn<G::Body>,
     drawn_at: Micros,
-    /// Whether drawing was skipped because the driver does not look at the screen.
+    /// Whether drawing was skipped because the driver does not need the screen.
     is_undrawn: bool,
     /// Whether there is an entity with which predictions collide where it is drawn.
     has_drawn_solids: bool,
@@ -136,7 +136,7 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
         self.clock.set(now, server_time);
     }
 
-    fn look(&mut self, now: Micros) {
+    fn draw_others(&mut self, now: Micros) {
         self.drawn.clear();
         self.is_undrawn = false;
         let Some(clock) = self.clock.read(now) else { return };
@@ -146,12 +146,12 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
             self.drawn.retain(|(_, placed)| !placed.body.is_absent());
             return;
         }
-        self.draw(clock);
+        self.draw_by_mode(clock);
     }
 
-    fn look_away(&mut self, now: Micros) {
-        if self.needs_drawing() {
-            return self.look(now);
+    fn skip_drawing(&mut self, now: Micros) {
+        if self.must_keep_drawing() {
+            return self.draw_others(now);
         }
         self.drawn.clear();
         let Some(clock) = self.clock.read(now) else { return };
@@ -178,9 +178,9 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
         let shown = self.shown(now);
         let own = self.show_own(now, shown.as_ref(), &output.fires);
         let drawn_origin = shown.as_ref().map(Body::origin);
-        // A shot needs the drawn view, even when the driver does not look at it.
+        // A shot needs the drawn view, even when the driver does not need it.
         if !output.fires.is_empty() && std::mem::take(&mut self.is_undrawn) {
-            self.draw(clock);
+            self.draw_by_mode(clock);
         }
         let shots = self.judge(output.fires);
         self.packets += 1;
@@ -245,7 +245,7 @@ impl<G: Game> Client<G> {
     }
 
     /// Draws the others at [`Client::drawn_at`]. `clock` is the server time on the client's clock.
-    fn draw(&mut self, clock: Micros) {
+    fn draw_by_mode(&mut self, clock: Micros) {
         let others = OthersDrawer::<G> {
             rules: &self.setup.rules,
             history: &self.history,
@@ -269,7 +269,7 @@ impl<G: Game> Client<G> {
     }
 
     /// Returns whether later drawing or prediction depends on what is drawn now.
-    fn needs_drawing(&self) -> bool {
+    fn must_keep_drawing(&self) -> bool {
         let goes_on = matches!(
             self.setup.settings.interpolation.mode,
             InterpolationMode::LastRendered | InterpolationMode::Category

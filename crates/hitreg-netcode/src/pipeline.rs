@@ -135,12 +135,12 @@ pub trait ClientPipeline<G: Game>: Sized + Send {
 
     /// Draws the others at `now`. Called once per client frame, before [`ClientPipeline::command`], because the drawn
     /// view is what the player sees while making the usercmd.
-    fn look(&mut self, now: Micros);
+    fn draw_others(&mut self, now: Micros);
 
-    /// Replaces [`ClientPipeline::look`] in a frame whose screen the driver does not look at. A client may then skip
+    /// Replaces [`ClientPipeline::draw_others`] in a frame whose screen the driver does not need. A client may then skip
     /// drawing, and [`ClientPipeline::drawn`] is empty.
-    fn look_away(&mut self, now: Micros) {
-        self.look(now);
+    fn skip_drawing(&mut self, now: Micros) {
+        self.draw_others(now);
     }
 
     /// Makes a usercmd from `input` at `now`, predicts it if prediction is on, and packs it.
@@ -149,10 +149,10 @@ pub trait ClientPipeline<G: Game>: Sized + Send {
     /// Reports that the last packet is sent, in a datagram of `bytes` bytes.
     fn handle_sent(&mut self, packet: &ClientPacket, bytes: u16);
 
-    /// Returns what the last [`ClientPipeline::look`] drew, in ascending order of entity.
+    /// Returns what the last [`ClientPipeline::draw_others`] drew, in ascending order of entity.
     fn drawn(&self) -> &[(EntityId, PlacedBody<G::Body>)];
 
-    /// Returns the server time that the last [`ClientPipeline::look`] drew.
+    /// Returns the server time that the last [`ClientPipeline::draw_others`] drew.
     fn drawn_at(&self) -> Micros;
 
     /// Returns the player's own body as drawn; `None` before the first snapshot.

@@ -24,6 +24,7 @@ use network::{DeliveredPacket, NetworkEnd, SessionNetwork};
 use queue::QueuedEvent;
 pub use record::{BatchReceiver, RecordBatcher, RecordSink, SessionRecorder};
 pub use scenario::{SynthError, record_synthetic, record_synthetic_while};
+use sequence::FrameInput;
 pub use sequence::{Observer, PlayerScreen, ScreenView, SessionEvent, SnapshotSize};
 
 /// The source of usercmds: bots that react to the screen, or a recording.
@@ -46,8 +47,9 @@ pub trait InputSource<G: Game> {
     /// Returns the player's input in a frame. Called once for each frame, in the order of time.
     fn input(&mut self, at: Micros, screen: &PlayerScreen<'_, G>) -> Input;
 
-    /// Returns whether the source looks at screens. Otherwise they need not be drawn.
-    fn looks(&self) -> bool {
+    /// Returns whether the input depends on what is drawn. If neither it nor the observer needs drawing, the client may
+    /// skip it.
+    fn needs_drawing(&self) -> bool {
         true
     }
 
@@ -89,8 +91,8 @@ pub(crate) struct AfterTick<'m, G: Netcode, L, C, S = <G as Netcode>::Server> {
     pub(crate) at: Micros,
 }
 
-/// Looks at a machine's state after each tick.
-pub(crate) type Look<'l, G, L, C, S> = dyn FnMut(&AfterTick<'_, G, L, C, S>) + 'l;
+/// Takes the state of a machine after each tick.
+pub(crate) type AfterTickFn<'l, G, L, C, S> = dyn FnMut(&AfterTick<'_, G, L, C, S>) + 'l;
 
 impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> AfterTick<'_, G, L, C, S> {
     /// Returns the number of corrections of each client so far.
@@ -207,16 +209,16 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
         input: &mut dyn InputSource<G>,
         observer: &mut dyn Observer<G>,
     ) {
-        self.run_watched(&mut ticks.into_iter(), input, observer, &mut |_| {});
+        self.run_with_state(&mut ticks.into_iter(), input, observer, &mut |_| {});
     }
 
-    /// Like [`Machine::run`], and calls `look` with the machine's state after each tick.
-    pub(crate) fn run_watched(
+    /// Like [`Machine::run`], and calls `after_tick` with the machine's state after each tick.
+    pub(crate) fn run_with_state(
         &mut self,
         ticks: &mut dyn Iterator<Item = Micros>,
         input: &mut dyn InputSource<G>,
         observer: &mut dyn Observer<G>,
-        look: &mut Look<'_, G, L, C, S>,
+        after_tick: &mut AfterTickFn<'_, G, L, C, S>,
     ) {
         let Some(first) = ticks.next() else { return };
         self.network.queue.push(first, PlayerId(0), 0, QueuedEvent::Tick);
@@ -233,7 +235,7 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
                         self.server.handle_left(player);
                     }
                     sequence::tick::<G>(&mut self.server, &mut self.network, at, observer);
-                    look(&AfterTick { machine: self, idle: &idle, at });
+                    after_tick(&AfterTick { machine: self, idle: &idle, at });
                     for player in std::mem::take(&mut idle) {
                         self.queue_next(player, input, observer, &mut idle);
                     }
@@ -243,8 +245,9 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
                 QueuedEvent::Frame => {
                     let client = &mut self.clients[usize::from(player.0)];
                     let end = &mut NetworkEnd { network: &mut self.network, player };
-                    let looks = input.looks();
-                    sequence::frame(client, end, at, player, (looks, |screen| input.input(at, screen)), observer);
+                    let needs_drawing = input.needs_drawing();
+                    let read = |screen: &PlayerScreen<'_, G>| input.input(at, screen);
+                    sequence::frame(client, end, at, player, FrameInput { needs_drawing, read }, observer);
                     self.queue_next(player, input, observer, &mut idle);
                 }
                 arrived => {

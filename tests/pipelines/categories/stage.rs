@@ -167,7 +167,7 @@ impl StageClient {
     }
 
     fn frame(&mut self, now: Micros, player: u16, play: &mut StageControls<'_>) {
-        self.client.look(now);
+        self.client.draw_others(now);
         let msec = (now.0 / 1_000 - self.last_ms) as u8;
         self.last_ms = now.0 / 1_000;
         let commanded = self.client.command(now, &Input { msec, ..(play.input)(player, now) });

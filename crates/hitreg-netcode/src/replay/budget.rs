@@ -204,8 +204,8 @@ impl<'a, O: ?Sized> BudgetObserver<'a, O> {
 }
 
 impl<G: Game, O: Observer<G> + ?Sized> Observer<G> for BudgetObserver<'_, O> {
-    fn looks(&mut self, at: Micros) -> bool {
-        self.observer.looks(at)
+    fn needs_drawing(&mut self, at: Micros) -> bool {
+        self.observer.needs_drawing(at)
     }
 
     /// A session over its budget gets no more input.

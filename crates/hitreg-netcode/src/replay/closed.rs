@@ -268,7 +268,7 @@ impl<'f, G: Netcode> ClosedRun<'_, 'f, G> {
         let tick = source.start.map_or(Tick(0), |start| start.tick);
         let mut keyframes = Keyframes { source, feed, tick, next: None, failed: None };
         let mut counted = BudgetObserver::new(budget, observer);
-        machine.run_watched(&mut ticks, input, &mut counted, &mut |machine| {
+        machine.run_with_state(&mut ticks, input, &mut counted, &mut |machine| {
             if let Some(to) = source.keyframes {
                 keyframes.after(machine, to);
             }
@@ -447,8 +447,8 @@ impl HashChecker<'_, '_> {
 }
 
 impl<G: Game> Observer<G> for HashChecker<'_, '_> {
-    fn looks(&mut self, at: Micros) -> bool {
-        self.advance(at) && Observer::<G>::looks(&mut self.tables, at)
+    fn needs_drawing(&mut self, at: Micros) -> bool {
+        self.advance(at) && Observer::<G>::needs_drawing(&mut self.tables, at)
     }
 
     fn event(&mut self, at: Micros, event: &SessionEvent<'_, G>) {

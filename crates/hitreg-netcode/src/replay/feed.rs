@@ -245,7 +245,7 @@ impl<G: Game> InputSource<G> for SharedFeed<'_> {
         self.borrow_mut().take_frame(screen.player).map_or_else(Input::default, |frame| frame.command.input)
     }
 
-    fn looks(&self) -> bool {
+    fn needs_drawing(&self) -> bool {
         false
     }
 

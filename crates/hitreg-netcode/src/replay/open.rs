@@ -268,7 +268,7 @@ impl<'a, G: Game, C: ClientPipeline<G>, S: StateSource> OpenLoopClient<'a, G, C,
         if draws_at_command_time {
             client.set_clock(recorded.at, recorded.command.server_time + self.drawn_behind);
         }
-        client.look(recorded.at);
+        client.draw_others(recorded.at);
         let mut output = client.command(recorded.at, &recorded.command.input);
         if draws_at_command_time {
             // The set clock is ahead of the recorded one by the drawing delay.

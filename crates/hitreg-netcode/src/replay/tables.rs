@@ -267,7 +267,7 @@ impl TraceTables {
 }
 
 impl<G: Game> Observer<G> for TraceTables {
-    fn looks(&mut self, _at: Micros) -> bool {
+    fn needs_drawing(&mut self, _at: Micros) -> bool {
         [&views::SCHEMA, &variables::SCHEMA, &shots::SCHEMA].into_iter().any(|table| self.wanted.has(table))
     }
 

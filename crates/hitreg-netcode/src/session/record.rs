@@ -91,7 +91,7 @@ impl<'a, S: RecordSink + ?Sized, G: Game> SessionRecorder<'a, S, G> {
 
 impl<G: Game, S: RecordSink + ?Sized> Observer<G> for SessionRecorder<'_, S, G> {
     /// A log does not contain what clients draw.
-    fn looks(&mut self, _at: Micros) -> bool {
+    fn needs_drawing(&mut self, _at: Micros) -> bool {
         false
     }
 

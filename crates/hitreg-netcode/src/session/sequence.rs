@@ -110,22 +110,31 @@ pub fn packet_reached<G: Game>(
     server.handle_packet(at, player, heard.packet);
 }
 
-/// Runs one frame of a client: it draws, takes the player's input, and sends a packet. `looks` says whether the input
-/// depends on what is drawn.
+/// How a frame gets its input.
+#[derive(Debug)]
+pub struct FrameInput<F> {
+    /// Whether the input depends on what is drawn.
+    pub needs_drawing: bool,
+    /// Returns the input, given the screen.
+    pub read: F,
+}
+
+/// Runs one frame of a client: it draws, takes the player's input, and sends a packet.
 pub fn frame<G: Game>(
     client: &mut impl ClientPipeline<G>,
     end: &mut impl ClientEnd,
     at: Micros,
     player: PlayerId,
-    (looks, input): (bool, impl FnOnce(&PlayerScreen<'_, G>) -> Input),
+    input: FrameInput<impl FnOnce(&PlayerScreen<'_, G>) -> Input>,
     observer: &mut dyn Observer<G>,
 ) {
     // The observer is always asked, because it may record the time.
-    match looks | observer.looks(at) {
-        true => client.look(at),
-        false => client.look_away(at),
+    if observer.needs_drawing(at) || input.needs_drawing {
+        client.draw_others(at);
+    } else {
+        client.skip_drawing(at);
     }
-    let input = input(&PlayerScreen { player, own: client.predicted(), others: client.drawn() });
+    let input = (input.read)(&PlayerScreen { player, own: client.predicted(), others: client.drawn() });
     let output = client.command(at, &input);
     let screen = ScreenView { drawn: client.drawn(), drawn_at: client.drawn_at() };
     observer.event(at, &SessionEvent::Frame { player, output: &output, screen });
@@ -197,8 +206,8 @@ pub struct ScreenView<'a, B> {
 
 /// Receives every event of a session, in order.
 pub trait Observer<G: Game> {
-    /// Returns whether the observer looks at what a client draws at this time. Otherwise it need not be drawn.
-    fn looks(&mut self, _at: Micros) -> bool {
+    /// Returns whether the observer uses what a client draws at this time. See [`FrameInput::needs_drawing`].
+    fn needs_drawing(&mut self, _at: Micros) -> bool {
         true
     }
 

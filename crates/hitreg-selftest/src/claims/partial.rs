@@ -168,8 +168,8 @@ impl ClientPipeline<Arena> for PartialClient {
         }
     }
 
-    fn look(&mut self, now: Micros) {
-        self.client.look(now);
+    fn draw_others(&mut self, now: Micros) {
+        self.client.draw_others(now);
     }
 
     fn command(&mut self, now: Micros, input: &Input) -> ClientFrameOutput<Arena> {

@@ -279,8 +279,8 @@ impl ClientPipeline<QuakeWorld> for OffByOneClient {
     fn handle_snapshot(&mut self, now: Micros, snapshot: &Snapshot<QuakeWorldBody>) -> Option<ReconcileOutcome> {
         self.0.handle_snapshot(now, &Snapshot { ack: snapshot.ack.next(), ..snapshot.clone() })
     }
-    fn look(&mut self, now: Micros) {
-        self.0.look(now);
+    fn draw_others(&mut self, now: Micros) {
+        self.0.draw_others(now);
     }
     fn command(&mut self, now: Micros, input: &Input) -> ClientFrameOutput<QuakeWorld> {
         self.0.command(now, input)
