@@ -435,7 +435,7 @@ fn two_shots_of_one_usercmd_have_their_own_index() {
     desk.snapshot(0, 0, 0.0, 900.0);
     let shot = Input { msec: 10, impulse: DOUBLE, buttons: buttons::ATTACK, ..Input::default() };
     let commanded = desk.client.command(Micros::from_ms(10), &shot);
-    let which: Vec<_> = commanded.shots.iter().map(|(seq, index, ..)| (seq.0, *index)).collect();
+    let which: Vec<_> = commanded.shots.iter().map(|shot| (shot.command.0, shot.index)).collect();
     assert_eq!(which, [(1, 0), (1, 1)]);
 }
 

@@ -15,14 +15,14 @@ use std::sync::Arc;
 use crate::game::{Body, Game, GameInput, PlacedBody, PlacementKind, ShotVerdict};
 use crate::history::{Frame, History, PlacementLimits};
 use crate::packet::{ClientPacket, NO_CLOCK, Snapshot};
-use crate::pipeline::{ClientFrameOutput, ClientPipeline, ReconcileOutcome, Setup};
+use crate::pipeline::{ClientFrameOutput, ClientPipeline, PredictedShot, ReconcileOutcome, Setup};
 use crate::settings::InterpolationMode;
 use crate::state::{State, StateError, StateReader, StateValue, StateWriter, state};
 use draw::{CategoryDrawer, DrawContext, Drawn, LagChase, OthersDrawer, Smoothing};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq};
 use hitreg_log::usercmd::{Input, Usercmd};
 use pacing::{InputTime, RepeatCheck, ServerClock};
-use predict::{PredictedOutput, PredictionContext, Window};
+use predict::{PredictedFire, PredictedOutput, PredictionContext, Window};
 
 /// The client of one player.
 pub struct Client<G: Game> {
@@ -282,14 +282,14 @@ impl<G: Game> Client<G> {
     }
 
     /// Returns the client's verdict on its shots, judged against what it has drawn.
-    fn judge(&self, fires: Vec<(CommandSeq, u8, G::Fire)>) -> Vec<(CommandSeq, u8, G::Fire, ShotVerdict)> {
+    fn judge(&self, fires: Vec<PredictedFire<G::Fire>>) -> Vec<PredictedShot<G::Fire>> {
         if fires.is_empty() {
             return Vec::new();
         }
         let targets: Vec<(EntityId, G::Body)> = self.drawn.iter().map(|(id, p)| (*id, p.body.clone())).collect();
-        let judge = |(seq, index, fire)| {
+        let judge = |PredictedFire { command, index, fire }| {
             let verdict = ShotVerdict::of::<G>(&self.setup.rules, &fire, &targets);
-            (seq, index, fire, verdict)
+            PredictedShot { command, index, fire, verdict }
         };
         fires.into_iter().map(judge).collect()
     }
@@ -323,10 +323,10 @@ impl<G: Game> Client<G> {
         &mut self,
         now: Micros,
         shown: Option<&G::Body>,
-        fires: &[(CommandSeq, u8, G::Fire)],
+        fires: &[PredictedFire<G::Fire>],
     ) -> Option<PlacedBody<G::Body>> {
         let moment = self.moment(now)?;
-        for (command, _, fire) in fires {
+        for PredictedFire { command, fire, .. } in fires {
             self.categories.react(&moment, *command, fire, &mut self.drawn);
         }
         self.categories.own(&moment, shown?).filter(|own| !own.body.is_absent())

@@ -321,7 +321,20 @@ pub struct ClientFrameOutput<G: Game> {
     /// Effects of usercmds that ran for the first time.
     pub effects: Vec<Effect>,
     /// Shots of usercmds that ran for the first time, with the client's verdicts.
-    pub shots: Vec<(CommandSeq, u8, G::Fire, ShotVerdict)>,
+    pub shots: Vec<PredictedShot<G::Fire>>,
+}
+
+/// A shot and its client's verdict.
+#[derive(Clone, Debug)]
+pub struct PredictedShot<F> {
+    /// The usercmd that fired it.
+    pub command: CommandSeq,
+    /// The index of the shot within the usercmd, from 0.
+    pub index: u8,
+    /// The shot.
+    pub fire: F,
+    /// The client's verdict.
+    pub verdict: ShotVerdict,
 }
 
 /// The result of one snapshot.

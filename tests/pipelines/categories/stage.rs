@@ -181,7 +181,7 @@ impl StageClient {
             drawn: self.client.drawn().to_vec(),
             own: commanded.own,
             newest,
-            shots: commanded.shots.iter().map(|(command, ..)| *command).collect(),
+            shots: commanded.shots.iter().map(|shot| shot.command).collect(),
         });
     }
 }

@@ -429,7 +429,15 @@ impl<B> PredictedUsercmd<B> {
 /// The output of predicted usercmds.
 pub(super) struct PredictedOutput<F> {
     pub(super) effects: Vec<Effect>,
-    pub(super) fires: Vec<(CommandSeq, u8, F)>,
+    pub(super) fires: Vec<PredictedFire<F>>,
+}
+
+/// A shot that a predicted usercmd fired.
+pub(super) struct PredictedFire<F> {
+    pub(super) command: CommandSeq,
+    /// The index of the shot within the usercmd, from 0.
+    pub(super) index: u8,
+    pub(super) fire: F,
 }
 
 /// A sink that passes shots on only in a usercmd's first run, and collects effects.
@@ -451,7 +459,7 @@ impl<F> Sink<F> for PredictionSink<'_, F> {
     }
     fn fire(&mut self, fire: F) {
         if self.is_first_run {
-            self.out.fires.push((self.seq, self.fire_count, fire));
+            self.out.fires.push(PredictedFire { command: self.seq, index: self.fire_count, fire });
         }
         self.fire_count += 1;
     }

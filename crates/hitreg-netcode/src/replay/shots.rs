@@ -22,18 +22,35 @@ pub(super) struct ShotTable {
     players: usize,
     /// The newest usercmd of each player that the server ran.
     ran: Vec<CommandSeq>,
-    /// Predicted shots that are not judged yet, by (player, usercmd, index).
-    pending: SortedMap<ShotKey, (Micros, &'static str, ShotVerdict)>,
+    /// Predicted shots that are not judged yet.
+    pending: SortedMap<ShotKey, PendingShot>,
     pub(super) rows: Writer,
     /// Rows whose cover columns wait for the target's frames at the time of the shot.
     waiting: Vec<(usize, ShotView)>,
 }
 
-/// Player, usercmd, and index of the shot within the usercmd.
-type ShotKey = (PlayerId, CommandSeq, u8);
+/// What identifies a shot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct ShotKey {
+    pub(super) shooter: PlayerId,
+    pub(super) command: CommandSeq,
+    /// The index of the shot within the usercmd, from 0.
+    pub(super) index: u8,
+}
 
-pub(super) fn shot_key<G: Game>(judged: &JudgedShot<G>) -> ShotKey {
-    (judged.shooter, judged.command, judged.index)
+impl ShotKey {
+    pub(super) fn of<G: Game>(judged: &JudgedShot<G>) -> ShotKey {
+        ShotKey { shooter: judged.shooter, command: judged.command, index: judged.index }
+    }
+}
+
+/// A predicted shot that is not judged yet.
+#[derive(Debug)]
+struct PendingShot {
+    at: Micros,
+    weapon: &'static str,
+    /// The client's verdict.
+    verdict: ShotVerdict,
 }
 
 /// The line of sight of a judged shot: time, tick, muzzle and target.
@@ -64,9 +81,8 @@ impl ShotTable {
     /// The client predicted a shot. A prediction that comes after the server ran the usercmd is none: with
     /// `prediction.push_latency_ms` near 0, a client runs usercmds late.
     pub(super) fn predicted(&mut self, key: ShotKey, at: Micros, weapon: &'static str, verdict: ShotVerdict) {
-        let (player, command, _) = key;
-        if self.ran.get(usize::from(player.0)).is_none_or(|ran| command > *ran) {
-            self.pending.insert(key, (at, weapon, verdict));
+        if self.ran.get(usize::from(key.shooter.0)).is_none_or(|ran| key.command > *ran) {
+            self.pending.insert(key, PendingShot { at, weapon, verdict });
         }
     }
 
@@ -78,8 +94,8 @@ impl ShotTable {
         on_screen: ScreenEntities<'_>,
         covers: &CoverTracker,
     ) {
-        let key = shot_key(judged);
-        let predicted = self.pending.remove(&key).map(|(_, _, verdict)| verdict);
+        let key = ShotKey::of(judged);
+        let predicted = self.pending.remove(&key).map(|pending| pending.verdict);
         let targets = &judged.rewind.targets;
         let can_hit = |entity| targets.iter().any(|(id, body)| *id == entity && G::is_target(body));
         let aimed = aimed_at(G::aim(&judged.fire), on_screen, &judged.verdict, predicted.as_ref(), can_hit);
@@ -94,7 +110,8 @@ impl ShotTable {
             tick,
             predicted: predicted.as_ref(),
             judged: Some(&judged.verdict),
-            rewind: (judged.rewind.by, judged.rewind.limit),
+            rewind_by: judged.rewind.by,
+            rewind_limit: judged.rewind.limit,
             aimed,
             view_error,
             ..TraceShot::unjudged(key, at, G::weapon_name(&judged.fire))
@@ -134,17 +151,18 @@ impl ShotTable {
             let (_, judged) = place(aimed.entity)?;
             aimed.drawn.map(|drawn| judged.distance(drawn.place.as_vec3()))
         });
-        let rewind = judged.map_or(Micros::ZERO, |judged| judged.rewind);
-        let limit = match judged {
+        let rewind_by = judged.map_or(Micros::ZERO, |judged| judged.rewind);
+        let rewind_limit = match judged {
             Some(judged) if judged.is_cut => Limit::MaxUnlag,
             Some(judged) if judged.is_compensated => Limit::None,
             _ => Limit::Off,
         };
-        let key = (shot.shooter, shot.command, shot.index);
+        let key = ShotKey { shooter: shot.shooter, command: shot.command, index: shot.index };
         self.push::<G>(TraceShot {
             tick: shot.tick,
             judged: Some(&shot.verdict),
-            rewind: (rewind, limit),
+            rewind_by,
+            rewind_limit,
             aimed,
             view_error,
             again: Some(shot),
@@ -174,7 +192,7 @@ impl ShotTable {
 
     /// Drops a predicted shot that was judged after the replayed part.
     pub(super) fn drop_predicted<G: Game>(&mut self, judged: &JudgedShot<G>) {
-        self.pending.remove(&shot_key(judged));
+        self.pending.remove(&ShotKey::of(judged));
     }
 
     /// Forgets the rows that wait for cover, because their rows are discarded.
@@ -184,8 +202,8 @@ impl ShotTable {
 
     /// Adds the predicted shots of this part that were never judged.
     pub(super) fn end<G: Game>(&mut self, part: Part) {
-        let pending = std::mem::take(&mut self.pending).into_iter().filter(|(_, (at, ..))| part.has(*at));
-        for (key, (at, weapon, verdict)) in pending {
+        let pending = std::mem::take(&mut self.pending).into_iter().filter(|(_, shot)| part.has(shot.at));
+        for (key, PendingShot { at, weapon, verdict }) in pending {
             self.push::<G>(TraceShot { predicted: Some(&verdict), ..TraceShot::unjudged(key, at, weapon) });
         }
     }
@@ -196,7 +214,7 @@ impl ShotTable {
     }
 
     fn push<G: Game>(&mut self, shot: TraceShot<'_>) {
-        let TraceShot { key: (shooter, command, index), aimed, predicted, judged, .. } = shot;
+        let TraceShot { key: ShotKey { shooter, command, index }, aimed, predicted, judged, .. } = shot;
         let name = |target: Option<EntityId>, unknown: &str| {
             target.map_or(unknown.to_owned(), |target| target.name(self.players))
         };
@@ -211,8 +229,8 @@ impl ShotTable {
             at_us: shot.at.0,
             tick: shot.tick.0,
             weapon: shot.weapon,
-            rewind_us: shot.rewind.0.0,
-            limit: shot.rewind.1 as u8,
+            rewind_us: shot.rewind_by.0,
+            limit: shot.rewind_limit as u8,
             aimed_at: &name(aimed.map(|aimed| aimed.entity), "none"),
             aimed_by: aimed.map_or(0, |aimed| aimed.by as u8),
             aim_off_degrees: aimed.map_or(f32::NAN, |aimed| aimed.off.to_degrees()),
@@ -249,7 +267,8 @@ struct TraceShot<'a> {
     weapon: &'static str,
     predicted: Option<&'a ShotVerdict>,
     judged: Option<&'a ShotVerdict>,
-    rewind: (Micros, Limit),
+    rewind_by: Micros,
+    rewind_limit: Limit,
     aimed: Option<ShotTarget>,
     view_error: Option<f32>,
     again: Option<&'a RecordedShot>,
@@ -257,9 +276,19 @@ struct TraceShot<'a> {
 
 impl TraceShot<'_> {
     fn unjudged(key: ShotKey, at: Micros, weapon: &'static str) -> Self {
-        let rewind = (Micros::ZERO, Limit::Off);
-        let (tick, predicted, judged) = (Tick(0), None, None);
-        TraceShot { key, at, tick, weapon, predicted, judged, rewind, aimed: None, view_error: None, again: None }
+        TraceShot {
+            key,
+            at,
+            tick: Tick(0),
+            weapon,
+            predicted: None,
+            judged: None,
+            rewind_by: Micros::ZERO,
+            rewind_limit: Limit::Off,
+            aimed: None,
+            view_error: None,
+            again: None,
+        }
     }
 }
 

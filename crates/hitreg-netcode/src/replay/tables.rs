@@ -8,11 +8,11 @@ use rayon::prelude::*;
 
 use super::corrections::Corrections;
 use super::network::NetworkTables;
-use super::shots::{CoverTracker, ShotTable, shot_key};
+use super::shots::{CoverTracker, ShotKey, ShotTable};
 use super::views::{DrawnScreen, Variables, ViewTable};
 use super::{Part, rejudged_table};
 use crate::game::{Body, CellKind, Effect, FieldSchema, Game, GameInput, RecordedShot};
-use crate::pipeline::{ClientFrameOutput, Event, ReconcileOutcome, TickOutcome};
+use crate::pipeline::{ClientFrameOutput, Event, PredictedShot, ReconcileOutcome, TickOutcome};
 use crate::session::{Observer, ScreenView, SessionEvent};
 use hitreg_log::record::{Execution, Texts, cells_of};
 use hitreg_log::trace::schema::{
@@ -238,8 +238,9 @@ impl TraceTables {
         }
         if wanted.has(&shots::SCHEMA) {
             self.views.remember(player, command, &screen);
-            for (command, index, fire, verdict) in &output.shots {
-                self.shots.predicted((player, *command, *index), at, G::weapon_name(fire), verdict.clone());
+            for PredictedShot { command, index, fire, verdict } in &output.shots {
+                let key = ShotKey { shooter: player, command: *command, index: *index };
+                self.shots.predicted(key, at, G::weapon_name(fire), verdict.clone());
             }
         }
     }
@@ -311,12 +312,12 @@ impl<G: Game> Observer<G> for TraceTables {
                     let on_screen = &mut self.views.of(shot.shooter, shot.command);
                     self.shots.judged(at, tick, shot, on_screen, &self.covers);
                     for (also, verdict) in self.also_judged.iter_mut().zip(&shot.also) {
-                        also.push_verdict::<G>(shot_key(shot), at, tick, G::weapon_name(&shot.fire), verdict);
+                        also.push_verdict::<G>(ShotKey::of(shot), at, tick, G::weapon_name(&shot.fire), verdict);
                     }
                 }
                 Event::Impact { shooter, command, weapon, verdict } if wanted.has(&shots::SCHEMA) => {
                     // An impact has a row of its own, after the row of the shot's launch.
-                    let key = (*shooter, *command, IMPACT);
+                    let key = ShotKey { shooter: *shooter, command: *command, index: IMPACT };
                     self.shots.push_verdict::<G>(key, at, tick, weapon, verdict);
                 }
                 Event::Judged(_) | Event::Impact { .. } | Event::Presence { .. } => {}

@@ -20,8 +20,8 @@ use hitreg_netcode::game::{
 use hitreg_netcode::history::Frame;
 use hitreg_netcode::packet::{ClientPacket, Snapshot};
 use hitreg_netcode::pipeline::{
-    ClientFrameOutput, ClientPipeline, Event, JudgedShot, ReconcileOutcome, Rewind, Rollbacks, ServerPipeline, Setup,
-    TickOutcome,
+    ClientFrameOutput, ClientPipeline, Event, JudgedShot, PredictedShot, ReconcileOutcome, Rewind, Rollbacks,
+    ServerPipeline, Setup, TickOutcome,
 };
 use hitreg_netcode::server::Server;
 use hitreg_netcode::session::ClientAsk;
@@ -250,9 +250,9 @@ struct ScreenHit {
 
 impl ShotConfirmations {
     /// Queues the shots that hit on the client's own screen.
-    fn note(&self, shots: &[(CommandSeq, u8, ArenaFire, ShotVerdict)]) {
-        let hit = |(command, _, _, verdict): &(CommandSeq, u8, ArenaFire, ShotVerdict)| {
-            Some(ScreenHit { command: *command, target: verdict.main_wound()?.target })
+    fn note(&self, shots: &[PredictedShot<ArenaFire>]) {
+        let hit = |shot: &PredictedShot<ArenaFire>| {
+            Some(ScreenHit { command: shot.command, target: shot.verdict.main_wound()?.target })
         };
         if let Ok(mut to_tell) = self.to_tell.lock() {
             to_tell.extend(shots.iter().filter_map(hit));

@@ -245,7 +245,7 @@ impl Observer<Arena> for SessionWatch {
                     ran: output.ran,
                     carried: output.packet.commands.len(),
                     effects: output.effects.clone(),
-                    shots: output.shots.iter().map(|(command, _, _, verdict)| (*command, verdict.clone())).collect(),
+                    shots: output.shots.iter().map(|shot| (shot.command, shot.verdict.clone())).collect(),
                     drawn: screen.drawn.to_vec(),
                     drawn_at: screen.drawn_at,
                 });
