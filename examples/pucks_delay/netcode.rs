@@ -140,7 +140,7 @@ impl<G: Game> DelayServer<G> {
                 fire,
                 verdict,
                 rewind,
-                also: Vec::new(),
+                rejudged: Vec::new(),
             }));
         }
     }

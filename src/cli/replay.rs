@@ -272,7 +272,7 @@ fn play(
     let (log, part) = survey(games, args, path)?;
     let part = part.map(|part| part.within(log.survey.played()));
     let (options, changed) = replay_options(args, &log.header, part)?;
-    if record.is_some() && options.judged_under.is_some() {
+    if record.is_some() && options.rejudge.is_some() {
         return Err(CommandError::request(
             "--record does not work with --what-if rejudge, which runs nothing new: leave one out",
         ));

@@ -276,7 +276,7 @@ fn of_log(
     asked: &Result<WhyQuery, u32>,
 ) -> Result<Answer, CommandError> {
     let (options, changed) = args.what_if.options(store::open_indexed_log(path)?.header())?;
-    let rejudges = options.judged_under.is_some();
+    let rejudges = options.rejudge.is_some();
     let log = ExplainedLog::new(engine, path, game, options)?;
     note_hole(path, engine.first_hole(path)?.as_ref());
     let asked = match asked {

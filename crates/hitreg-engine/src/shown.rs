@@ -215,7 +215,7 @@ impl OtherRules {
     /// Fails if the settings of the session are invalid.
     pub(crate) fn of(header: &SessionHeader, options: &ReplayOptions) -> Result<OtherRules, SettingError> {
         let own = own_settings(header)?;
-        let under = options.judged_under.as_ref().or(options.settings.as_ref()).unwrap_or(&own);
+        let under = options.rejudge.as_ref().or(options.settings.as_ref()).unwrap_or(&own);
         let is_on = under.lag_compensation.enabled;
         let what = if is_on { "without lag compensation" } else { "with lag compensation" };
         let mut rules = vec![(what, format!("lag_compensation.enabled={}", !is_on), None)];
@@ -242,8 +242,8 @@ impl OtherRules {
         options: &ReplayOptions,
         mut replay: impl FnMut(&ReplayOptions) -> Result<T, EngineError>,
     ) -> Result<(T, Result<(), ReplayError>), EngineError> {
-        let also_judged = self.0.iter().map(|(_, settings)| settings.clone()).collect();
-        match replay(&ReplayOptions { also_judged, ..options.clone() }) {
+        let rejudge_added = self.0.iter().map(|(_, settings)| settings.clone()).collect();
+        match replay(&ReplayOptions { rejudge_added, ..options.clone() }) {
             Err(EngineError::Replay { source: source @ ReplayError::NoRejudging(_), .. }) => {
                 Ok((replay(options)?, Err(source)))
             }
@@ -268,7 +268,7 @@ impl OtherRules {
             let table = match trace.tables.iter().position(|table| table.name == name) {
                 Some(place) => trace.tables.remove(place),
                 None => {
-                    let options = ReplayOptions { judged_under: Some(settings.clone()), ..options.clone() };
+                    let options = ReplayOptions { rejudge: Some(settings.clone()), ..options.clone() };
                     let tables = replay(&options)?.tables;
                     tables.into_iter().find(|table| table.name == shots::NAME).unwrap_or_default()
                 }

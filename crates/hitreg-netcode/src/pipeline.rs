@@ -82,11 +82,10 @@ pub trait ServerPipeline<G: Game>: Sized + Send {
     /// Returns the world after the last tick.
     fn world(&self) -> &G::World;
 
-    /// Also judges every shot under other settings, from the first tick on. The results appear in the events: the ones
-    /// under `instead` take the place of the server's own, and the verdicts under `also` are added. The world advances
-    /// under its own settings. Returns false when the server does not support this.
+    /// Also judges every shot under other settings, from the first tick on. The results appear in the events; the world
+    /// advances under its own settings. Returns false when the server does not support this.
     #[must_use = "false: the server does not support this"]
-    fn judge_under(&mut self, _instead: Option<Arc<Settings>>, _also: Vec<Arc<Settings>>) -> bool {
+    fn rejudge_under(&mut self, _settings: RejudgeSettings) -> bool {
         false
     }
 
@@ -116,6 +115,15 @@ pub trait ServerPipeline<G: Game>: Sized + Send {
     fn restore(&mut self, _from: &mut StateReader) -> Result<(), StateError> {
         Err(StateError::Unknown { what: "a server" })
     }
+}
+
+/// The settings under which a server judges each shot again.
+#[derive(Clone, Debug, Default)]
+pub struct RejudgeSettings {
+    /// The results under these replace the server's own in the events; `None` keeps the server's own.
+    pub reported: Option<Arc<Settings>>,
+    /// The verdicts under each of these are added to the events, in this order.
+    pub added: Vec<Arc<Settings>>,
 }
 
 /// The client of one player. The same calls with the same arguments must give bit-identical results. If all times are
@@ -222,8 +230,8 @@ pub struct JudgedShot<G: Game> {
     pub verdict: ShotVerdict,
     /// The targets that it was judged against.
     pub rewind: Rewind<G::Body>,
-    /// The verdicts under the further settings of [`ServerPipeline::judge_under`], in order.
-    pub also: Vec<ShotVerdict>,
+    /// The verdicts under [`RejudgeSettings::added`], in order.
+    pub rejudged: Vec<ShotVerdict>,
 }
 
 /// The outcome of a tick.

@@ -51,10 +51,10 @@ pub struct ReplayOptions {
     /// Rejudging: the session runs under its own settings, and the trace holds the verdicts under these. Only the
     /// settings in [`REJUDGED`] may differ from the session's. The consequences of a shot are those of the session's
     /// own verdict.
-    pub judged_under: Option<Settings>,
-    /// Further settings that a closed loop judges each shot under, as [`ReplayOptions::judged_under`] does. The verdicts
+    pub rejudge: Option<Settings>,
+    /// Further settings that a closed loop judges each shot under, as [`ReplayOptions::rejudge`] does. The verdicts
     /// under each of them are a table of their own, see [`rejudged_table`].
-    pub also_judged: Vec<Settings>,
+    pub rejudge_added: Vec<Settings>,
     /// Whether to measure datagram sizes, see [`ReplayFindings::traffic`]. Without them, the replay encodes no datagrams
     /// unless another result depends on them. The trace is the same, and the replay is several times as fast.
     pub sizes: bool,
@@ -78,12 +78,12 @@ impl ReplayOptions {
     /// and these only judge its shots.
     #[must_use]
     pub fn under(self, settings: Option<Settings>, rejudge: bool) -> ReplayOptions {
-        let (settings, judged_under) = if rejudge { (None, settings) } else { (settings, None) };
-        ReplayOptions { settings, judged_under, ..self }
+        let (settings, rejudge) = if rejudge { (None, settings) } else { (settings, None) };
+        ReplayOptions { settings, rejudge, ..self }
     }
 }
 
-/// The name of the table with the verdicts under the settings at this place in [`ReplayOptions::also_judged`]. It has
+/// The name of the table with the verdicts under the settings at this place in [`ReplayOptions::rejudge_added`]. It has
 /// the columns of `shots`, without what the shooter's screen showed.
 pub fn rejudged_table(place: usize) -> String {
     format!("{REJUDGED_TABLES}{place}")
@@ -143,8 +143,8 @@ pub fn replay<G: Netcode>(
         (Mode::Open, _) | (Mode::Auto, Err(_)) => false,
         (Mode::Closed | Mode::Auto, Ok(())) => true,
     };
-    may_be_judged(&session.header, &setup.settings, options)?;
-    if options.judged_under.is_some() && !closed && G::IMPORTED.is_none_or(|imported| imported.rejudge.is_none()) {
+    check_rejudge(&session.header, &setup.settings, options)?;
+    if options.rejudge.is_some() && !closed && G::IMPORTED.is_none_or(|imported| imported.rejudge.is_none()) {
         return Err(ReplayError::NoJudge);
     }
     check_input(session)?;
@@ -156,7 +156,7 @@ pub fn replay<G: Netcode>(
         replayed.trace.header = closed_header((&session.header, session.holes()), &setup, options);
         replayed
     } else {
-        replay_open::<G, G::Client>(session, &setup, options.judged_under.as_ref(), options.memory, progress)?
+        replay_open::<G, G::Client>(session, &setup, options.rejudge.as_ref(), options.memory, progress)?
     };
     let wanted = |table: &Table| TableSchema::of(&table.name).is_none_or(|schema| options.tables.has(schema));
     replayed.trace.tables.retain(wanted);
@@ -189,11 +189,11 @@ pub fn replay_clients<G: Game, C: ClientPipeline<G>>(
 fn replay_open<G: Game, C: ClientPipeline<G>>(
     session: &Session,
     setup: &Setup<G>,
-    judged_under: Option<&Settings>,
+    rejudge: Option<&Settings>,
     memory: MemoryLimit,
     progress: &mut dyn FnMut(Micros),
 ) -> Result<ReplayOutput, ReplayError> {
-    let judged = Arc::new(judged_under.unwrap_or(&setup.settings).clone());
+    let judged = Arc::new(rejudge.unwrap_or(&setup.settings).clone());
     let recorded = Arc::new(own_settings(&session.header)?);
     let unlag = &judged.lag_compensation;
     let behind = |settings: &Arc<Settings>, player| settings.of_player(player).drawn_behind_ms();
@@ -203,7 +203,7 @@ fn replay_open<G: Game, C: ClientPipeline<G>>(
         drawn_later: players.map(|of| Micros::from_ms(behind(&judged, of) - behind(&recorded, of))).collect(),
     };
     let mut replayed = open::replay::<G, C>(session, setup, &rules, memory, progress)?;
-    let mode = if judged_under.is_some() { "open, rejudged" } else { "open" };
+    let mode = if rejudge.is_some() { "open, rejudged" } else { "open" };
     replayed.trace.header = trace_header(mode, (&session.header, session.holes()), &judged);
     Ok(replayed)
 }
@@ -214,7 +214,7 @@ fn closed_header<G: Game>(
     setup: &Setup<G>,
     options: &ReplayOptions,
 ) -> TraceHeader {
-    match &options.judged_under {
+    match &options.rejudge {
         Some(other) => trace_header("closed, rejudged", log, other),
         None => trace_header("closed", log, &setup.settings),
     }
@@ -236,10 +236,10 @@ fn trace_header(mode: &str, (header, gaps): (&SessionHeader, Vec<GapRecord>), se
     }
 }
 
-/// Checks that `options.judged_under` differs from the session's settings only in settings that affect judging, and has
+/// Checks that `options.rejudge` differs from the session's settings only in settings that affect judging, and has
 /// no settings of players who are not in the session.
-fn may_be_judged(header: &SessionHeader, settings: &Settings, options: &ReplayOptions) -> Result<(), ReplayError> {
-    let Some(other) = &options.judged_under else { return Ok(()) };
+fn check_rejudge(header: &SessionHeader, settings: &Settings, options: &ReplayOptions) -> Result<(), ReplayError> {
+    let Some(other) = &options.rejudge else { return Ok(()) };
     other.check_players(settings, header.players.len()).map_err(ReplayError::NotOfSession)?;
     let may = |key: &str| {
         let of_all = split_of_player(key).map_or(key, |(_, of_all)| of_all);
@@ -445,7 +445,7 @@ impl ReplaySource<'_> {
             Mode::Open => true,
             Mode::Auto => !self.has_server(),
         };
-        let is_of_all = options.part.is_none() && options.judged_under.is_none() && self.start.is_none();
+        let is_of_all = options.part.is_none() && options.rejudge.is_none() && self.start.is_none();
         is_open && is_of_all && self.survey.near().is_some()
     }
 }
@@ -467,7 +467,7 @@ pub fn stream<G: Netcode>(
 ) -> Result<Option<ReplayFindings>, ReplayError> {
     source.check_work()?;
     let setup = setup::<G>(source.header, options.settings.as_ref())?;
-    may_be_judged(source.header, &setup.settings, options)?;
+    check_rejudge(source.header, &setup.settings, options)?;
     if !source.survey.has_input() {
         return Err(ReplayError::NoInput);
     }

@@ -15,8 +15,7 @@ use std::sync::Arc;
 use crate::game::{DiscardingSink, Game, PlayerCommand, ShotVerdict};
 use crate::history::Frame;
 use crate::packet::{ClientPacket, Snapshot};
-use crate::pipeline::{Event, RollbackError, Rollbacks, ServerPipeline, Setup, TickOutcome};
-use crate::settings::Settings;
+use crate::pipeline::{Event, RejudgeSettings, RollbackError, Rollbacks, ServerPipeline, Setup, TickOutcome};
 use crate::state::{State, StateError, StateReader, StateWriter, state};
 use command_queue::ServerSink;
 use connection::{PacketArrival, PlayerConnection, credit_max};
@@ -39,10 +38,8 @@ pub struct Server<G: Game> {
     /// A buffer for the world's words, kept to save one allocation per tick.
     words: Vec<u32>,
     rollback: Option<Rollback<G>>,
-    /// Other settings that each shot is also judged under; the results are only recorded.
-    judged_under: Option<Arc<Settings>>,
-    /// Further settings of the same kind.
-    also_judged: Vec<Arc<Settings>>,
+    /// Other settings under which each shot is also judged. The results are only recorded.
+    rejudge: RejudgeSettings,
 }
 
 impl<G: Game> std::fmt::Debug for Server<G> {
@@ -61,8 +58,7 @@ state!(Server<G: Game> { tick, now } but {
     events,
     words,
     rollback,
-    judged_under,
-    also_judged,
+    rejudge,
 });
 
 impl<G: Game> ServerPipeline<G> for Server<G> {
@@ -79,13 +75,12 @@ impl<G: Game> ServerPipeline<G> for Server<G> {
             events: VecDeque::new(),
             words: Vec::new(),
             rollback: None,
-            judged_under: None,
-            also_judged: Vec::new(),
+            rejudge: RejudgeSettings::default(),
         }
     }
 
-    fn judge_under(&mut self, instead: Option<Arc<Settings>>, also: Vec<Arc<Settings>>) -> bool {
-        (self.judged_under, self.also_judged) = (instead, also);
+    fn rejudge_under(&mut self, settings: RejudgeSettings) -> bool {
+        self.rejudge = settings;
         true
     }
 
@@ -157,7 +152,8 @@ impl<G: Game> ServerPipeline<G> for Server<G> {
 
     fn handle_sent(&mut self, player: PlayerId, frame: Arc<Frame<G::Body>>, bytes: Option<u16>) {
         // A client whose snapshots have no room for all has frames of its own, so old ones would take much memory.
-        let rewinds = [&self.setup.settings].into_iter().chain(&self.judged_under).chain(&self.also_judged);
+        let RejudgeSettings { reported, added } = &self.rejudge;
+        let rewinds = [&self.setup.settings].into_iter().chain(reported).chain(added);
         let longest_ms = rewinds.map(|settings| settings.lag_compensation.max_unlag_ms).max().unwrap_or_default();
         let Some(connection) = self.connections.get_mut(usize::from(player.0)) else { return };
         connection.history.push(frame);

@@ -35,7 +35,7 @@ fn own_settings(session: &Session) -> Settings {
 fn rejudge(session: &Session, change: &str) -> Result<ReplayOutput, ReplayError> {
     let mut settings = own_settings(session);
     settings.set_pair(change).expect("a good setting");
-    replay::<Discs>(session, &ReplayOptions { judged_under: Some(settings), ..ReplayOptions::default() }, &mut |_| {})
+    replay::<Discs>(session, &ReplayOptions { rejudge: Some(settings), ..ReplayOptions::default() }, &mut |_| {})
 }
 
 fn sweep_values(session: &Session, what_if: WhatIf) -> Sweep {

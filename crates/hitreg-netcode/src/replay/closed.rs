@@ -15,7 +15,7 @@ use super::{
     ReplaySource, TraceTables, TrafficBytes, keyframes,
 };
 use crate::game::{Bots, Game, StateRows};
-use crate::pipeline::{Event, Netcode, Rollbacks, ServerPipeline, Setup, TickOutcome};
+use crate::pipeline::{Event, Netcode, RejudgeSettings, Rollbacks, ServerPipeline, Setup, TickOutcome};
 use crate::session::{AfterTick, BotInput, InputSource, Links, Machine, Observer, SessionEvent, TransportKind};
 use crate::settings::Settings;
 use hitreg_log::memory::MemoryLimit;
@@ -169,10 +169,10 @@ impl<'f, G: Netcode> ClosedRun<'_, 'f, G> {
         {
             return Err(ReplayError::NoRollback(G::NAME));
         }
-        let instead = options.judged_under.clone().map(Arc::new);
-        let also: Vec<Arc<Settings>> = options.also_judged.iter().cloned().map(Arc::new).collect();
-        let is_rejudged = instead.is_some() || !also.is_empty();
-        if is_rejudged && !machine.server().judge_under(instead, also) {
+        let reported = options.rejudge.clone().map(Arc::new);
+        let added: Vec<Arc<Settings>> = options.rejudge_added.iter().cloned().map(Arc::new).collect();
+        let is_rejudged = reported.is_some() || !added.is_empty();
+        if is_rejudged && !machine.server().rejudge_under(RejudgeSettings { reported, added }) {
             return Err(ReplayError::NoRejudging(G::NAME));
         }
         if let Some(world) = world::<G>(source, &setup.rules)? {
@@ -204,7 +204,7 @@ impl<'f, G: Netcode> ClosedRun<'_, 'f, G> {
         if options.without_predicted_bodies {
             tables.frames.own = None;
         }
-        tables.also_judged.resize_with(options.also_judged.len(), || ShotTable::new(players));
+        tables.rejudged.resize_with(options.rejudge_added.len(), || ShotTable::new(players));
         if options.network {
             let (longest, gaps) = (source.survey.longest_flight(), &source.survey.gaps);
             tables.network = Some(NetworkTables::new(options.sizes, longest, gaps));

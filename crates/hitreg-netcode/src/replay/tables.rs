@@ -44,8 +44,8 @@ pub struct TraceTables {
     pub(super) views: ViewTable,
     variables: Variables,
     pub(super) shots: ShotTable,
-    /// The verdicts under further settings.
-    pub(super) also_judged: Vec<ShotTable>,
+    /// The verdicts under each of [`ReplayOptions::rejudge_added`](super::ReplayOptions::rejudge_added).
+    pub(super) rejudged: Vec<ShotTable>,
     covers: CoverTracker,
     effects: effects::Writer,
     executed: executed::Writer,
@@ -72,7 +72,7 @@ impl TraceTables {
             views: ViewTable::new(players),
             variables: Variables::default(),
             shots: ShotTable::new(players),
-            also_judged: Vec::new(),
+            rejudged: Vec::new(),
             covers: CoverTracker::new::<G>(players, rules),
             effects: effects::Writer::default(),
             executed: executed::Writer::default(),
@@ -170,9 +170,9 @@ impl TraceTables {
             }
             shots
         });
-        for (place, also) in self.also_judged.iter_mut().enumerate() {
+        for (place, table) in self.rejudged.iter_mut().enumerate() {
             let named = |rows| Table { name: rejudged_table(place), ..rows };
-            give(to, full(&shots::SCHEMA, also.rows()), || named(also.rows.take(Vec::new())));
+            give(to, full(&shots::SCHEMA, table.rows()), || named(table.rows.take(Vec::new())));
         }
         give(to, full(&effects::SCHEMA, self.effects.rows()), || self.effects.take(Vec::new()));
         if full(&variables::SCHEMA, self.variables.rows.rows()) {
@@ -311,8 +311,8 @@ impl<G: Game> Observer<G> for TraceTables {
                 Event::Judged(shot) if wanted.has(&shots::SCHEMA) => {
                     let on_screen = &mut self.views.of(shot.shooter, shot.command);
                     self.shots.judged(at, tick, shot, on_screen, &self.covers);
-                    for (also, verdict) in self.also_judged.iter_mut().zip(&shot.also) {
-                        also.push_verdict::<G>(ShotKey::of(shot), at, tick, G::weapon_name(&shot.fire), verdict);
+                    for (table, verdict) in self.rejudged.iter_mut().zip(&shot.rejudged) {
+                        table.push_verdict::<G>(ShotKey::of(shot), at, tick, G::weapon_name(&shot.fire), verdict);
                     }
                 }
                 Event::Impact { shooter, command, weapon, verdict } if wanted.has(&shots::SCHEMA) => {

@@ -55,24 +55,24 @@ impl<G: Game> Server<G> {
         index: u8,
         fire: G::Fire,
     ) {
-        let own = &self.connections[usize::from(player.0)].settings;
-        let claim = ShotClaim::of(arrived, command, own);
-        let (rewind, verdict) = self.judge(player, &claim, &fire, own);
-        // The verdict under other settings is only recorded; it does not affect the world.
-        let judge_under = |other: &Arc<Settings>| {
-            let own = other.of_player(player);
-            self.judge(player, &claim.as_drawn_under(&own), &fire, &own)
+        let settings = &self.connections[usize::from(player.0)].settings;
+        let claim = ShotClaim::of(arrived, command, settings);
+        let (rewind, verdict) = self.judge(player, &claim, &fire, settings);
+        let rejudge = |settings: &Arc<Settings>| {
+            let settings = settings.of_player(player);
+            self.judge(player, &claim.as_drawn_under(&settings), &fire, &settings)
         };
-        let other = self.judged_under.as_ref().map(judge_under);
-        let also = self.also_judged.iter().map(|other| judge_under(other).1).collect();
-        let own = G::Input::read_usercmd(command);
+        let reported = self.rejudge.reported.as_ref().map(rejudge);
+        let rejudged = self.rejudge.added.iter().map(|settings| rejudge(settings).1).collect();
+        let game_command = G::Input::read_usercmd(command);
         let mut sink = ServerSink { connections: &mut self.connections, events: &mut self.events, fires: Vec::new() };
-        G::apply(&self.setup.rules, &mut self.world, player, &own, &fire, &verdict, &mut sink);
+        G::apply(&self.setup.rules, &mut self.world, player, &game_command, &fire, &verdict, &mut sink);
         if let Some(rollback) = &mut self.rollback {
             rollback.steps.push(RollbackStep::Shot(fire.clone(), verdict.clone()));
         }
-        let (rewind, verdict) = other.unwrap_or((rewind, verdict));
-        let judged = JudgedShot { shooter: player, command: command.seq, index, fire, verdict, rewind, also };
+        // The world got the server's own verdict. The event may report another.
+        let (rewind, verdict) = reported.unwrap_or((rewind, verdict));
+        let judged = JudgedShot { shooter: player, command: command.seq, index, fire, verdict, rewind, rejudged };
         self.events.push_back(Event::Judged(judged));
     }
 

@@ -336,7 +336,7 @@ impl TrustingServer {
                 fire,
                 verdict,
                 rewind,
-                also: Vec::new(),
+                rejudged: Vec::new(),
             });
         }
         // The real server accepts a new world at any time, although sessions set it only before the first tick.
