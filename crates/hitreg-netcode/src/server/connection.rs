@@ -21,10 +21,10 @@ use hitreg_log::usercmd::{Input, Usercmd};
 /// The most warnings in one snapshot; the newest are kept.
 const WARNINGS_MAX: usize = 8;
 
-/// The arrival of a usercmd.
+/// What the server knew of a client when a packet of it arrived.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PacketArrival {
-    /// The time.
+    /// The time of arrival.
     pub(super) at: Micros,
     /// The send time of the newest snapshot that the client had, by the acks so far; `None` without an ack.
     pub(super) newest: Option<Micros>,

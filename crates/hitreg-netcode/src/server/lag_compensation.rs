@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::command_queue::ServerSink;
 use super::connection::{PacketArrival, PlayerConnection};
 use super::{RollbackStep, Server};
-use crate::game::{Body, Game, GameInput, Reason, ShotVerdict};
+use crate::game::{Body, Game, GameInput, PlacedBody, Reason, ShotVerdict};
 use crate::history::{PlacementLimits, body_of};
 use crate::pipeline::{Event, JudgedShot, Limit, Rewind};
 use crate::settings::{Schedule, Settings};
@@ -25,8 +25,17 @@ struct ShotClaim {
     drawn_at: Micros,
     /// How far behind its clock the client draws the others by its settings.
     behind: Micros,
-    /// Whether the usercmd says so, too.
+    /// Whether the usercmd's `lerp_msec` agrees with the settings. Only then does a rejudged claim move with other
+    /// settings.
     is_as_set: bool,
+}
+
+/// The time at which a shot is judged.
+#[derive(Clone, Copy)]
+struct LimitedTime {
+    at: Micros,
+    /// The limit that kept it from the wanted time.
+    limit: Limit,
 }
 
 impl ShotClaim {
@@ -105,6 +114,7 @@ impl<G: Game> Server<G> {
             let targets = G::entities(&self.world).iter().filter(is_target).cloned().collect();
             Rewind { by: Micros::ZERO, limit, targets, left_in_present: Vec::new() }
         };
+        // A projectile flies in the server's present, so its launch is not rewound.
         if !settings.lag_compensation.enabled || G::is_projectile(fire) {
             return in_present(Limit::Off);
         }
@@ -112,23 +122,29 @@ impl<G: Game> Server<G> {
             return in_present(Limit::None);
         };
         let connection = &self.connections[usize::from(shooter.0)];
-        let accepted = accepted_time(&arrived, claim, settings);
         let earliest = self.now - Micros::from_ms(settings.lag_compensation.max_unlag_ms);
-        let [(at, limit), (claimed, _)] =
-            [accepted, claim.drawn_at].map(|wanted| bounded(connection, wanted, [earliest, self.now]));
-        // Without the claim's refusal, the other limits may give the same rewind. Then they are its reason.
-        let limit = if at == claimed { limit } else { Limit::Claim };
+        let allowed = self.allowed_time(connection, accepted_time(&arrived, claim, settings), earliest);
+        let if_believed = self.allowed_time(connection, claim.drawn_at, earliest);
+        // The claim's refusal is the reason only if it changed the result. If another limit gives the same time for the
+        // claim, that limit is the reason.
+        let limit = if allowed.at == if_believed.at { allowed.limit } else { Limit::Claim };
         // Without an ack, the shooter has seen nothing.
-        let (Some(newest), true) = (arrived.newest, at < self.now) else {
+        let Some(newest) = arrived.newest.filter(|_| allowed.at < self.now) else {
             return in_present(limit);
         };
         // The states of a snapshot older than the limit are not used either, whatever time the shooter drew from them.
         let limit = if limit == Limit::None && newest < earliest { Limit::MaxUnlag } else { limit };
         let (mut placed, limits) = (Vec::new(), PlacementLimits::of(settings));
-        // Under a limit, it does not matter which frames the shooter had.
+        // Under a limit, the shooter's view is not reproduced, so every frame up to now counts.
         let newest = if limit == Limit::None { newest } else { self.now };
         let (rules, but) = (&self.setup.rules, shooter.entity());
-        connection.history.place_known::<G>(rules, at, newest, but, &limits, &mut placed);
+        connection.history.place_known::<G>(rules, allowed.at, newest, but, &limits, &mut placed);
+        self.rewind_to(allowed.at, limit, placed)
+    }
+
+    /// Returns the targets as they were placed at `at`. Targets that were teleported, or died and respawned, since then
+    /// stay in the present.
+    fn rewind_to(&self, at: Micros, limit: Limit, placed: Vec<(EntityId, PlacedBody<G::Body>)>) -> Rewind<G::Body> {
         let mut left_in_present = Vec::new();
         let now = G::entities(&self.world);
         let targets = placed.into_iter().filter_map(|(id, past)| {
@@ -137,12 +153,23 @@ impl<G: Game> Server<G> {
             if present.is_absent() || past.body.teleports() == present.teleports() {
                 return (!past.body.is_absent()).then_some((id, past.body));
             }
-            // The target was teleported, or died and respawned, since then.
             left_in_present.push(id);
             Some((id, present.clone()))
         });
         let targets = targets.collect();
         Rewind { by: self.now - at, limit, targets, left_in_present }
+    }
+
+    /// Returns the time within the limits that is nearest to the wanted one: `earliest`, and the client's history.
+    fn allowed_time(&self, connection: &PlayerConnection<G>, wanted: Micros, earliest: Micros) -> LimitedTime {
+        let at = wanted.max(earliest);
+        match connection.history.oldest() {
+            Some(oldest) if at < oldest.server_time => LimitedTime { at: oldest.server_time, limit: Limit::Oldest },
+            Some(_) if wanted < earliest => LimitedTime { at, limit: Limit::MaxUnlag },
+            Some(_) => LimitedTime { at, limit: Limit::None },
+            // Before the first snapshot, the shooter has seen nothing.
+            None => LimitedTime { at: self.now, limit: Limit::Oldest },
+        }
     }
 }
 
@@ -155,15 +182,4 @@ fn accepted_time(arrived: &PacketArrival, claim: &ShotClaim, settings: &Settings
     let implied = arrived.at - arrived.round_trip.unwrap_or(Micros::ZERO) - claim.behind;
     let off = Micros((claim.drawn_at - implied).0.saturating_abs());
     if off <= Micros::from_ms(settings.lag_compensation.max_claim_error_ms) { claim.drawn_at } else { implied }
-}
-
-/// Returns the time within the limit and the history that is nearest to the wanted one.
-fn bounded<G: Game>(connection: &PlayerConnection<G>, wanted: Micros, [earliest, now]: [Micros; 2]) -> (Micros, Limit) {
-    let (at, limit) = if wanted < earliest { (earliest, Limit::MaxUnlag) } else { (wanted, Limit::None) };
-    match connection.history.oldest() {
-        Some(oldest) if at >= oldest.server_time => (at, limit),
-        Some(oldest) => (oldest.server_time, Limit::Oldest),
-        // Before the first snapshot, the shooter has seen nothing.
-        None => (now, Limit::Oldest),
-    }
 }
