@@ -9,7 +9,7 @@ use super::feed::{Feed, FeedLink, SharedFeed};
 use super::keyframes::reach;
 use super::network::NetworkTables;
 use super::shots::ShotTable;
-use super::tables::TOGETHER;
+use super::tables::{FLUSH_INTERVAL, FlushScope};
 use super::{
     HashDifference, KeyframeSchedule, LogSurvey, Part, ReplayError, ReplayFindings, ReplayOptions, ReplayOutput,
     ReplaySource, TraceTables, TrafficBytes, keyframes,
@@ -122,7 +122,7 @@ pub(super) fn stream<G: Netcode>(
     let Some(machine) = run.machine(encoded)? else { return Ok(None) };
     let ran = run.watched(machine, &mut Rc::clone(feed), Some(to), progress)?;
     let Some((findings, mut tables)) = ran else { return Ok(None) };
-    tables.take(0, to);
+    tables.flush(FlushScope::All, to);
     Ok(Some(findings))
 }
 
@@ -211,7 +211,7 @@ impl<'f, G: Netcode> ClosedRun<'_, 'f, G> {
         }
         // Empty tables first, so that the order of tables does not depend on which one is full first.
         if let Some(to) = &mut to {
-            tables.take(0, to);
+            tables.flush(FlushScope::All, to);
         }
         let part = options.part.unwrap_or(Part::WHOLE);
         let mut watch = HashChecker {
@@ -430,17 +430,17 @@ impl HashChecker<'_, '_> {
         // From time to time, all rows are passed on, so that no table lags far behind the others.
         if let Some(to) = &mut self.to
             && self.phase == ReplayPhase::Within
-            && at.0.saturating_sub(self.passed_on.0) > TOGETHER.0
+            && at.0.saturating_sub(self.passed_on.0) > FLUSH_INTERVAL.0
         {
             self.passed_on = at;
-            self.tables.take(1, to);
+            self.tables.flush(FlushScope::NonEmpty, to);
         }
     }
 
     fn pass_on(&mut self) {
         match &mut self.to {
-            Some(_) if self.phase == ReplayPhase::Before => self.tables.take_full(&mut |_| {}),
-            Some(to) => self.tables.take_full(to),
+            Some(_) if self.phase == ReplayPhase::Before => self.tables.flush_full(&mut |_| {}),
+            Some(to) => self.tables.flush_full(to),
             None => {}
         }
     }

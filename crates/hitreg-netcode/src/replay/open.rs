@@ -8,7 +8,7 @@ use glam::Vec3;
 
 use super::budget::{BudgetObserver, ReplayBudget};
 use super::survey::ReorderWindow;
-use super::tables::TOGETHER;
+use super::tables::{FLUSH_INTERVAL, FlushScope};
 use super::{
     Jump, LogPass, Part, PlayerJumps, ReplayError, ReplayFindings, ReplayOptions, ReplayOutput, ReplaySource,
     TraceTables, own_settings,
@@ -82,7 +82,7 @@ pub(super) fn stream<G: Game, C: ClientPipeline<G>>(
     tables.wanted = options.tables;
     tables.has_server = false;
     // Empty tables first, so that the order of tables does not depend on which one is full first.
-    tables.take(0, to);
+    tables.flush(FlushScope::All, to);
     let mut jumps = Vec::new();
     let all = (0..).map(PlayerId).zip(&source.survey.players);
     let playing: Vec<_> = all.filter_map(|(player, records)| Some((player, records.made?))).collect();
@@ -101,10 +101,10 @@ pub(super) fn stream<G: Game, C: ClientPipeline<G>>(
             client.jumps.drain(..).for_each(|jump| units.add(jump.units));
             // Open loop has no server, so no verdict will come for these shots.
             counted.observer.shots.end::<G>(Part::WHOLE);
-            counted.observer.take_full(to);
-            if client.reached.0.saturating_sub(passed_on.0) > TOGETHER.0 {
+            counted.observer.flush_full(to);
+            if client.reached.0.saturating_sub(passed_on.0) > FLUSH_INTERVAL.0 {
                 passed_on = client.reached;
-                counted.observer.take(1, to);
+                counted.observer.flush(FlushScope::NonEmpty, to);
             }
             progress(share(client.reached));
             Ok(())
@@ -114,7 +114,7 @@ pub(super) fn stream<G: Game, C: ClientPipeline<G>>(
         jumps.extend((!units.is_empty()).then_some(PlayerJumps { player: *player, units }));
         tables.end_of_part::<G>(Part::WHOLE);
         tables.views.end(*player);
-        tables.take(1, to);
+        tables.flush(FlushScope::NonEmpty, to);
     }
     Ok(ReplayFindings { jumps, ..ReplayFindings::default() })
 }

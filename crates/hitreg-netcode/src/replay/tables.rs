@@ -22,12 +22,51 @@ use hitreg_log::trace::schema::{
 use hitreg_log::trace::{Column, ColumnData, Table, Trace};
 use hitreg_log::units::{Micros, PlayerId, SnapshotSeq};
 
-/// All tables are passed on at least once in this much session time.
-pub(super) const TOGETHER: Micros = Micros::from_s(16);
+/// All rows are passed on at least once in this much session time.
+pub(super) const FLUSH_INTERVAL: Micros = Micros::from_s(16);
 /// A table is full at about this many bytes of rows.
 const FULL_BYTES: usize = 2 << 20;
 /// The views table may grow to this multiple of [`FULL_BYTES`], because it has far more rows than the others.
 const VIEWS_TIMES: usize = 4;
+
+/// The tables whose rows [`TraceTables::flush`] passes on.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum FlushScope {
+    /// Every table, also without rows.
+    All,
+    /// Every table with rows.
+    NonEmpty,
+    /// Tables with about [`FULL_BYTES`] of rows.
+    Full,
+}
+
+/// Receives the rows of the tables in a [`FlushScope`], and passes on those of wanted tables.
+struct TableOutlet<'a> {
+    to: &'a mut dyn FnMut(Table),
+    wanted: TableSet,
+    /// The number of cells of a body.
+    body_cells: usize,
+    scope: FlushScope,
+}
+
+impl TableOutlet<'_> {
+    /// Returns whether a table with this many rows is in the scope.
+    fn is_due(&self, table: &TableSchema, rows: usize) -> bool {
+        let columns = table.columns.len() + if table.fields.is_some() { self.body_cells } else { 0 };
+        match self.scope {
+            FlushScope::All => true,
+            FlushScope::NonEmpty => rows > 0,
+            FlushScope::Full => rows * columns * size_of::<u32>() >= FULL_BYTES,
+        }
+    }
+
+    /// Passes on these rows if their table is wanted.
+    fn pass(&mut self, table: Table) {
+        if TableSchema::of(&table.name).is_none_or(|schema| self.wanted.has(schema)) {
+            (self.to)(table);
+        }
+    }
+}
 
 /// An [`Observer`] that fills the tables of a trace.
 #[derive(Debug)]
@@ -38,7 +77,7 @@ pub struct TraceTables {
     /// The cells of one body.
     written: Vec<u32>,
     ticks: ticks::Writer,
-    bodies: (bodies::Writer, CellRows),
+    bodies: BodyTable,
     pub(super) frames: FrameTable,
     pub(super) corrections: Corrections,
     pub(super) views: ViewTable,
@@ -66,7 +105,7 @@ impl TraceTables {
         TraceTables {
             has_server: true,
             ticks: ticks::Writer::default(),
-            bodies: (bodies::Writer::default(), CellRows::new(fields.clone())),
+            bodies: BodyTable { rows: bodies::Writer::default(), cells: CellRows::new(fields.clone()) },
             frames: FrameTable::new::<G>(),
             corrections: Corrections::default(),
             views: ViewTable::new(players),
@@ -94,10 +133,10 @@ impl TraceTables {
         self.into_trace()
     }
 
-    /// Returns the rows, of which all are complete.
+    /// Returns all rows as a trace. Every row must be complete.
     pub(super) fn into_trace(mut self) -> Trace {
         let mut tables = Vec::new();
-        self.take(0, &mut |table| tables.push(table));
+        self.flush(FlushScope::All, &mut |table| tables.push(table));
         Trace { tables, ..Trace::default() }
     }
 
@@ -107,7 +146,7 @@ impl TraceTables {
         if let Some(network) = &mut self.network {
             network.discard_waiting();
         }
-        self.take(0, &mut |_| {});
+        self.flush(FlushScope::All, &mut |_| {});
     }
 
     /// Handles the arrival of a snapshot, also after the part.
@@ -127,60 +166,63 @@ impl TraceTables {
     }
 
     /// Passes on the rows of each full table.
-    pub(super) fn take_full(&mut self, to: &mut dyn FnMut(Table)) {
+    pub(super) fn flush_full(&mut self, to: &mut dyn FnMut(Table)) {
         self.views.forget();
-        self.take(FULL_BYTES, to);
+        self.flush(FlushScope::Full, to);
     }
 
-    /// Passes on the rows of each table with at least this many bytes, in table order.
-    pub(super) fn take(&mut self, bytes: usize, to: &mut dyn FnMut(Table)) {
-        fn give(to: &mut impl FnMut(Table), is_full: bool, table: impl FnOnce() -> Table) {
-            if is_full {
-                to(table());
-            }
+    /// Passes on the rows of the tables in this scope, in table order.
+    pub(super) fn flush(&mut self, scope: FlushScope, to: &mut dyn FnMut(Table)) {
+        let mut outlet = TableOutlet { to, wanted: self.wanted, body_cells: self.written.len(), scope };
+        // The packing of views refers to the bodies before them, so ticks and bodies are passed on with views, and first.
+        let are_views_due = outlet.is_due(&views::SCHEMA, self.views.rows.rows() / VIEWS_TIMES);
+        if are_views_due || outlet.is_due(&ticks::SCHEMA, self.ticks.rows()) {
+            outlet.pass(self.ticks.take(Vec::new()));
         }
-        let (cells, wanted) = (self.written.len(), self.wanted);
-        let is_wanted = |table: &Table| TableSchema::of(&table.name).is_none_or(|table| wanted.has(table));
-        let to = &mut |table| {
-            if is_wanted(&table) {
-                to(table);
-            }
-        };
-        let full = |table: &TableSchema, rows: usize| {
-            let columns = table.columns.len() + if table.fields.is_some() { cells } else { 0 };
-            rows * columns * size_of::<u32>() >= bytes
-        };
-        // The trace packs views relative to the bodies before them, so bodies go first.
-        let views_go = full(&views::SCHEMA, self.views.rows.rows() / VIEWS_TIMES);
-        give(to, views_go || full(&ticks::SCHEMA, self.ticks.rows()), || self.ticks.take(Vec::new()));
-        give(to, views_go || full(&bodies::SCHEMA, self.bodies.0.rows()), || {
-            let (bodies, cells) = &mut self.bodies;
-            bodies.take(cells.take(bodies::SCHEMA.fields.unwrap_or_default()))
-        });
-        give(to, full(&executed::SCHEMA, self.executed.rows()), || self.executed.take(Vec::new()));
-        give(to, full(&frames::SCHEMA, self.frames.rows.rows()), || self.frames.take());
+        if are_views_due || outlet.is_due(&bodies::SCHEMA, self.bodies.rows.rows()) {
+            outlet.pass(self.bodies.take());
+        }
+        if outlet.is_due(&executed::SCHEMA, self.executed.rows()) {
+            outlet.pass(self.executed.take(Vec::new()));
+        }
+        if outlet.is_due(&frames::SCHEMA, self.frames.rows.rows()) {
+            outlet.pass(self.frames.take());
+        }
         let Corrections { rows, errors, .. } = &mut self.corrections;
-        give(to, full(&corrections::SCHEMA, rows.rows()), || rows.take(Vec::new()));
-        give(to, full(&errors::SCHEMA, errors.rows()), || errors.take(Vec::new()));
-        give(to, views_go, || self.views.rows.take(Vec::new()));
-        give(to, full(&shots::SCHEMA, self.shots.rows()), || {
+        if outlet.is_due(&corrections::SCHEMA, rows.rows()) {
+            outlet.pass(rows.take(Vec::new()));
+        }
+        if outlet.is_due(&errors::SCHEMA, errors.rows()) {
+            outlet.pass(errors.take(Vec::new()));
+        }
+        if are_views_due {
+            outlet.pass(self.views.rows.take(Vec::new()));
+        }
+        if outlet.is_due(&shots::SCHEMA, self.shots.rows()) {
             let mut shots = self.shots.rows.take(Vec::new());
             if !self.has_server {
                 name_missing_server(&mut shots);
             }
-            shots
-        });
-        for (place, table) in self.rejudged.iter_mut().enumerate() {
-            let named = |rows| Table { name: rejudged_table(place), ..rows };
-            give(to, full(&shots::SCHEMA, table.rows()), || named(table.rows.take(Vec::new())));
+            outlet.pass(shots);
         }
-        give(to, full(&effects::SCHEMA, self.effects.rows()), || self.effects.take(Vec::new()));
-        if full(&variables::SCHEMA, self.variables.rows.rows()) {
-            self.variables.take().into_iter().for_each(&mut *to);
+        for (place, table) in self.rejudged.iter_mut().enumerate() {
+            if outlet.is_due(&shots::SCHEMA, table.rows()) {
+                outlet.pass(Table { name: rejudged_table(place), ..table.rows.take(Vec::new()) });
+            }
+        }
+        if outlet.is_due(&effects::SCHEMA, self.effects.rows()) {
+            outlet.pass(self.effects.take(Vec::new()));
+        }
+        if outlet.is_due(&variables::SCHEMA, self.variables.rows.rows()) {
+            self.variables.take().into_iter().for_each(|table| outlet.pass(table));
         }
         let Some(network) = &mut self.network else { return };
-        give(to, full(&packets::SCHEMA, network.packets.rows()), || network.packets.take(Vec::new()));
-        give(to, full(&snapshots::SCHEMA, network.snapshots.rows()), || network.snapshots.take(Vec::new()));
+        if outlet.is_due(&packets::SCHEMA, network.packets.rows()) {
+            outlet.pass(network.packets.take(Vec::new()));
+        }
+        if outlet.is_due(&snapshots::SCHEMA, network.snapshots.rows()) {
+            outlet.pass(network.snapshots.take(Vec::new()));
+        }
     }
 
     fn effect<G: Game>(&mut self, player: PlayerId, at: Micros, effect: &Effect, predicted: bool) {
@@ -257,8 +299,8 @@ impl TraceTables {
         for (entity, body) in present.filter(|_| wanted.has(&bodies::SCHEMA) || wanted.has(&shots::SCHEMA)) {
             body.write(&mut self.written);
             if wanted.has(&bodies::SCHEMA) {
-                self.bodies.0.push(bodies::Row { tick: outcome.tick.0, entity: entity.0.into() });
-                self.bodies.1.push(&self.written);
+                self.bodies.rows.push(bodies::Row { tick: outcome.tick.0, entity: entity.0.into() });
+                self.bodies.cells.push(&self.written);
             }
             if wanted.has(&shots::SCHEMA) {
                 self.covers.body(*entity, &self.written);
@@ -335,6 +377,20 @@ impl<G: Game> Observer<G> for TraceTables {
                 }
             }
         }
+    }
+}
+
+/// The `bodies` table.
+#[derive(Debug)]
+struct BodyTable {
+    rows: bodies::Writer,
+    cells: CellRows,
+}
+
+impl BodyTable {
+    /// Takes the rows so far.
+    fn take(&mut self) -> Table {
+        self.rows.take(self.cells.take(bodies::SCHEMA.fields.unwrap_or_default()))
     }
 }
 
