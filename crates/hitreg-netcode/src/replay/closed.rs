@@ -47,9 +47,9 @@ pub(super) fn replay<G: Netcode>(
     progress: &mut dyn FnMut(Micros),
 ) -> Result<ReplayOutput, ReplayError> {
     let mut attempt = |encoded| {
-        in_one_chunk(session, setup, options, |run| {
+        run_in_memory(session, setup, options, |run| {
             let Some(machine) = run.machine(encoded)? else { return Ok(None) };
-            run.watched(machine, &mut Rc::clone(run.feed), None, progress)
+            run.run_into_tables(machine, &mut Rc::clone(run.feed), None, progress)
         })
     };
     let (findings, tables) = match attempt(false)? {
@@ -68,9 +68,9 @@ pub(super) fn replay_with_bots<G: Bots + Netcode>(
     let options = ReplayOptions { memory, ..ReplayOptions::default() };
     let bots = G::bots(&setup.rules, setup.seed, session.players.len() as u16);
     let mut bots = BotInput::<G>::of(bots, setup.seed, Arc::clone(&setup.rules), &setup.settings);
-    let ran = in_one_chunk(session, setup, &options, |run| {
+    let ran = run_in_memory(session, setup, &options, |run| {
         let Some(machine) = run.machine(true)? else { return Ok(None) };
-        run.watched(machine, &mut bots, None, &mut |_| {})
+        run.run_into_tables(machine, &mut bots, None, &mut |_| {})
     })?;
     let (findings, tables) = ran.ok_or(ReplayError::NotAsRead)?;
     let findings = ReplayFindings { first_difference: None, hashes_compared: 0, ..findings };
@@ -85,14 +85,14 @@ pub(super) fn observe<G: Netcode>(
     observer: &mut dyn Observer<G>,
 ) -> Result<(), ReplayError> {
     let options = ReplayOptions { memory, ..ReplayOptions::default() };
-    in_one_chunk(session, setup, &options, |run| {
+    run_in_memory(session, setup, &options, |run| {
         let mut machine = run.machine(true)?.ok_or(ReplayError::NotAsRead)?;
         run.run(&mut machine, &mut Rc::clone(run.feed), observer)
     })
 }
 
 /// Makes a run on a feed of one chunk: a session in memory, beside its rows.
-fn in_one_chunk<G: Game, T>(
+fn run_in_memory<G: Game, T>(
     session: &Session,
     setup: &Setup<G>,
     options: &ReplayOptions,
@@ -120,7 +120,7 @@ pub(super) fn stream<G: Netcode>(
 ) -> Result<Option<ReplayFindings>, ReplayError> {
     let run = ClosedRun { feed, source, session: None, setup, options, budget: ReplayBudget::streaming() };
     let Some(machine) = run.machine(encoded)? else { return Ok(None) };
-    let ran = run.watched(machine, &mut Rc::clone(feed), Some(to), progress)?;
+    let ran = run.run_into_tables(machine, &mut Rc::clone(feed), Some(to), progress)?;
     let Some((findings, mut tables)) = ran else { return Ok(None) };
     tables.flush(FlushScope::All, to);
     Ok(Some(findings))
@@ -150,12 +150,12 @@ fn input_of(session: &Session) -> SessionStretch {
 const SETTLED: Micros = Micros::from_s(1);
 
 impl<'f, G: Netcode> ClosedRun<'_, 'f, G> {
-    /// Returns a server and clients on the links of the feed, at the beginning of the log or at a keyframe. They encode
+    /// Creates a server and clients on the links of the feed, at the beginning of the log or at a keyframe. They encode
     /// every datagram with `encoded`, unless their settings ask for nominal sizes. Returns `None` if they must encode
-    /// datagrams and are not asked to.
+    /// datagrams and `encoded` is false.
     fn machine(&self, encoded: bool) -> Result<Option<ReplayMachine<'f, G>>, ReplayError> {
         let ClosedRun { feed, source, setup, options, .. } = self;
-        // A replay goes on as the one that made its keyframe.
+        // A replay from a keyframe uses the transport of the replay that made the keyframe.
         let encodes = match source.start {
             Some(start) => start.transport != TransportKind::Unencoded,
             None => encoded || options.sizes,
@@ -188,14 +188,49 @@ impl<'f, G: Netcode> ClosedRun<'_, 'f, G> {
 
     /// Runs a machine, fills the tables, and compares the hashes of ticks. With `to`, it passes rows on as tables fill
     /// up. Returns `None` if datagrams might have made a difference.
-    fn watched<'r>(
+    fn run_into_tables<'r>(
         &self,
         mut machine: ReplayMachine<'_, G>,
         input: &mut dyn InputSource<G>,
         mut to: Option<&'r mut dyn FnMut(Table)>,
         progress: &'r mut dyn FnMut(Micros),
     ) -> Result<Option<(ReplayFindings, TraceTables)>, ReplayError> {
-        let ClosedRun { feed, source, setup, options, .. } = self;
+        let ClosedRun { feed, source, options, .. } = self;
+        let mut tables = self.empty_tables();
+        // Empty tables first, so that the order of tables does not depend on which one is full first.
+        if let Some(to) = &mut to {
+            tables.flush(FlushScope::All, to);
+        }
+        let part = options.part.unwrap_or(Part::WHOLE);
+        let mut observer = ReplayObserver {
+            tables,
+            feed: Rc::clone(feed),
+            to,
+            part,
+            phase: if part == Part::WHOLE { ReplayPhase::Within } else { ReplayPhase::Skipped },
+            needed_from: source.survey.needed_from(part.from),
+            compares_until: source.survey.first_hole().map_or(Micros(i64::MAX), |hole| hole.from),
+            flushed_at: Micros::ZERO,
+            findings: ReplayFindings::default(),
+            traffic: TrafficBytes::default(),
+            progress,
+        };
+        self.run(&mut machine, input, &mut observer)?;
+        // The last tick may be before the part. Then no row is of the part.
+        observer.advance(part.from);
+        if machine.bytes_matter() {
+            return Ok(None);
+        }
+        let ReplayObserver { mut tables, findings, traffic, .. } = observer;
+        let Rollbacks { checked: rollbacks, failed: rollback_error } = machine.server().rollbacks().unwrap_or_default();
+        let traffic = (machine.transport() != TransportKind::Unencoded).then_some(traffic);
+        tables.end_of_part::<G>(part);
+        Ok(Some((ReplayFindings { traffic, rollbacks, rollback_error, ..findings }, tables)))
+    }
+
+    /// Returns the tables that the options ask for.
+    fn empty_tables(&self) -> TraceTables {
+        let ClosedRun { source, setup, options, .. } = self;
         let players = source.header.players.len();
         let mut tables = TraceTables::new::<G>(players, Arc::clone(&setup.rules));
         tables.wanted = options.tables;
@@ -209,35 +244,7 @@ impl<'f, G: Netcode> ClosedRun<'_, 'f, G> {
             let (longest, gaps) = (source.survey.longest_flight(), &source.survey.gaps);
             tables.network = Some(NetworkTables::new(options.sizes, longest, gaps));
         }
-        // Empty tables first, so that the order of tables does not depend on which one is full first.
-        if let Some(to) = &mut to {
-            tables.flush(FlushScope::All, to);
-        }
-        let part = options.part.unwrap_or(Part::WHOLE);
-        let mut watch = HashChecker {
-            tables,
-            feed: Rc::clone(feed),
-            to,
-            part,
-            phase: if part == Part::WHOLE { ReplayPhase::Within } else { ReplayPhase::Away },
-            away_until: source.survey.needed_from(part.from),
-            compares_until: source.survey.first_hole().map_or(Micros(i64::MAX), |hole| hole.from),
-            passed_on: Micros::ZERO,
-            findings: ReplayFindings::default(),
-            traffic: TrafficBytes::default(),
-            progress,
-        };
-        self.run(&mut machine, input, &mut watch)?;
-        // The last tick may be before the part. Then no row is of the part.
-        watch.advance(part.from);
-        if machine.bytes_matter() {
-            return Ok(None);
-        }
-        let HashChecker { mut tables, findings, traffic, .. } = watch;
-        let Rollbacks { checked: rollbacks, failed: rollback_error } = machine.server().rollbacks().unwrap_or_default();
-        let traffic = (machine.transport() != TransportKind::Unencoded).then_some(traffic);
-        tables.end_of_part::<G>(part);
-        Ok(Some((ReplayFindings { traffic, rollbacks, rollback_error, ..findings }, tables)))
+        tables
     }
 
     /// Runs a machine until all ticks are over or a limit is exceeded.
@@ -266,11 +273,11 @@ impl<'f, G: Netcode> ClosedRun<'_, 'f, G> {
         let end = options.part.zip(source.survey.longest_flight()).map(|(part, longest)| part.to + longest + SETTLED);
         let mut ticks = ticks.take_while(|at| end.is_none_or(|end| *at < end) && !budget.is_exceeded());
         let tick = source.start.map_or(Tick(0), |start| start.tick);
-        let mut keyframes = Keyframes { source, feed, tick, next: None, failed: None };
+        let mut keyframes = KeyframeWriter { source, feed, tick, next: None, failed: None };
         let mut counted = BudgetObserver::new(budget, observer);
         machine.run_with_state(&mut ticks, input, &mut counted, &mut |machine| {
             if let Some(to) = source.keyframes {
-                keyframes.after(machine, to);
+                keyframes.handle_tick(machine, to);
             }
         });
         budget.check()?;
@@ -279,7 +286,7 @@ impl<'f, G: Netcode> ClosedRun<'_, 'f, G> {
 }
 
 /// Writes keyframes during a replay.
-struct Keyframes<'a, 'f> {
+struct KeyframeWriter<'a, 'f> {
     source: &'a ReplaySource<'a>,
     feed: &'a SharedFeed<'f>,
     /// The last completed tick.
@@ -289,8 +296,8 @@ struct Keyframes<'a, 'f> {
     failed: Option<ReplayError>,
 }
 
-impl Keyframes<'_, '_> {
-    fn after<G: Netcode>(
+impl KeyframeWriter<'_, '_> {
+    fn handle_tick<G: Netcode>(
         &mut self,
         machine: &AfterTick<'_, G, FeedLink<'_>, G::Client>,
         (due, to): (&KeyframeSchedule, &dyn Fn(Keyframe)),
@@ -302,7 +309,7 @@ impl Keyframes<'_, '_> {
             (KeyframeSchedule::After(ticks), _) => ticks.binary_search_by_key(&tick, |(due, _)| *due).is_ok(),
         };
         if is_due && self.failed.is_none() {
-            match self.made(machine, tick, at) {
+            match self.make_keyframe(machine, tick, at) {
                 Ok(keyframe) => keyframe.into_iter().for_each(to),
                 Err(error) => self.failed = Some(error),
             }
@@ -317,7 +324,7 @@ impl Keyframes<'_, '_> {
     }
 
     /// Makes the keyframe of a tick; `None` if the state cannot be saved.
-    fn made<G: Netcode>(
+    fn make_keyframe<G: Netcode>(
         &self,
         machine: &AfterTick<'_, G, FeedLink<'_>, G::Client>,
         tick: Tick,
@@ -362,16 +369,16 @@ pub(super) fn bodies_at_the_beginning<G: Game>(
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ReplayPhase {
     /// So long before the part that none of its rows depends on it.
-    Away,
+    Skipped,
     /// Before the part: rows are made for later lookups, then discarded.
-    Before,
+    Warmup,
     Within,
     /// After the part; its rows may still wait for arrivals or verdicts.
     After,
 }
 
-/// An observer that fills the tables and compares each tick's hash with the recorded one.
-struct HashChecker<'a, 'f> {
+/// The observer of a closed loop: fills and flushes the tables, and compares each tick's hash with the recorded one.
+struct ReplayObserver<'a, 'f> {
     tables: TraceTables,
     feed: SharedFeed<'f>,
     /// Receives the rows of full tables.
@@ -380,45 +387,40 @@ struct HashChecker<'a, 'f> {
     part: Part,
     phase: ReplayPhase,
     /// Until this time, only tick hashes are compared.
-    away_until: Micros,
+    needed_from: Micros,
     /// The last time at which hashes are compared: after a missing part, no replay equals the recording.
     compares_until: Micros,
-    /// When all tables were last passed on.
-    passed_on: Micros,
+    /// When all rows were last passed on.
+    flushed_at: Micros,
     findings: ReplayFindings,
     traffic: TrafficBytes,
     progress: &'a mut dyn FnMut(Micros),
 }
 
-impl HashChecker<'_, '_> {
+impl ReplayObserver<'_, '_> {
     /// Advances the phase to `at`. Returns whether to record what happens then.
     #[inline]
     fn advance(&mut self, at: Micros) -> bool {
-        if self.phase == ReplayPhase::Away && at >= self.away_until {
-            self.phase = ReplayPhase::Before;
+        if self.phase == ReplayPhase::Skipped && at >= self.needed_from {
+            self.phase = ReplayPhase::Warmup;
         }
-        if self.phase == ReplayPhase::Before && at >= self.part.from {
+        if self.phase == ReplayPhase::Warmup && at >= self.part.from {
             self.tables.begin_part();
-            (self.phase, self.passed_on) = (ReplayPhase::Within, at);
+            (self.phase, self.flushed_at) = (ReplayPhase::Within, at);
         }
         if self.phase == ReplayPhase::Within && at >= self.part.to {
             self.phase = ReplayPhase::After;
         }
-        matches!(self.phase, ReplayPhase::Before | ReplayPhase::Within)
+        matches!(self.phase, ReplayPhase::Warmup | ReplayPhase::Within)
     }
 
-    /// Compares a tick's hash with the recorded one, and records the tick if `event` is given.
-    fn ticked<G: Game>(&mut self, at: Micros, outcome: TickOutcome, event: Option<&SessionEvent<'_, G>>) {
-        (self.progress)(at);
+    /// Compares a tick's hash with the recorded one.
+    fn compare_hash(&mut self, at: Micros, outcome: TickOutcome) {
         let hash = {
             let mut feed = self.feed.borrow_mut();
             feed.reached(at);
             feed.hash_of(outcome.tick)
         };
-        if let Some(event) = event {
-            self.tables.event(at, event);
-            self.pass_on();
-        }
         if let Some(hash) = hash.filter(|_| self.phase != ReplayPhase::After && at <= self.compares_until) {
             self.findings.hashes_compared += 1;
             self.findings.hashes_before += u64::from(self.phase != ReplayPhase::Within);
@@ -427,26 +429,30 @@ impl HashChecker<'_, '_> {
                 self.findings.first_difference.get_or_insert(different);
             }
         }
-        // From time to time, all rows are passed on, so that no table lags far behind the others.
+    }
+
+    /// Passes on all rows from time to time, so that no table lags far behind the others.
+    fn flush_after_interval(&mut self, at: Micros) {
         if let Some(to) = &mut self.to
             && self.phase == ReplayPhase::Within
-            && at.0.saturating_sub(self.passed_on.0) > FLUSH_INTERVAL.0
+            && at.0.saturating_sub(self.flushed_at.0) > FLUSH_INTERVAL.0
         {
-            self.passed_on = at;
+            self.flushed_at = at;
             self.tables.flush(FlushScope::NonEmpty, to);
         }
     }
 
-    fn pass_on(&mut self) {
+    /// Passes on the rows of full tables. Before the part, it discards them.
+    fn flush_full(&mut self) {
         match &mut self.to {
-            Some(_) if self.phase == ReplayPhase::Before => self.tables.flush_full(&mut |_| {}),
+            Some(_) if self.phase == ReplayPhase::Warmup => self.tables.flush_full(&mut |_| {}),
             Some(to) => self.tables.flush_full(to),
             None => {}
         }
     }
 }
 
-impl<G: Game> Observer<G> for HashChecker<'_, '_> {
+impl<G: Game> Observer<G> for ReplayObserver<'_, '_> {
     fn needs_drawing(&mut self, at: Micros) -> bool {
         self.advance(at) && Observer::<G>::needs_drawing(&mut self.tables, at)
     }
@@ -459,12 +465,20 @@ impl<G: Game> Observer<G> for HashChecker<'_, '_> {
             _ => {}
         }
         match *event {
-            SessionEvent::Ticked { outcome, .. } => self.ticked(at, outcome, is_recorded.then_some(event)),
+            SessionEvent::Ticked { outcome, .. } => {
+                (self.progress)(at);
+                self.compare_hash(at, outcome);
+                if is_recorded {
+                    self.tables.event(at, event);
+                    self.flush_full();
+                }
+                self.flush_after_interval(at);
+            }
             SessionEvent::Frame { .. } if is_recorded => {
                 self.tables.event(at, event);
-                self.pass_on();
+                self.flush_full();
             }
-            // The rows that wait for an arrival may be of the part.
+            // A packet sent in the part may arrive after it.
             SessionEvent::PacketReached { .. } => self.tables.event(at, event),
             SessionEvent::Server { event: Event::Judged(shot), .. } if !is_recorded => {
                 self.tables.shots.drop_predicted(shot);
