@@ -180,7 +180,7 @@ impl<'f, G: Netcode> ClosedRun<'_, 'f, G> {
         }
         if let Some(start) = source.start {
             feed.borrow_mut().resume((start.tick, start.at), start.stretch + 1, &start.fed);
-            let (_, near) = feed.borrow_mut().near(start.at, Micros(i64::MAX));
+            let (_, near) = feed.borrow_mut().chunks_near(start.at, Micros(i64::MAX));
             start.put(&mut machine, source.header, &near)?;
         }
         Ok(Some(machine))
@@ -259,8 +259,8 @@ impl<'f, G: Netcode> ClosedRun<'_, 'f, G> {
             budget.begin::<G>(session, source.survey.ticks.under(&session.header, &setup.settings)?)?;
         }
         match (source.keyframes, source.start) {
-            (None, _) => feed.borrow_mut().forget_near(),
-            (Some(_), None) => feed.borrow_mut().keep_near(0),
+            (None, _) => feed.borrow_mut().stop_keeping_chunks(),
+            (Some(_), None) => feed.borrow_mut().keep_chunks(0),
             (Some(_), Some(_)) => {}
         }
         let other_rate = source.survey.ticks.at_another_rate(source.header, &setup.settings)?;
@@ -317,9 +317,9 @@ impl KeyframeWriter<'_, '_> {
         if is_due || self.next.is_none() {
             self.next = due.next((tick, at));
             let never = Micros(i64::MAX);
-            self.feed
-                .borrow_mut()
-                .keep_since(self.next.map_or(never, |next| next - reach(self.source.survey, machine.transport())));
+            self.feed.borrow_mut().keep_chunks_since(
+                self.next.map_or(never, |next| next - reach(self.source.survey, machine.transport())),
+            );
         }
     }
 
@@ -332,7 +332,7 @@ impl KeyframeWriter<'_, '_> {
     ) -> Result<Option<Keyframe>, ReplayError> {
         let mut feed = self.feed.borrow_mut();
         let reach = reach(self.source.survey, machine.transport());
-        let (stretch, near) = feed.near(at, reach);
+        let (stretch, near) = feed.chunks_near(at, reach);
         let Some(fed) = feed.checkpoint(at, reach) else { return Ok(None) };
         let content = keyframes::content(machine, (self.source.header, self.source.survey, fed), &near)?;
         Ok(content.map(|content| Keyframe { tick, at, stretch, content }))

@@ -20,31 +20,31 @@ use hitreg_log::units::{CommandSeq, Micros, PlayerId, Tick};
 use hitreg_log::usercmd::Input;
 
 /// The distance to look ahead for input.
-const AHEAD: Micros = Micros::from_s(2);
+const READ_AHEAD: Micros = Micros::from_s(2);
 
 /// The records of a log that are read but not yet used.
 pub(super) struct Feed<'a> {
     chunks: &'a mut dyn Iterator<Item = SessionStretch>,
     survey: &'a LogSurvey,
     players: Vec<PlayerFeed>,
-    /// When players left, in the order of the log.
-    left: VecDeque<(Micros, PlayerId)>,
+    /// When players leave, in the order of the log.
+    departures: VecDeque<(Micros, PlayerId)>,
     /// The times of ticks that the replay has not asked for yet.
     ticks: VecDeque<Micros>,
     /// Tick records with uncompared hashes, and the number of compared ones.
     recorded: VecDeque<TickRecord>,
     compared: usize,
     /// Whether the replay has ticks of its own, so that the recorded ones are not kept.
-    has_other_ticks: bool,
+    ignores_ticks: bool,
     /// The newest time read; `None` before the first chunk.
     newest: Option<Micros>,
     ended: bool,
     /// The session time that the replay has reached.
-    now: Micros,
+    reached_at: Micros,
     /// The last chunks as read, where keyframes are written.
-    near: Option<NearbyChunks>,
+    kept_chunks: Option<KeptChunks>,
     /// The records before the keyframe at which this replay began.
-    before: Option<ResumePoint>,
+    resume_point: Option<ResumePoint>,
 }
 
 #[derive(Default)]
@@ -52,19 +52,41 @@ struct PlayerFeed {
     frames: VecDeque<FrameRecord>,
     frames_left: u64,
     /// The last usercmd taken.
-    taken: CommandSeq,
+    last_taken: CommandSeq,
     heard: VecDeque<HeardRecord>,
     heard_left: u64,
-    fates: Links<PacketFates>,
+    links: Links<RecordedLink>,
 }
 
-/// The recorded packets of one direction. The first is the one whose fate applies now; later ones follow.
+/// A recorded packet, and when it arrived.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct RecordedPacket {
+    number: u32,
+    sent_at: Micros,
+    first: Option<Micros>,
+    second: Option<Micros>,
+}
+
+impl RecordedPacket {
+    fn new(number: u32, sent_at: Micros, Fate { first, second }: Fate) -> RecordedPacket {
+        RecordedPacket { number, sent_at, first, second }
+    }
+
+    fn fate(&self) -> Fate {
+        Fate { first: self.first, second: self.second }
+    }
+}
+
+/// The recorded packets of one direction, in the order of sending. A replayed packet gets the fate of the last one that
+/// was sent at or before its time.
 #[derive(Default)]
-struct PacketFates {
-    sent: VecDeque<(u32, Micros, Fate)>,
-    begun: bool,
-    /// Whether the first packet comes from a keyframe.
-    passed: bool,
+struct RecordedLink {
+    packets: VecDeque<RecordedPacket>,
+    /// Whether the replay has reached the first packet's send time. The front packet is then the one whose fate applies.
+    has_started: bool,
+    /// Whether the front packet was restored from a keyframe. Records of packets up to it, and of its known arrivals, are
+    /// then skipped.
+    is_front_restored: bool,
 }
 
 /// A feed shared by the input, the links and the observer of one replay.
@@ -81,51 +103,50 @@ impl<'a> Feed<'a> {
             chunks,
             survey,
             players: survey.players.iter().map(of).collect(),
-            left: VecDeque::new(),
+            departures: VecDeque::new(),
             ticks: VecDeque::new(),
             recorded: VecDeque::new(),
             compared: 0,
-            has_other_ticks: false,
+            ignores_ticks: false,
             newest: None,
             ended: false,
-            now: Micros::ZERO,
-            near: None,
-            before: None,
+            reached_at: Micros::ZERO,
+            kept_chunks: None,
+            resume_point: None,
         }))
     }
 
     /// Reads the next chunk.
     fn read(&mut self) {
-        let Some(chunk) = self.chunks.next() else {
+        let Some(mut chunk) = self.chunks.next() else {
             self.ended = true;
             return;
         };
         let newest = chunk.time_span().map(|(_, newest)| newest);
         self.newest = self.newest.max(newest);
-        if let Some(near) = &mut self.near {
-            near.add(&chunk, newest);
+        if let Some(kept) = &mut self.kept_chunks {
+            kept.add(&chunk, newest);
         }
-        let mut chunk = chunk;
-        if let Some(ResumePoint { tick, taken }) = &self.before {
+        if let Some(ResumePoint { tick, taken }) = &self.resume_point {
             chunk.ticks.retain(|record| record.tick > *tick);
             for (records, taken) in chunk.players.iter_mut().zip(taken) {
                 records.frames.retain(|frame| frame.command.seq > *taken);
                 records.presence.retain(|record| record.tick > *tick);
             }
         }
-        if !self.has_other_ticks {
+        if !self.ignores_ticks {
             self.ticks.extend(chunk.ticks.iter().map(|tick| tick.at));
             self.recorded.extend(chunk.ticks);
         }
         for (player, (of, records)) in (0..).map(PlayerId).zip(self.players.iter_mut().zip(chunk.players)) {
-            self.left.extend(leave_times(&records.presence).into_iter().map(|at| (at, player)));
+            self.departures.extend(leave_times(&records.presence).into_iter().map(|at| (at, player)));
             of.frames.append(&mut records.frames.into());
             of.heard.append(&mut records.heard.into());
-            of.fates
+            of.links
                 .up
                 .add(records.sent.iter().map(|PacketRecord { number, at, .. }| (*number, *at)), &records.reached);
             let snapshots = records.snapshots.iter().map(|SnapshotRecord { seq, at, .. }| (seq.0, *at));
-            of.fates.down.add(snapshots, &records.received);
+            of.links.down.add(snapshots, &records.received);
         }
     }
 
@@ -147,11 +168,11 @@ impl<'a> Feed<'a> {
 
     /// Passes over the recorded ticks and their hashes, for a replay at another tick rate.
     pub(super) fn ignore_ticks(&mut self) {
-        self.has_other_ticks = true;
+        self.ignores_ticks = true;
         (self.ticks, self.recorded) = Default::default();
     }
 
-    /// Returns the recorded hash of a tick. Callers must ask for ticks in order.
+    /// Returns the recorded hash of a tick. Ticks are numbered from 1, and callers must ask for them in order.
     pub(super) fn hash_of(&mut self, tick: Tick) -> Option<u64> {
         let place = (tick.0 as usize).checked_sub(1)?;
         while self.compared < place {
@@ -163,21 +184,21 @@ impl<'a> Feed<'a> {
 
     /// Sets the session time that the replay has reached.
     pub(super) fn reached(&mut self, at: Micros) {
-        self.now = at;
+        self.reached_at = at;
     }
 
     /// Returns the next player who has left by `at`.
     pub(super) fn next_left(&mut self, at: Micros) -> Option<PlayerId> {
         self.read_until(at);
-        let place = self.left.iter().position(|(left, _)| *left <= at)?;
-        self.left.remove(place).map(|(_, player)| player)
+        let place = self.departures.iter().position(|(left, _)| *left <= at)?;
+        self.departures.remove(place).map(|(_, player)| player)
     }
 
-    /// Returns the time of a player's next frame; `None` if it has none within [`AHEAD`].
+    /// Returns the time of a player's next frame; `None` if it has none within [`READ_AHEAD`].
     pub(super) fn next_frame(&mut self, player: PlayerId) -> Option<Micros> {
         let index = usize::from(player.0);
         if self.players[index].frames.is_empty() && self.players[index].frames_left > 0 {
-            self.read_until(self.now + AHEAD);
+            self.read_until(self.reached_at + READ_AHEAD);
         }
         self.players[index].frames.front().map(|frame| frame.at)
     }
@@ -186,18 +207,18 @@ impl<'a> Feed<'a> {
         let of = &mut self.players[usize::from(player.0)];
         of.frames_left = of.frames_left.saturating_sub(1);
         let frame = of.frames.pop_front();
-        of.taken = frame.as_ref().map_or(of.taken, |frame| frame.command.seq);
+        of.last_taken = frame.as_ref().map_or(of.last_taken, |frame| frame.command.seq);
         frame
     }
 
-    /// Returns the next heard packet of a player without frames; `None` if there is none within [`AHEAD`].
+    /// Returns the next heard packet of a player without frames; `None` if there is none within [`READ_AHEAD`].
     fn take_heard(&mut self, player: PlayerId) -> Option<(Micros, HeardPacket)> {
         let index = usize::from(player.0);
         if !self.survey.is_heard_only(index) {
             return None;
         }
         if self.players[index].heard.is_empty() && self.players[index].heard_left > 0 {
-            self.read_until(self.now + AHEAD);
+            self.read_until(self.reached_at + READ_AHEAD);
         }
         let of = &mut self.players[index];
         let heard = of.heard.pop_front()?;
@@ -217,21 +238,21 @@ impl<'a> Feed<'a> {
         let longest = self.survey.longest();
         self.read_until(at + longest);
         // For a packet before the first recorded one, the first is the nearest.
-        while self.players[player].fates.link(direction).sent.is_empty()
+        while self.players[player].links.link(direction).packets.is_empty()
             && self.survey.players[player].sends(direction)
             && !self.ended
         {
             self.read();
         }
-        let fates = self.players[player].fates.link(direction);
-        fates.begun |= fates.sent.front().is_some_and(|(_, sent, _)| *sent <= at);
-        while fates.begun && fates.sent.get(1).is_some_and(|(_, sent, _)| *sent <= at) {
-            fates.sent.pop_front();
+        let link = self.players[player].links.link(direction);
+        link.has_started |= link.packets.front().is_some_and(|packet| packet.sent_at <= at);
+        while link.has_started && link.packets.get(1).is_some_and(|packet| packet.sent_at <= at) {
+            link.packets.pop_front();
         }
-        let Some((_, sent, _)) = fates.sent.front().copied() else { return Fate::LOST };
-        self.read_until(sent + longest);
-        let front = self.players[player].fates.link(direction).sent.front();
-        front.map_or(Fate::LOST, |(_, sent, fate)| fate.of_other(*sent, at))
+        let Some(sent_at) = link.packets.front().map(|packet| packet.sent_at) else { return Fate::LOST };
+        self.read_until(sent_at + longest);
+        let front = self.players[player].links.link(direction).packets.front();
+        front.map_or(Fate::LOST, |packet| packet.fate().of_other(packet.sent_at, at))
     }
 }
 
@@ -266,45 +287,52 @@ impl<G: Game> InputSource<G> for SharedFeed<'_> {
     }
 }
 
-impl PacketFates {
+impl RecordedLink {
     fn add(&mut self, sent: impl Iterator<Item = (u32, Micros)>, arrivals: &[ArrivalRecord]) {
-        if self.sent.is_empty() && !self.passed {
+        if self.packets.is_empty() && !self.is_front_restored {
             // A session in memory is one chunk, whose numbers may repeat or be out of order.
-            let fates = ArrivalTable::new(arrivals);
-            self.sent.extend(sent.map(|(number, at)| (number, at, Fate::of(fates.of(number)))));
+            let table = ArrivalTable::new(arrivals);
+            let packet = |(number, at)| RecordedPacket::new(number, at, Fate::of(table.of(number)));
+            self.packets.extend(sent.map(packet));
             return;
         }
         for (number, at) in sent {
-            match self.sent.back_mut() {
-                // Packets up to the keyframe's own have already been used.
-                Some((last, ..)) if self.passed && number < *last => {}
-                Some((last, _, fate)) if self.passed && number == *last => (*fate, self.passed) = (Fate::LOST, false),
-                _ => self.sent.push_back((number, at, Fate::LOST)),
+            match self.packets.back_mut() {
+                // Packets before the restored one have already been used.
+                Some(last) if self.is_front_restored && number < last.number => {}
+                // This chunk has the restored packet itself, with all its arrivals.
+                Some(last) if self.is_front_restored && number == last.number => {
+                    (last.first, last.second) = (None, None);
+                    self.is_front_restored = false;
+                }
+                _ => self.packets.push_back(RecordedPacket::new(number, at, Fate::LOST)),
             }
         }
         for arrival in arrivals {
             // A packet that is missing here was already used.
-            let Ok(place) = self.sent.binary_search_by_key(&arrival.number, |(number, ..)| *number) else { continue };
-            let (_, _, fate) = &mut self.sent[place];
-            if self.passed && place == 0 && fate.arrivals().any(|at| at == arrival.at) {
+            let Ok(place) = self.packets.binary_search_by_key(&arrival.number, |packet| packet.number) else {
+                continue;
+            };
+            let packet = &mut self.packets[place];
+            if self.is_front_restored && place == 0 && packet.fate().arrivals().any(|at| at == arrival.at) {
                 continue;
             }
-            let mut both = [fate.first, fate.second, Some(arrival.at)];
-            both.sort_by_key(|at| at.map_or(i64::MAX, |at| at.0));
-            [fate.first, fate.second] = [both[0], both[1]];
+            let mut arrivals = [packet.first, packet.second, Some(arrival.at)];
+            arrivals.sort_by_key(|at| at.map_or(i64::MAX, |at| at.0));
+            [packet.first, packet.second, _] = arrivals;
         }
     }
 }
 
 /// The recent chunks, each with its number and its newest time.
-struct NearbyChunks {
+struct KeptChunks {
     next: usize,
     stretches: VecDeque<(usize, Micros, Rc<SessionStretch>)>,
     /// Keyframes before this time are done, so chunks that end earlier are not needed.
     since: Micros,
 }
 
-impl NearbyChunks {
+impl KeptChunks {
     /// Adds the next chunk as read.
     fn add(&mut self, stretch: &SessionStretch, newest: Option<Micros>) {
         let newest = newest.unwrap_or(Micros(i64::MIN));
@@ -336,25 +364,22 @@ pub(super) struct FeedCheckpoint {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct ResumedPlayer {
     frames_left: u64,
-    taken: CommandSeq,
-    /// In each direction.
-    passed: [Option<LastPassed>; 2],
+    last_taken: CommandSeq,
+    /// The packet whose fate applied last, in each direction.
+    fronts: [Option<RecordedPacket>; 2],
 }
-
-/// The last used packet: number, send time, and first and second arrival.
-type LastPassed = (u32, Micros, Option<Micros>, Option<Micros>);
 
 impl Feed<'_> {
     /// Starts to keep recent chunks; the next chunk has the number `next`.
-    pub(super) fn keep_near(&mut self, next: usize) {
-        self.near = Some(NearbyChunks { next, stretches: VecDeque::new(), since: Micros(i64::MIN) });
+    pub(super) fn keep_chunks(&mut self, next: usize) {
+        self.kept_chunks = Some(KeptChunks { next, stretches: VecDeque::new(), since: Micros(i64::MIN) });
     }
 
     /// Drops the chunks that end before `at`; no later keyframe needs them.
-    pub(super) fn keep_since(&mut self, at: Micros) {
-        if let Some(near) = &mut self.near {
-            near.since = at;
-            near.forget_before(at);
+    pub(super) fn keep_chunks_since(&mut self, at: Micros) {
+        if let Some(kept) = &mut self.kept_chunks {
+            kept.since = at;
+            kept.forget_before(at);
         }
     }
 
@@ -362,49 +387,46 @@ impl Feed<'_> {
     pub(super) fn resume(&mut self, (tick, at): (Tick, Micros), next: usize, fed: &FeedCheckpoint) {
         for (of, fed) in self.players.iter_mut().zip(&fed.players) {
             of.frames_left = fed.frames_left;
-            for (packets, passed) in [&mut of.fates.up, &mut of.fates.down].into_iter().zip(fed.passed) {
-                packets.sent.extend(passed.map(|(number, at, first, second)| (number, at, Fate { first, second })));
-                (packets.begun, packets.passed) = (passed.is_some(), passed.is_some());
+            for (link, front) in [&mut of.links.up, &mut of.links.down].into_iter().zip(fed.fronts) {
+                link.packets.extend(front);
+                (link.has_started, link.is_front_restored) = (front.is_some(), front.is_some());
             }
         }
-        let taken = fed.players.iter().map(|player| player.taken).collect();
-        self.before = Some(ResumePoint { tick, taken });
-        (self.compared, self.now) = (tick.0 as usize, at);
-        self.keep_near(next);
+        let taken = fed.players.iter().map(|player| player.last_taken).collect();
+        self.resume_point = Some(ResumePoint { tick, taken });
+        (self.compared, self.reached_at) = (tick.0 as usize, at);
+        self.keep_chunks(next);
     }
 
     /// Reads up to `at`. Returns the kept chunks that end at most `reach` earlier, and the number of the first.
-    pub(super) fn near(&mut self, at: Micros, reach: Micros) -> (usize, Vec<Rc<SessionStretch>>) {
+    pub(super) fn chunks_near(&mut self, at: Micros, reach: Micros) -> (usize, Vec<Rc<SessionStretch>>) {
         self.read_until(at);
-        let Some(near) = &mut self.near else { return (0, Vec::new()) };
-        near.forget_before(at - reach);
-        let first = near.stretches.front().map_or(near.next, |(number, ..)| *number);
-        (first, near.stretches.iter().map(|(_, _, stretch)| Rc::clone(stretch)).collect())
+        let Some(kept) = &mut self.kept_chunks else { return (0, Vec::new()) };
+        kept.forget_before(at - reach);
+        let first = kept.stretches.front().map_or(kept.next, |(number, ..)| *number);
+        (first, kept.stretches.iter().map(|(_, _, stretch)| Rc::clone(stretch)).collect())
     }
 
     /// Stops keeping recent chunks.
-    pub(super) fn forget_near(&mut self) {
-        self.near = None;
+    pub(super) fn stop_keeping_chunks(&mut self) {
+        self.kept_chunks = None;
     }
 
     /// Returns the feed's state for a keyframe. Returns `None` if a player is known only by heard packets, or if a
     /// packet older than `reach` is still unused.
     pub(super) fn checkpoint(&self, at: Micros, reach: Micros) -> Option<FeedCheckpoint> {
         let heard_only = (0..self.players.len()).any(|player| self.survey.is_heard_only(player));
-        let is_lost = |packets: &PacketFates| {
-            !packets.begun && packets.sent.front().is_some_and(|(_, sent, _)| *sent < at - reach)
+        let is_lost = |link: &RecordedLink| {
+            !link.has_started && link.packets.front().is_some_and(|packet| packet.sent_at < at - reach)
         };
-        if heard_only || self.players.iter().any(|of| is_lost(&of.fates.up) || is_lost(&of.fates.down)) {
+        if heard_only || self.players.iter().any(|of| is_lost(&of.links.up) || is_lost(&of.links.down)) {
             return None;
         }
-        let passed = |packets: &PacketFates| {
-            let front = packets.sent.front().filter(|_| packets.begun).copied();
-            front.map(|(number, sent, Fate { first, second })| (number, sent, first, second))
-        };
+        let front = |link: &RecordedLink| link.packets.front().filter(|_| link.has_started).copied();
         let of = |of: &PlayerFeed| ResumedPlayer {
             frames_left: of.frames_left,
-            taken: of.taken,
-            passed: [passed(&of.fates.up), passed(&of.fates.down)],
+            last_taken: of.last_taken,
+            fronts: [front(&of.links.up), front(&of.links.down)],
         };
         Some(FeedCheckpoint { players: self.players.iter().map(of).collect() })
     }
@@ -562,34 +584,35 @@ mod tests {
         }
     }
 
-    fn passed() -> PacketFates {
+    fn restored() -> RecordedLink {
         let fate = Fate { first: Some(Micros::from_ms(30)), second: None };
-        PacketFates { sent: [(5, Micros::from_ms(10), fate)].into(), begun: true, passed: true }
+        let packets = [RecordedPacket::new(5, Micros::from_ms(10), fate)].into();
+        RecordedLink { packets, has_started: true, is_front_restored: true }
     }
 
     fn arrives(number: u32, ms: i64) -> ArrivalRecord {
         ArrivalRecord { number, at: Micros::from_ms(ms) }
     }
 
-    fn fates(packets: &PacketFates) -> Vec<(u32, Option<i64>, Option<i64>)> {
+    fn fates(link: &RecordedLink) -> Vec<(u32, Option<i64>, Option<i64>)> {
         let ms = |at: Option<Micros>| at.map(|at| at.0 / 1_000);
-        packets.sent.iter().map(|(number, _, fate)| (*number, ms(fate.first), ms(fate.second))).collect()
+        link.packets.iter().map(|packet| (packet.number, ms(packet.first), ms(packet.second))).collect()
     }
 
     #[test]
-    fn the_fate_of_a_passed_packet_is_not_used_twice() {
-        let mut packets = passed();
-        packets.add([(6, Micros::from_ms(20))].into_iter(), &[arrives(5, 30), arrives(6, 40)]);
-        assert_eq!(fates(&packets), [(5, Some(30), None), (6, Some(40), None)]);
-        packets.add([].into_iter(), &[arrives(4, 50), arrives(5, 33)]);
-        assert_eq!(fates(&packets), [(5, Some(30), Some(33)), (6, Some(40), None)], "that it came twice is news");
+    fn the_fate_of_a_restored_packet_is_not_used_twice() {
+        let mut link = restored();
+        link.add([(6, Micros::from_ms(20))].into_iter(), &[arrives(5, 30), arrives(6, 40)]);
+        assert_eq!(fates(&link), [(5, Some(30), None), (6, Some(40), None)]);
+        link.add([].into_iter(), &[arrives(4, 50), arrives(5, 33)]);
+        assert_eq!(fates(&link), [(5, Some(30), Some(33)), (6, Some(40), None)], "that it came twice is news");
     }
 
     #[test]
     fn a_chunk_with_the_packet_gives_its_complete_fate() {
-        let mut packets = passed();
+        let mut link = restored();
         let sent = [(4, 5), (5, 10), (6, 20)].map(|(number, ms)| (number, Micros::from_ms(ms)));
-        packets.add(sent.into_iter(), &[arrives(4, 20), arrives(5, 30), arrives(5, 31)]);
-        assert_eq!(fates(&packets), [(5, Some(30), Some(31)), (6, None, None)]);
+        link.add(sent.into_iter(), &[arrives(4, 20), arrives(5, 30), arrives(5, 31)]);
+        assert_eq!(fates(&link), [(5, Some(30), Some(31)), (6, None, None)]);
     }
 }
