@@ -28,7 +28,7 @@ use hitreg::log::{
     write_trace_meanwhile,
 };
 use hitreg::record::{Record, Session, SessionHeader};
-use hitreg::replay::{LogSurvey, ReplayOptions, ReplaySource, replay, stream};
+use hitreg::replay::{LogSurvey, ReplayAttempt, ReplayOptions, ReplaySource, replay, stream};
 use hitreg::session::scenario::Scenario;
 use hitreg::session::{RecordBatcher, RecordSink, SessionRecorder, record_synthetic};
 use hitreg::trace::schema::TableSet;
@@ -308,7 +308,8 @@ fn streamed(log: &[u8], to: &mut dyn FnMut(&TraceHeader, Table)) {
     let mut again = LogReader::new(Cursor::new(log)).expect("a log of this build");
     let mut chunks = std::iter::from_fn(|| again.next_chunk().expect("a whole log"));
     let source = ReplaySource { header: &header, survey: &survey, start: None, keyframes: None };
-    let ran = stream::<Arena>(&source, &mut chunks, (&ReplayOptions::default(), false), to, &mut |_| {});
+    let attempt = ReplayAttempt { options: &ReplayOptions::default(), encodes: false };
+    let ran = stream::<Arena>(&source, &mut chunks, attempt, to, &mut |_| {});
     let ran = ran.expect("a log of this build").expect("no datagram matters here");
     assert_eq!(ran.first_difference, None);
 }

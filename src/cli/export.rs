@@ -20,7 +20,7 @@ use crate::log::{FileKind, TraceLayout};
 use crate::perfetto::{self, PerfettoError, SHOWN};
 use crate::record::SessionStretch;
 use crate::recorded;
-use crate::replay::ReplayOptions;
+use crate::replay::{ReplayAttempt, ReplayOptions};
 use crate::store::{self, FileType, StoreError, Target, TemporaryFolder, TraceFile};
 use crate::trace::schema::{TABLES, TableSchema, TableSet, packets, snapshots};
 use crate::trace::{Digest, Table, Trace, TraceHeader, TraceSource};
@@ -465,7 +465,7 @@ impl ReplayedTables {
         let progress = Progress::of_replay(log.survey.duration(), export.alone);
         let folder = store::temporary_folder()?;
         let target = folder.file(ReplayedTables::NAME);
-        let shapes = write_replayed(&target, TraceLayout::Raw, |encoded, write| {
+        let shapes = write_replayed(&target, TraceLayout::Raw, |encodes, write| {
             let (mut shapes, write) = (Vec::new(), RefCell::new(write));
             let mut rows = |header: &_, rows: Table| {
                 note_rows(&mut shapes, &rows);
@@ -482,8 +482,8 @@ impl ReplayedTables {
                     put(&read);
                 }
             };
-            let options = (&options, encoded);
-            let ran = log.attempt(game, options, &mut seen, &mut rows, &mut |at| progress.reached(at))?;
+            let attempt = ReplayAttempt { options: &options, encodes };
+            let ran = log.replay_once(game, attempt, &mut seen, &mut rows, &mut |at| progress.reached(at))?;
             if let Some(packets) = packets {
                 let mut rest = Vec::new();
                 packets.end(&mut |packet| rest.push(packet));

@@ -16,7 +16,7 @@ use crate::info::{InfoBuilder, PacketCounts, Percentiles, PlayerFigures, Session
 use crate::log::FileKind;
 use crate::record::{LogContents, SessionHeader};
 use crate::recorder::last_usercmd_as_received;
-use crate::replay::{Mode, ReplayOptions};
+use crate::replay::{Mode, ReplayAttempt, ReplayOptions};
 use crate::report::round_trips;
 use crate::settings::Settings;
 use crate::store::{self, StoreError, TraceFile};
@@ -166,13 +166,13 @@ fn count_shots(
     if surveyed.survey.first_hole().is_some() {
         return Err("a part of the log is missing, so a replay does not match the session".to_owned());
     }
-    let (summary, first_difference) = retry_with_encoding(&AtomicBool::new(false), |encoded| {
+    let (summary, first_difference) = retry_with_encoding(&AtomicBool::new(false), |encodes| {
         let mut summing = None;
-        let options = (&options, encoded);
+        let attempt = ReplayAttempt { options: &options, encodes };
         let mut add = |header: &TraceHeader, rows: Table| {
             summing.get_or_insert_with(|| SummaryBuilder::of(header)).add(&rows);
         };
-        let ran = surveyed.attempt(game, options, &mut |_| {}, &mut add, &mut |_| {});
+        let ran = surveyed.replay_once(game, attempt, &mut |_| {}, &mut add, &mut |_| {});
         Ok(ran?.map(|ran| (summing.unwrap_or_default().summary(), ran.first_difference)))
     })
     .map_err(|error: EngineError| error.what(path))?;

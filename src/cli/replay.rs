@@ -25,7 +25,7 @@ use crate::fairness::{Fairness, FairnessBuilder};
 use crate::golden::ReplaySummary;
 use crate::log::{FileKind, TraceLayout, WriterOptions as LogOptions};
 use crate::record::{LogContents, SessionHeader};
-use crate::replay::{Part, PlayerJumps, ReplayFindings, ReplayOptions, own_settings};
+use crate::replay::{Part, PlayerJumps, ReplayAttempt, ReplayFindings, ReplayOptions, own_settings};
 use crate::report::distributions;
 use crate::score::ModeScore;
 use crate::store::{self, FileType, Target};
@@ -280,9 +280,9 @@ fn play(
     let game = games.of_header(&log.header).map_err(|error| CommandError::file(path, error))?;
     let progress = Progress::of_replay(log.survey.duration(), alone);
     let watch = Stopwatch::start();
-    let attempt = |encoded: bool, to: &mut dyn FnMut(&TraceHeader, Table)| {
-        let options = (&options, encoded);
-        log.attempt(game, options, &mut |_| {}, to, &mut |at| progress.reached(at))
+    let attempt = |encodes: bool, to: &mut dyn FnMut(&TraceHeader, Table)| {
+        let attempt = ReplayAttempt { options: &options, encodes };
+        log.replay_once(game, attempt, &mut |_| {}, to, &mut |at| progress.reached(at))
     };
     let (mut gathered, ran) = run_attempts(args, game, attempt, trace)?;
     let seconds = watch.elapsed_s();
@@ -381,9 +381,9 @@ fn run_attempts(
     attempt: impl Fn(bool, &mut dyn FnMut(&TraceHeader, Table)) -> Result<Option<ReplayFindings>, EngineError>,
     trace: Option<&Target>,
 ) -> Result<(RowCollectors, ReplayFindings), EngineError> {
-    let gather = |encoded: bool, write: &mut dyn FnMut(&TraceHeader, Table)| {
+    let gather = |encodes: bool, write: &mut dyn FnMut(&TraceHeader, Table)| {
         let mut gathered: Option<RowCollectors> = None;
-        let ran = attempt(encoded, &mut |header, rows| {
+        let ran = attempt(encodes, &mut |header, rows| {
             let collectors = || RowCollectors::new(header.clone(), game.judges_again());
             gathered.get_or_insert_with(collectors).add(&rows);
             if args.keeps(&rows.name) {
@@ -393,7 +393,7 @@ fn run_attempts(
         Ok(gathered.zip(ran))
     };
     match trace {
-        None => retry_with_encoding(&AtomicBool::new(false), |encoded| gather(encoded, &mut |_, _| {})),
+        None => retry_with_encoding(&AtomicBool::new(false), |encodes| gather(encodes, &mut |_, _| {})),
         Some(target) => write_replayed(target, TraceLayout::Packed, gather),
     }
 }

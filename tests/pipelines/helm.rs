@@ -20,7 +20,9 @@ use hitreg::log::{WriterOptions, read_session, write_keyframes, write_trace};
 use hitreg::memory::MemoryLimit;
 use hitreg::record::{Session, StateKey};
 use hitreg::recorded::recorded;
-use hitreg::replay::{KeyframeSchedule, Mode, Part, ReorderWindow, ReplayOptions, ReplayOutput, replay, rerecord};
+use hitreg::replay::{
+    KeyframeSchedule, Mode, Part, ReorderWindow, ReplayAttempt, ReplayOptions, ReplayOutput, replay, rerecord,
+};
 use hitreg::rng::Rng;
 use hitreg::score::score;
 use hitreg::session::scenario::Scenario;
@@ -407,7 +409,9 @@ fn logs_with_own_input_are_verified_in_legs_and_cut_in_parts() {
         let options = ReplayOptions { part: Some(part), network: true, ..ReplayOptions::default() };
         let mut trace = Trace::default();
         let mut put = |_: &TraceHeader, rows| trace.append(rows).expect("rows of one replay");
-        let ran = log.attempt(game, (&options, false), &mut |_| {}, &mut put, &mut |_| {}).expect("it can be replayed");
+        let ran = log
+            .replay_once(game, ReplayAttempt { options: &options, encodes: false }, &mut |_| {}, &mut put, &mut |_| {})
+            .expect("it can be replayed");
         assert!(ran.is_some(), "no datagram matters");
         trace
     };

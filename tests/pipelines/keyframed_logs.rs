@@ -7,7 +7,7 @@ use hitreg::engine::{Engine, ExplainedLog, Games, SurveyedLog};
 use hitreg::log::{WriterOptions as LogOptions, write_keyframes};
 use hitreg::memory::MemoryLimit;
 use hitreg::record::{Keyframe, Session, StateKey};
-use hitreg::replay::{KeyframeSchedule, Part, ReplayOptions, WhatIf, rerecord};
+use hitreg::replay::{KeyframeSchedule, Part, ReplayAttempt, ReplayOptions, WhatIf, rerecord};
 use hitreg::sweep::{Axis, SweepPlan, sweep};
 use hitreg::trace::{Table, Trace};
 use hitreg::units::{EntityId, Micros, Tick};
@@ -264,7 +264,8 @@ fn replay_part(log: &SurveyedLog, games: &Games, part: Part) -> Trace {
     let options = ReplayOptions { part: Some(part), ..ReplayOptions::default() };
     let game = games.of_header(&log.header).expect("discs");
     let mut put = |_: &_, rows| trace.append(rows).expect("the same columns");
-    let ran = log.attempt(game, (&options, false), &mut |_| {}, &mut put, &mut |_| {});
+    let ran =
+        log.replay_once(game, ReplayAttempt { options: &options, encodes: false }, &mut |_| {}, &mut put, &mut |_| {});
     assert_eq!(ran.expect("a log of this build").expect("nothing depended on bytes").first_difference, None);
     trace
 }

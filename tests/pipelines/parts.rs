@@ -9,7 +9,8 @@ use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::log::LogReader;
 use hitreg::record::{Keyframe, Session, SessionHeader, SessionStretch};
 use hitreg::replay::{
-    KeyframeSchedule, LogSurvey, Mode, Part, ReplayError, ReplayFindings, ReplayOptions, ReplaySource, ReplayStart,
+    KeyframeSchedule, LogSurvey, Mode, Part, ReplayAttempt, ReplayError, ReplayFindings, ReplayOptions, ReplaySource,
+    ReplayStart,
 };
 use hitreg::rng::Rng;
 use hitreg::session::scenario::Scenario;
@@ -225,8 +226,14 @@ impl ChunkedLog {
         let mut trace = Trace::default();
         let mut put = |_: &TraceHeader, rows: Table| trace.append(rows).expect("the same columns");
         // A keyframe determines whether its replay encodes datagrams.
-        let encoded = self.encoded && from.is_none();
-        let ran = playable().stream(&source, &mut chunks, (&options, encoded), &mut put, &mut |_| {})?;
+        let encodes = self.encoded && from.is_none();
+        let ran = playable().stream(
+            &source,
+            &mut chunks,
+            ReplayAttempt { options: &options, encodes },
+            &mut put,
+            &mut |_| {},
+        )?;
         Ok(ran.map(|ran| (trace, ran)))
     }
 

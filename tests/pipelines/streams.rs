@@ -16,7 +16,7 @@ use hitreg::log::{
     write_trace_meanwhile,
 };
 use hitreg::record::{GapRecord, Outline, Session, SessionStretch};
-use hitreg::replay::{LogSurvey, ReplayFindings, ReplayOptions, ReplaySource};
+use hitreg::replay::{LogSurvey, ReplayAttempt, ReplayFindings, ReplayOptions, ReplaySource};
 use hitreg::session::SessionRecorder;
 use hitreg::session::scenario::Scenario;
 use hitreg::settings::Settings;
@@ -52,7 +52,7 @@ fn replay_stream(file: &[u8], options: &ReplayOptions, to: &mut dyn FnMut(&Trace
     let source = ReplaySource { header: &header, survey: &survey, start: None, keyframes: None };
     assert!(source.streams(options), "a session of one's own");
     let mut chunks = std::iter::from_fn(|| reader.next_chunk().expect("a sound log"));
-    let ran = playable().stream(&source, &mut chunks, (options, false), to, &mut |_| {});
+    let ran = playable().stream(&source, &mut chunks, ReplayAttempt { options, encodes: false }, to, &mut |_| {});
     ran.expect("a log of this build").expect("nothing depended on bytes")
 }
 
@@ -250,8 +250,13 @@ fn silent_players_cause_no_reading_ahead() {
         *most.borrow_mut() = most_so_far.max(ahead);
     };
     // The server records too little, so the bytes of datagrams matter.
-    let ran =
-        playable().stream(&source, &mut chunks, (&options, true), &mut |_, rows| summary.add(&rows), &mut progress);
+    let ran = playable().stream(
+        &source,
+        &mut chunks,
+        ReplayAttempt { options: &options, encodes: true },
+        &mut |_, rows| summary.add(&rows),
+        &mut progress,
+    );
     assert!(ran.expect("a log of this build").is_some());
     assert_eq!(summary.digest(), whole.trace.digest());
     assert!(*most.borrow() < Micros::from_s(4), "it read {} ahead", *most.borrow());

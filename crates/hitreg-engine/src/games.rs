@@ -16,7 +16,8 @@ use hitreg_netcode::game::{self, BadCells, Body, Bots, DiscardingSink, Game, Gam
 use hitreg_netcode::info::passed_over;
 use hitreg_netcode::pipeline::Netcode;
 use hitreg_netcode::replay::{
-    self, LogPass, Part, ReorderWindow, ReplayError, ReplayFindings, ReplayOptions, ReplayOutput, ReplaySource,
+    self, LogPass, Part, ReorderWindow, ReplayAttempt, ReplayError, ReplayFindings, ReplayOptions, ReplayOutput,
+    ReplaySource,
 };
 use hitreg_netcode::score::{self, DrawingScoreError, ModeScore};
 use hitreg_netcode::session::scenario::Scenario;
@@ -170,7 +171,7 @@ pub trait Playable: sealed::Sealed + Send + Sync {
         &self,
         source: &ReplaySource<'_>,
         chunks: &mut dyn Iterator<Item = SessionStretch>,
-        options: (&ReplayOptions, bool),
+        attempt: ReplayAttempt<'_>,
         to: &mut dyn FnMut(&TraceHeader, Table),
         progress: &mut dyn FnMut(Micros),
     ) -> Result<Option<ReplayFindings>, ReplayError>;
@@ -288,11 +289,11 @@ impl<G: Netcode> Playable for GameEntry<G> {
         &self,
         source: &ReplaySource<'_>,
         chunks: &mut dyn Iterator<Item = SessionStretch>,
-        options: (&ReplayOptions, bool),
+        attempt: ReplayAttempt<'_>,
         to: &mut dyn FnMut(&TraceHeader, Table),
         progress: &mut dyn FnMut(Micros),
     ) -> Result<Option<ReplayFindings>, ReplayError> {
-        replay::stream::<G>(source, chunks, options, to, progress)
+        replay::stream::<G>(source, chunks, attempt, to, progress)
     }
 
     fn stream_clients(

@@ -14,7 +14,7 @@ use hitreg_log::store;
 use hitreg_log::trace::schema::{TableSet, corrections, shots};
 use hitreg_log::trace::{Table, Trace, TraceHeader};
 use hitreg_log::units::{CommandSeq, Micros};
-use hitreg_netcode::replay::{Mode, Part, ReplayOptions};
+use hitreg_netcode::replay::{Mode, Part, ReplayAttempt, ReplayOptions};
 
 /// A shot or a correction of a log.
 #[derive(Debug)]
@@ -282,7 +282,13 @@ impl<'a> ExplainedLog<'a> {
                 let rows = if rows.name == corrections::NAME { CorrectionRows::corrected(&rows) } else { rows };
                 kept.add(header, rows);
             };
-            let ran = log.attempt(self.game, (&options, false), &mut |_| {}, &mut put, &mut |_| {})?;
+            let ran = log.replay_once(
+                self.game,
+                ReplayAttempt { options: &options, encodes: false },
+                &mut |_| {},
+                &mut put,
+                &mut |_| {},
+            )?;
             ran.map(|_| Ok((corrected(kept.finish()?), log.corrections_before()))).transpose()
         })
     }
@@ -325,11 +331,17 @@ impl<'a> ExplainedLog<'a> {
                 return Ok(Trace::default());
             };
             let options = limited(log, part, (options, tables));
-            collect_replayed(|encoded, put| {
+            collect_replayed(|encodes, put| {
                 let mut put_selected = |header: &TraceHeader, rows: Table| {
                     put(header, if tables.contains(&&*rows.name) { select(&rows) } else { rows });
                 };
-                log.attempt(self.game, (&options, encoded), &mut |_| {}, &mut put_selected, &mut |_| {})
+                log.replay_once(
+                    self.game,
+                    ReplayAttempt { options: &options, encodes },
+                    &mut |_| {},
+                    &mut put_selected,
+                    &mut |_| {},
+                )
             })
         })
     }

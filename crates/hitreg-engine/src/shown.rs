@@ -17,7 +17,9 @@ use hitreg_log::store::{self, InputFile};
 use hitreg_log::trace::schema::{TableSet, shots};
 use hitreg_log::trace::{Table, Trace, TraceHeader};
 use hitreg_log::units::Micros;
-use hitreg_netcode::replay::{Part, ReplayError, ReplayOptions, is_rejudged_table, own_settings, rejudged_table};
+use hitreg_netcode::replay::{
+    Part, ReplayAttempt, ReplayError, ReplayOptions, is_rejudged_table, own_settings, rejudged_table,
+};
 use hitreg_netcode::settings::{SettingError, Settings};
 
 /// The replay of a log for a page.
@@ -103,13 +105,13 @@ impl SurveyedLog {
         let rules = OtherRules::of(&self.header, options)?;
         let mut judged = CollectedRows::default();
         let (trace, judges) = rules.replayed(options, |options| {
-            self.keep_replayed(options.part, |encoded, write| {
+            self.keep_replayed(options.part, |encodes, write| {
                 judged = CollectedRows::default();
                 let mut put = |header: &TraceHeader, rows: Table| match is_rejudged_table(&rows.name) {
                     true => judged.add(header, rows),
                     false => write(header, shape(rows)),
                 };
-                self.attempt(game, (options, encoded), &mut |_| {}, &mut put, progress)
+                self.replay_once(game, ReplayAttempt { options, encodes }, &mut |_| {}, &mut put, progress)
             })
         })?;
         if let Err(source) = judges {
@@ -120,7 +122,9 @@ impl SurveyedLog {
         }
         let again = |options: &ReplayOptions| {
             let options = ReplayOptions { tables: TableSet::named([shots::NAME]), ..options.clone() };
-            collect_replayed(|encoded, put| self.attempt(game, (&options, encoded), &mut |_| {}, put, &mut |_| {}))
+            collect_replayed(|encodes, put| {
+                self.replay_once(game, ReplayAttempt { options: &options, encodes }, &mut |_| {}, put, &mut |_| {})
+            })
         };
         let rejudged = match rules.of_trace(&mut judged.finish()?, options, again) {
             Err(EngineError::Replay { source, .. }) => Err(source),

@@ -22,8 +22,8 @@ use hitreg_log::trace::schema::TableSet;
 use hitreg_log::trace::{Digest, Table, Trace, TraceHeader};
 use hitreg_log::units::Micros;
 use hitreg_netcode::replay::{
-    LogSurvey, Part, ReorderWindow, ReplayError, ReplayFindings, ReplayOptions, ReplaySource, ReplayStart,
-    other_keyframe_version,
+    LogSurvey, Part, ReorderWindow, ReplayAttempt, ReplayError, ReplayFindings, ReplayOptions, ReplaySource,
+    ReplayStart, other_keyframe_version,
 };
 use hitreg_netcode::score::{DrawingScoreError, ModeScore};
 use hitreg_netcode::settings::Settings;
@@ -146,40 +146,40 @@ impl SurveyedLog {
     /// Replays the log while reading it, or as one chunk if it [does not stream](Self::streams). `seen` gets each chunk
     /// before the replay uses it; `to` gets the header and the rows.
     ///
-    /// The flag in `options` makes the replay encode every datagram. Without it, the result is `None` if datagrams may
-    /// have affected the outcome; the caller must then discard everything that `to` received.
+    /// Without [`ReplayAttempt::encodes`], the result is `None` if datagrams may have affected the outcome. The caller must
+    /// then discard everything that `to` received.
     ///
     /// # Errors
     /// Fails if the log cannot be read again, or if this build cannot replay it.
-    pub fn attempt(
+    pub fn replay_once(
         &self,
         game: &dyn Playable,
-        options: (&ReplayOptions, bool),
+        attempt: ReplayAttempt<'_>,
         seen: &mut dyn FnMut(&SessionStretch),
         to: &mut dyn FnMut(&TraceHeader, Table),
         progress: &mut dyn FnMut(Micros),
     ) -> Result<Option<ReplayFindings>, EngineError> {
         let sinks = ReplaySinks { seen, to, progress };
         // A keyframe of a replay without datagrams holds no state of theirs.
-        if options.1 && self.start.as_ref().is_some_and(|start| !start.has_sizes()) {
+        if attempt.encodes && self.start.as_ref().is_some_and(|start| !start.has_sizes()) {
             let whole = SurveyedLog::of(self.memory, &self.path)?;
-            return whole.run(game, &whole.source(), options, sinks);
+            return whole.run(game, &whole.source(), attempt, sinks);
         }
-        self.run(game, &self.source(), options, sinks)
+        self.run(game, &self.source(), attempt, sinks)
     }
 
     fn run(
         &self,
         game: &dyn Playable,
         source: &ReplaySource<'_>,
-        options: (&ReplayOptions, bool),
+        attempt: ReplayAttempt<'_>,
         sinks: ReplaySinks<'_>,
     ) -> Result<Option<ReplayFindings>, EngineError> {
-        if source.start.is_none() && self.streams_clients(game, options.0) {
-            return self.run_clients(game, source, options.0, sinks).map(Some);
+        if source.start.is_none() && self.streams_clients(game, attempt.options) {
+            return self.run_clients(game, source, attempt.options, sinks).map(Some);
         }
-        if source.start.is_none() && !self.streams_closed(options.0) {
-            return self.run_whole(game, options.0, sinks).map(Some);
+        if source.start.is_none() && !self.streams_closed(attempt.options) {
+            return self.run_whole(game, attempt.options, sinks).map(Some);
         }
         let ReplaySinks { seen, to, progress } = sinks;
         let mut reader = match source.start {
@@ -202,7 +202,7 @@ impl SurveyedLog {
             }
         });
         let mut labelled = |header: &TraceHeader, table| to(&self.labelled(header), table);
-        let ran = game.stream(source, &mut chunks, options, &mut labelled, progress);
+        let ran = game.stream(source, &mut chunks, attempt, &mut labelled, progress);
         match broken {
             Some(error) => Err(self.unreadable(error)),
             None => ran.map_err(|source| self.not_replayed(source)),
@@ -438,9 +438,9 @@ impl CollectedRows {
 pub(crate) fn collect_replayed<T>(
     mut attempt: impl FnMut(bool, &mut dyn FnMut(&TraceHeader, Table)) -> Result<Option<T>, EngineError>,
 ) -> Result<Trace, EngineError> {
-    retry_with_encoding(&AtomicBool::new(false), |encoded| {
+    retry_with_encoding(&AtomicBool::new(false), |encodes| {
         let mut rows = CollectedRows::default();
-        let ran = attempt(encoded, &mut |header, more| rows.add(header, more))?;
+        let ran = attempt(encodes, &mut |header, more| rows.add(header, more))?;
         ran.map(|_| rows.finish()).transpose()
     })
 }
@@ -454,10 +454,10 @@ pub fn write_replayed<T>(
     layout: TraceLayout,
     mut attempt: impl FnMut(bool, &mut dyn FnMut(&TraceHeader, Table)) -> Result<Option<T>, EngineError>,
 ) -> Result<T, EngineError> {
-    retry_with_encoding(&AtomicBool::new(false), |encoded| {
+    retry_with_encoding(&AtomicBool::new(false), |encodes| {
         let mut ran = Ok(None);
         let written = store::prepare(target, |out| {
-            ran = write_trace_meanwhile(layout, out, |write| attempt(encoded, write))?;
+            ran = write_trace_meanwhile(layout, out, |write| attempt(encodes, write))?;
             Ok(())
         })?;
         let ran = ran?;
@@ -468,19 +468,19 @@ pub fn write_replayed<T>(
     })
 }
 
-/// Runs `attempt` without encoding datagrams, and again with encoding if the first result is `None`. `encoded` carries
+/// Runs `attempt` without encoding datagrams, and again with encoding if the first result is `None`. `encodes` carries
 /// that decision: callers that share it skip the first attempt.
 ///
 /// # Errors
 /// Fails as `attempt` does.
 pub fn retry_with_encoding<T, E>(
-    encoded: &AtomicBool,
+    encodes: &AtomicBool,
     mut attempt: impl FnMut(bool) -> Result<Option<T>, E>,
 ) -> Result<T, E> {
     loop {
-        if let Some(whole) = attempt(encoded.load(Ordering::Relaxed))? {
+        if let Some(whole) = attempt(encodes.load(Ordering::Relaxed))? {
             return Ok(whole);
         }
-        encoded.store(true, Ordering::Relaxed);
+        encodes.store(true, Ordering::Relaxed);
     }
 }

@@ -20,7 +20,7 @@ use hitreg_log::trace::schema::{
 };
 use hitreg_log::trace::{Table, TraceHeader, TraceSource, each_part};
 use hitreg_log::units::Seed;
-use hitreg_netcode::replay::{ReplayError, ReplayOptions, TrafficBytes, WhatIf, own_settings};
+use hitreg_netcode::replay::{ReplayAttempt, ReplayError, ReplayOptions, TrafficBytes, WhatIf, own_settings};
 use hitreg_netcode::settings::{KEYS, SettingError, Settings, ValueKind};
 
 /// The limit on the number of combinations in one sweep.
@@ -289,7 +289,13 @@ impl SurveyedLog {
         let options = self.sweep_options().under(Some(settings), rejudge);
         let mut figures = FigureCollector::default();
         let mut add = |header: &TraceHeader, rows: Table| figures.add(header, &rows);
-        let ran = self.attempt(game, (&options, options.sizes), &mut |_| {}, &mut add, &mut |_| {})?;
+        let ran = self.replay_once(
+            game,
+            ReplayAttempt { options: &options, encodes: options.sizes },
+            &mut |_| {},
+            &mut add,
+            &mut |_| {},
+        )?;
         let ran = ran.ok_or_else(|| self.not_replayed(ReplayError::NotAsRead))?;
         Ok(self.with_traffic(figures, ran.traffic))
     }

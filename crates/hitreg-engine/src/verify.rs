@@ -30,7 +30,7 @@ use hitreg_log::store::Target;
 use hitreg_log::trace::schema::{NO_HASH, executed, frames, is_bodies, ticks};
 use hitreg_log::trace::{RECORD, Table, Trace, TraceHeader};
 use hitreg_log::units::{Micros, Tick};
-use hitreg_netcode::replay::{ReplayError, ReplayFindings, ReplayOptions, compare_hashes};
+use hitreg_netcode::replay::{ReplayAttempt, ReplayError, ReplayFindings, ReplayOptions, compare_hashes};
 use verdict::{ReplayFigures, judge_legs, missing_usercmd};
 
 /// How logs are verified.
@@ -269,17 +269,17 @@ fn own_replays(
     };
     let options = ReplayOptions { rollback_every, ..ReplayOptions::default() };
     // The replays share this flag: if one needs encoded datagrams, all do.
-    let encoded = AtomicBool::new(false);
+    let encodes = AtomicBool::new(false);
     let play = |(number, threads): (usize, usize)| {
         // One replay is compared with the log's records, the other with its keyframes. A log without a server has no
         // records that the replay of its clients could contradict.
         let records = number == 0 && log.has_server();
-        let attempt = |encoded| {
+        let attempt = |encodes| {
             compared(log, records, golden && number == 0, |sinks| {
-                log.replay_beside(game, !records, (&options, encoded), sinks)
+                log.replay_beside(game, !records, ReplayAttempt { options: &options, encodes }, sinks)
             })
         };
-        thread_pool(threads)?.install(|| retry_with_encoding(&encoded, attempt))
+        thread_pool(threads)?.install(|| retry_with_encoding(&encodes, attempt))
     };
     // A log that does not stream is in memory with all its rows, so its replays run one after the other.
     let made: Vec<Result<_, EngineError>> = match at_once && log.streams(game, &options) {

@@ -83,6 +83,16 @@ impl ReplayOptions {
     }
 }
 
+/// One attempt at a streamed replay.
+#[derive(Clone, Copy, Debug)]
+pub struct ReplayAttempt<'a> {
+    /// The options of the replay.
+    pub options: &'a ReplayOptions,
+    /// Whether every datagram is encoded. An attempt without encoding is several times as fast, and void if encoding
+    /// might have made a difference.
+    pub encodes: bool,
+}
+
 /// The name of the table with the verdicts under the settings at this place in [`ReplayOptions::rejudge_added`]. It has
 /// the columns of `shots`, without what the shooter's screen showed.
 pub fn rejudged_table(place: usize) -> String {
@@ -454,18 +464,19 @@ impl ReplaySource<'_> {
 /// table in table order, possibly empty, then more rows in any order.
 ///
 /// Returns `None` if encoding datagrams might have made a difference. Then everything that `to` got is void, and the
-/// caller must run the replay again with `encoded`, which encodes every datagram.
+/// caller must make another attempt, which encodes every datagram.
 ///
 /// # Errors
 /// When this build cannot replay the log.
 pub fn stream<G: Netcode>(
     source: &ReplaySource<'_>,
     chunks: &mut dyn Iterator<Item = SessionStretch>,
-    (options, encoded): (&ReplayOptions, bool),
+    attempt: ReplayAttempt<'_>,
     to: &mut dyn FnMut(&TraceHeader, Table),
     progress: &mut dyn FnMut(Micros),
 ) -> Result<Option<ReplayFindings>, ReplayError> {
     source.check_work()?;
+    let options = attempt.options;
     let setup = setup::<G>(source.header, options.settings.as_ref())?;
     check_rejudge(source.header, &setup.settings, options)?;
     if !source.survey.has_input() {
@@ -479,7 +490,7 @@ pub fn stream<G: Netcode>(
         part.narrow(&mut header, source.survey.played());
     }
     let feed = Feed::new(chunks, source.survey);
-    closed::stream::<G>(&feed, source, &setup, (options, encoded), &mut |table| to(&header, table), progress)
+    closed::stream::<G>(&feed, source, &setup, attempt, &mut |table| to(&header, table), progress)
 }
 
 /// Replays each client of a log alone, as [`replay`](replay()) does in open loop. `pass` reads the log once,

@@ -16,7 +16,7 @@ use hitreg_log::record::{GapRecord, Session, SessionHeader, value_of_setting};
 use hitreg_log::store::{self, Target, TemporaryFolder, TraceFile};
 use hitreg_log::trace::schema::{TableSet, packets, snapshots};
 use hitreg_log::trace::{SessionSource, Table, Trace, TraceHeader, TraceSource};
-use hitreg_netcode::replay::{Mode, Part, ReplayOptions, WhatIf, foreign_trace_memory, own_settings};
+use hitreg_netcode::replay::{Mode, Part, ReplayAttempt, ReplayOptions, WhatIf, foreign_trace_memory, own_settings};
 use hitreg_netcode::settings::Settings;
 
 /// How one side replays its log.
@@ -237,8 +237,8 @@ impl ReplaySpec {
         let replayed = match for_page {
             true => log.replayed_and_rejudged(game, &options, |rows| rows, &mut |_| {}),
             false => log
-                .keep_replayed(options.part, |encoded, put| {
-                    log.attempt(game, (&options, encoded), &mut |_| {}, put, &mut |_| {})
+                .keep_replayed(options.part, |encodes, put| {
+                    log.replay_once(game, ReplayAttempt { options: &options, encodes }, &mut |_| {}, put, &mut |_| {})
                 })
                 .map(ShownReplay::from),
         };

@@ -18,8 +18,8 @@ use hitreg_log::store;
 use hitreg_log::trace::schema::{TableSet, bodies, corrections, executed, frames, shots, ticks};
 use hitreg_log::units::{Micros, Tick};
 use hitreg_netcode::replay::{
-    KeyframeSchedule, Part, ReplayError, ReplayFindings, ReplayOptions, ReplaySource, ReplayStart, keyframe_has_sizes,
-    other_keyframe_version,
+    KeyframeSchedule, Part, ReplayAttempt, ReplayError, ReplayFindings, ReplayOptions, ReplaySource, ReplayStart,
+    keyframe_has_sizes, other_keyframe_version,
 };
 
 /// The identity of a keyframe, from a log or from a replay.
@@ -138,12 +138,12 @@ impl Engine<'_> {
         let game = self.games.of_header(&log.header);
         let game = game.map_err(|source| EngineError::unsuitable(&log.path, source))?;
         let options = ReplayOptions { tables: TableSet::NONE, ..ReplayOptions::default() };
-        retry_with_encoding(&AtomicBool::new(false), |encoded| {
+        retry_with_encoding(&AtomicBool::new(false), |encodes| {
             let keyframes = RefCell::new(Vec::new());
             let take = |keyframe| keyframes.borrow_mut().push(keyframe);
             let source = ReplaySource { keyframes: Some((due, &take)), ..log.source() };
             let sinks = ReplaySinks { seen: &mut |_| {}, to: &mut |_, _| {}, progress: &mut *progress };
-            let ran = log.run(game, &source, (&options, encoded), sinks)?;
+            let ran = log.run(game, &source, ReplayAttempt { options: &options, encodes }, sinks)?;
             // Keyframes of a replay whose datagrams may have mattered are void, as its rows are.
             Ok(ran.map(|_| keyframes.into_inner()))
         })
@@ -179,11 +179,11 @@ impl SurveyedLog {
         &self,
         game: &dyn Playable,
         keyframes: bool,
-        options: (&ReplayOptions, bool),
+        attempt: ReplayAttempt<'_>,
         sinks: ReplaySinks<'_>,
     ) -> Result<Option<(ReplayFindings, Option<Tick>)>, EngineError> {
         let said = if keyframes { &self.keyframes[..] } else { &[] };
-        self.run_beside(said, game, &self.source(), options, sinks)
+        self.run_beside(said, game, &self.source(), attempt, sinks)
     }
 
     /// Replays from a source, and returns the first tick whose keyframe in `said` differs from the replayed state.
@@ -192,7 +192,7 @@ impl SurveyedLog {
         said: &[KeyframeRef],
         game: &dyn Playable,
         source: &ReplaySource<'_>,
-        options: (&ReplayOptions, bool),
+        attempt: ReplayAttempt<'_>,
         sinks: ReplaySinks<'_>,
     ) -> Result<Option<(ReplayFindings, Option<Tick>)>, EngineError> {
         let mut ticks: Vec<_> = said.iter().map(|keyframe| (keyframe.tick, keyframe.at)).collect();
@@ -206,8 +206,9 @@ impl SurveyedLog {
         let keyframes = (!said.is_empty()).then_some((&due, &take as &dyn Fn(Keyframe)));
         // A part of a log may not show that its datagrams matter, but the states are compared with those of a replay
         // that encoded them.
-        let options = (options.0, options.1 || said.first().is_some_and(|said| said.has_sizes));
-        let ran = self.run(game, &ReplaySource { keyframes, ..*source }, options, sinks)?;
+        let encodes = attempt.encodes || said.first().is_some_and(|said| said.has_sizes);
+        let ran =
+            self.run(game, &ReplaySource { keyframes, ..*source }, ReplayAttempt { encodes, ..attempt }, sinks)?;
         let made = made.into_inner();
         let is_like = |said: &KeyframeRef| made.get(&said.tick).is_some_and(|made| said.is_like(made));
         Ok(ran.map(|ran| (ran, said.iter().find(|said| !is_like(said)).map(|said| said.tick))))
@@ -270,7 +271,7 @@ impl SurveyedLog {
         let source = ReplaySource { start: start.as_ref(), ..self.source() };
         let (part, tables) = (Some(leg.part), TableSet::named(TABLES));
         let options = ReplayOptions { part, tables, without_predicted_bodies: true, ..ReplayOptions::default() };
-        self.run_beside(said, game, &source, (&options, false), sinks)
+        self.run_beside(said, game, &source, ReplayAttempt { options: &options, encodes: false }, sinks)
     }
 
     /// Reads a keyframe from the log to start a replay from it.

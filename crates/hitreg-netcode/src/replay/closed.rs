@@ -11,8 +11,8 @@ use super::network::NetworkTables;
 use super::shots::ShotTable;
 use super::tables::{FLUSH_INTERVAL, FlushScope};
 use super::{
-    HashDifference, KeyframeSchedule, LogSurvey, Part, ReplayError, ReplayFindings, ReplayOptions, ReplayOutput,
-    ReplaySource, TraceTables, TrafficBytes, keyframes,
+    HashDifference, KeyframeSchedule, LogSurvey, Part, ReplayAttempt, ReplayError, ReplayFindings, ReplayOptions,
+    ReplayOutput, ReplaySource, TraceTables, TrafficBytes, keyframes,
 };
 use crate::game::{Bots, Game, StateRows};
 use crate::pipeline::{Event, Netcode, RejudgeSettings, Rollbacks, ServerPipeline, Setup, TickOutcome};
@@ -46,9 +46,9 @@ pub(super) fn replay<G: Netcode>(
     options: &ReplayOptions,
     progress: &mut dyn FnMut(Micros),
 ) -> Result<ReplayOutput, ReplayError> {
-    let mut attempt = |encoded| {
+    let mut attempt = |encodes| {
         run_in_memory(session, setup, options, |run| {
-            let Some(machine) = run.machine(encoded)? else { return Ok(None) };
+            let Some(machine) = run.machine(encodes)? else { return Ok(None) };
             run.run_into_tables(machine, &mut Rc::clone(run.feed), None, progress)
         })
     };
@@ -108,18 +108,18 @@ fn run_in_memory<G: Game, T>(
 }
 
 /// Replays a log from a feed. Rows go to `to` as tables fill up, and the rest at the end. Returns `None` if datagrams
-/// might have made a difference. Then the rows so far are void, and the caller must run the replay again with
-/// `encoded`.
+/// might have made a difference. Then the rows so far are void, and the caller must make another attempt, which encodes
+/// every datagram.
 pub(super) fn stream<G: Netcode>(
     feed: &SharedFeed<'_>,
     source: &ReplaySource<'_>,
     setup: &Setup<G>,
-    (options, encoded): (&ReplayOptions, bool),
+    ReplayAttempt { options, encodes }: ReplayAttempt<'_>,
     to: &mut dyn FnMut(Table),
     progress: &mut dyn FnMut(Micros),
 ) -> Result<Option<ReplayFindings>, ReplayError> {
     let run = ClosedRun { feed, source, session: None, setup, options, budget: ReplayBudget::streaming() };
-    let Some(machine) = run.machine(encoded)? else { return Ok(None) };
+    let Some(machine) = run.machine(encodes)? else { return Ok(None) };
     let ran = run.run_into_tables(machine, &mut Rc::clone(feed), Some(to), progress)?;
     let Some((findings, mut tables)) = ran else { return Ok(None) };
     tables.flush(FlushScope::All, to);
@@ -151,14 +151,14 @@ const SETTLED: Micros = Micros::from_s(1);
 
 impl<'f, G: Netcode> ClosedRun<'_, 'f, G> {
     /// Creates a server and clients on the links of the feed, at the beginning of the log or at a keyframe. They encode
-    /// every datagram with `encoded`, unless their settings ask for nominal sizes. Returns `None` if they must encode
-    /// datagrams and `encoded` is false.
-    fn machine(&self, encoded: bool) -> Result<Option<ReplayMachine<'f, G>>, ReplayError> {
+    /// every datagram with `encodes`, unless their settings ask for nominal sizes. Returns `None` if they must encode
+    /// datagrams and `encodes` is false.
+    fn machine(&self, encodes: bool) -> Result<Option<ReplayMachine<'f, G>>, ReplayError> {
         let ClosedRun { feed, source, setup, options, .. } = self;
         // A replay from a keyframe uses the transport of the replay that made the keyframe.
         let encodes = match source.start {
             Some(start) => start.transport != TransportKind::Unencoded,
-            None => encoded || options.sizes,
+            None => encodes || options.sizes,
         };
         let links = |player| Links::of(|direction| FeedLink::of(feed, player, direction));
         let links = (0..source.header.players.len()).map(links).collect();
