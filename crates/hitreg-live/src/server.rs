@@ -19,7 +19,7 @@ use crate::welcome::{self, GrantLimits, OwnSettings, Welcome, WelcomeError, with
 use hitreg_log::record::{RecordedSide, SessionHeader, SessionId};
 use hitreg_log::units::{Micros, PlayerId, Seed};
 use hitreg_netcode::game::{Body, Bots};
-use hitreg_netcode::packet::{HeardPacket, Snapshot};
+use hitreg_netcode::packet::{ReceivedPacket, Snapshot};
 use hitreg_netcode::pipeline::{Netcode, ServerPipeline, Setup};
 use hitreg_netcode::protocol::Direction;
 use hitreg_netcode::session::scenario::Scenario;
@@ -263,13 +263,13 @@ struct ServerConnections<'a, B> {
 impl<G: Netcode> LiveServer<'_, G> {
     fn handle_datagram(&mut self, from: SocketAddr, bytes: &[u8]) {
         let at = self.clock.stamp();
-        if let Some((player, heard)) = self.ends.handle_datagram(at, from, bytes) {
-            let is_new = self.ends.slot(player).arrived.insert(heard.packet.number);
+        if let Some((player, received)) = self.ends.handle_datagram(at, from, bytes) {
+            let is_new = self.ends.slot(player).arrived.insert(received.packet.number);
             self.ends.counters.count_server(|report| {
                 report.received += u64::from(is_new);
                 report.repeated += u64::from(!is_new);
             });
-            sequence::packet_reached::<G>(&mut self.server, at, player, heard, &mut self.recorder);
+            sequence::packet_reached::<G>(&mut self.server, at, player, received, &mut self.recorder);
         }
     }
 
@@ -289,7 +289,7 @@ impl<G: Netcode> LiveServer<'_, G> {
 impl<B: Body> ServerConnections<'_, B> {
     /// Takes a datagram. Returns the packet that it carries for the server's pipeline; the caller ignores it before the
     /// session begins.
-    fn handle_datagram(&mut self, at: Micros, from: SocketAddr, bytes: &[u8]) -> Option<(PlayerId, HeardPacket)> {
+    fn handle_datagram(&mut self, at: Micros, from: SocketAddr, bytes: &[u8]) -> Option<(PlayerId, ReceivedPacket)> {
         match self.endpoint.handle_datagram(at, from, bytes) {
             IncomingMessage::Reply(reply) => self.outbound.send(from, &reply),
             IncomingMessage::Joined { player, key, asked, reply, .. } => {
@@ -302,7 +302,7 @@ impl<B: Body> ServerConnections<'_, B> {
             }
             IncomingMessage::Connection(player) => {
                 match self.slot(player).connection.as_mut()?.handle_datagram(at, bytes) {
-                    Ok(ServerEvent::Packet(heard)) => return Some((player, heard)).filter(|_| self.running),
+                    Ok(ServerEvent::Packet(received)) => return Some((player, received)).filter(|_| self.running),
                     Ok(ServerEvent::Waiting(said)) => self.handle_waiting(at, player, said),
                     Ok(ServerEvent::Left(_)) => self.endpoint.free(at, player),
                     Ok(ServerEvent::Request(request)) => self.answer(player, request),

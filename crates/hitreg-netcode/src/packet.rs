@@ -24,7 +24,7 @@ pub struct ClientPacket {
 
 /// A client's packet as the server receives it, with its snapshot acks.
 #[derive(Clone, Debug, PartialEq)]
-pub struct HeardPacket {
+pub struct ReceivedPacket {
     /// The packet.
     pub packet: ClientPacket,
     /// Which of the 32 snapshots before [`ClientPacket::ack`] the client has received. The lowest bit is the snapshot
@@ -32,10 +32,10 @@ pub struct HeardPacket {
     pub received_before: u32,
 }
 
-impl HeardPacket {
+impl ReceivedPacket {
     /// Returns the log record of the packet, which arrived at `at`.
     pub fn record(&self, at: Micros) -> HeardRecord {
-        let HeardPacket { packet, received_before } = self;
+        let ReceivedPacket { packet, received_before } = self;
         HeardRecord {
             number: packet.number,
             at,
@@ -46,9 +46,9 @@ impl HeardPacket {
     }
 
     /// Restores the packet from its log record.
-    pub fn of(record: &HeardRecord) -> HeardPacket {
+    pub fn of(record: &HeardRecord) -> ReceivedPacket {
         let packet = ClientPacket { number: record.number, ack: record.ack, commands: record.commands.clone() };
-        HeardPacket { packet, received_before: record.received_before }
+        ReceivedPacket { packet, received_before: record.received_before }
     }
 }
 

@@ -106,7 +106,7 @@ impl<G: Game> ServerPipeline<G> for Server<G> {
     fn handle_packet(&mut self, now: Micros, player: PlayerId, packet: ClientPacket) {
         let connection = self.connections.get_mut(usize::from(player.0));
         let Some(connection) = connection.filter(|connection| !connection.has_left) else { return };
-        if !std::mem::replace(&mut connection.is_heard, true) {
+        if !std::mem::replace(&mut connection.has_joined, true) {
             self.events.push_back(Event::Presence { player, change: Presence::Joined });
         }
         connection.measure_latency(now, packet.ack);

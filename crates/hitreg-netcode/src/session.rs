@@ -12,7 +12,7 @@ mod unencoded;
 
 use crate::game::Game;
 use crate::link::Link;
-use crate::packet::HeardPacket;
+use crate::packet::ReceivedPacket;
 use crate::pipeline::{ClientPipeline, Netcode, ServerPipeline, Setup};
 use crate::state::{KnownRecords, StateError, StateReader, StateValue, StateWriter, check};
 pub use bots::{BotInput, BotPlayer, LateFrames, frame_phase};
@@ -55,7 +55,7 @@ pub trait InputSource<G: Game> {
 
     /// Returns the next packet, and its arrival time, of a player for whom the recording has only what the server
     /// received. Such a player has no frames.
-    fn next_heard(&mut self, _player: PlayerId) -> Option<(Micros, HeardPacket)> {
+    fn next_heard(&mut self, _player: PlayerId) -> Option<(Micros, ReceivedPacket)> {
         None
     }
 }
@@ -253,8 +253,8 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
                 arrived => {
                     let is_heard = matches!(arrived, QueuedEvent::Heard(_));
                     match self.network.open(at, player, arrived) {
-                        Some(DeliveredPacket::Packet(heard)) => {
-                            sequence::packet_reached::<G>(&mut self.server, at, player, heard, observer);
+                        Some(DeliveredPacket::Packet(received)) => {
+                            sequence::packet_reached::<G>(&mut self.server, at, player, received, observer);
                         }
                         Some(DeliveredPacket::Snapshot(snapshot)) => {
                             let index = usize::from(player.0);

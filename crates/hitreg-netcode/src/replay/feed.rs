@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::survey::LogSurvey;
 use crate::game::{Game, GameInput};
 use crate::link::{Fate, Link};
-use crate::packet::HeardPacket;
+use crate::packet::ReceivedPacket;
 use crate::protocol::Direction;
 use crate::session::{InputSource, Links, PlayerScreen};
 use hitreg_log::record::{
@@ -212,7 +212,7 @@ impl<'a> Feed<'a> {
     }
 
     /// Returns the next heard packet of a player without frames; `None` if there is none within [`READ_AHEAD`].
-    fn take_heard(&mut self, player: PlayerId) -> Option<(Micros, HeardPacket)> {
+    fn take_heard(&mut self, player: PlayerId) -> Option<(Micros, ReceivedPacket)> {
         let index = usize::from(player.0);
         if !self.survey.is_heard_only(index) {
             return None;
@@ -223,7 +223,7 @@ impl<'a> Feed<'a> {
         let of = &mut self.players[index];
         let heard = of.heard.pop_front()?;
         of.heard_left = of.heard_left.saturating_sub(1);
-        Some((heard.at, HeardPacket::of(&heard)))
+        Some((heard.at, ReceivedPacket::of(&heard)))
     }
 
     /// Whether a player has more frames later. For a player without frames: more heard packets.
@@ -274,7 +274,7 @@ impl<G: Game> InputSource<G> for SharedFeed<'_> {
         self.borrow_mut().next_left(at)
     }
 
-    fn next_heard(&mut self, player: PlayerId) -> Option<(Micros, HeardPacket)> {
+    fn next_heard(&mut self, player: PlayerId) -> Option<(Micros, ReceivedPacket)> {
         let (at, mut heard) = self.borrow_mut().take_heard(player)?;
         for command in &mut heard.packet.commands {
             command.input = G::Input::read(&command.input).write();

@@ -326,9 +326,9 @@ impl<G: Game> Observer<G> for TraceTables {
                     network.packet_sent(player, &packet);
                 }
             }
-            SessionEvent::PacketReached { player, packet: heard } => {
+            SessionEvent::PacketReached { player, packet: received } => {
                 if let Some(network) = &mut self.network {
-                    network.packet_reached(player, heard.packet.number, at);
+                    network.packet_reached(player, received.packet.number, at);
                 }
             }
             SessionEvent::SnapshotSent { player, snapshot, size } => {

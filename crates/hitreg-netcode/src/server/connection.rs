@@ -49,7 +49,7 @@ pub(super) struct PlayerConnection<G: Game> {
     /// The player's settings.
     pub(super) settings: Arc<Settings>,
     /// Whether any packet has arrived.
-    pub(super) is_heard: bool,
+    pub(super) has_joined: bool,
     /// Whether the player has left. It then gets no snapshots.
     pub(super) has_left: bool,
     /// The newest usercmd that ran or was given up.
@@ -91,7 +91,7 @@ pub(super) struct PlayerConnection<G: Game> {
 }
 
 state!(PlayerConnection<G: Game> {
-    is_heard,
+    has_joined,
     has_left,
     last_command,
     last_input,
@@ -117,7 +117,7 @@ state!(PlayerConnection<G: Game> {
 impl<G: Game> PlayerConnection<G> {
     pub(super) fn new(settings: Arc<Settings>) -> PlayerConnection<G> {
         PlayerConnection {
-            is_heard: false,
+            has_joined: false,
             has_left: false,
             last_command: CommandSeq(0),
             last_input: Input::default(),

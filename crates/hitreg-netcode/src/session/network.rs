@@ -16,7 +16,7 @@ use super::sequence::{ClientEnd, PackedSnapshot, ServerEnds};
 use super::unencoded::UnencodedTransport;
 use crate::game::{Body, Game};
 use crate::link::{Link, LinkModel, ModelledLink};
-use crate::packet::{ClientPacket, HeardPacket, Snapshot};
+use crate::packet::{ClientPacket, ReceivedPacket, Snapshot};
 use crate::pipeline::{Netcode, Setup};
 use crate::protocol::Direction;
 use crate::settings::Sizes;
@@ -118,7 +118,7 @@ pub(crate) enum TransportKind {
 
 /// The contents of an arrived transmission.
 pub(super) enum DeliveredPacket<B> {
-    Packet(HeardPacket),
+    Packet(ReceivedPacket),
     Snapshot(Snapshot<B>),
 }
 
@@ -209,7 +209,7 @@ impl<B: Body, L: Link> SessionNetwork<B, L> {
             QueuedEvent::Up(datagram) => {
                 let Transport::Datagrams { servers, .. } = &mut self.carriage else { return None };
                 match servers[index].handle_datagram(at, &datagram).ok()? {
-                    ServerEvent::Packet(heard) => Some(DeliveredPacket::Packet(heard)),
+                    ServerEvent::Packet(received) => Some(DeliveredPacket::Packet(received)),
                     ServerEvent::Request(ClientRequest { number, what }) => {
                         // Games define no requests, so the server only acks them. The outbox has room for the ack.
                         let _ = servers[index].tell(Notice::RequestAck { request: number, answer: Vec::new() });
@@ -232,7 +232,7 @@ impl<B: Body, L: Link> SessionNetwork<B, L> {
                 if let Transport::Unencoded(unencoded) = &mut self.carriage {
                     unencoded.handle_packet(index, packet.number, packet.ack);
                 }
-                Some(DeliveredPacket::Packet(HeardPacket { packet, received_before: 0 }))
+                Some(DeliveredPacket::Packet(ReceivedPacket { packet, received_before: 0 }))
             }
             QueuedEvent::Snapshot(snapshot, base) => {
                 let is_new = match &mut self.carriage {

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::game::Body;
-use crate::packet::{ClientPacket, HeardPacket, Snapshot};
+use crate::packet::{ClientPacket, ReceivedPacket, Snapshot};
 use crate::state::{KnownRecords, StateError, StateReader, StateValue, StateWriter, check, variants};
 use crate::wire::{SavedDatagrams, ServerConnection};
 use hitreg_log::units::{Micros, PlayerId, SnapshotSeq};
@@ -17,7 +17,7 @@ pub(super) enum QueuedEvent<B> {
     /// An unencoded packet of a client reaches the server.
     Packet(ClientPacket),
     /// A client's packet reaches the server; the log has only what the server received.
-    Heard(HeardPacket),
+    Heard(ReceivedPacket),
     /// The server ticks.
     Tick,
     /// A sealed datagram reaches a client.
@@ -44,7 +44,7 @@ impl<B> QueuedEvent<B> {
 /// A queued event in a keyframe.
 enum SavedEvent<B> {
     Frame,
-    Heard(HeardPacket),
+    Heard(ReceivedPacket),
     Packet(ClientPacket),
     Snapshot(Snapshot<B>, Option<SnapshotSeq>),
     /// A datagram of this packet.

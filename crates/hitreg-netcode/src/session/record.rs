@@ -101,12 +101,12 @@ impl<G: Game, S: RecordSink + ?Sized> Observer<G> for SessionRecorder<'_, S, G> 
                 Record::Frame(player, FrameRecord { at, command: output.command.clone(), ..FrameRecord::default() })
             }
             SessionEvent::PacketSent { player, packet } => Record::Sent(player, packet),
-            SessionEvent::PacketReached { player, packet: heard } => {
-                self.sink.record(Record::Reached(player, ArrivalRecord { number: heard.packet.number, at }));
+            SessionEvent::PacketReached { player, packet: received } => {
+                self.sink.record(Record::Reached(player, ArrivalRecord { number: received.packet.number, at }));
                 if !self.heard.contains(&player) {
                     return;
                 }
-                Record::Heard(player, heard.record(at))
+                Record::Heard(player, received.record(at))
             }
             SessionEvent::Server { tick, event } => match *event {
                 Event::Executed { player, command, how } => {

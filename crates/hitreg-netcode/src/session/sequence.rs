@@ -10,7 +10,7 @@ use glam::Vec3;
 
 use crate::game::{Body, Game, PlacedBody};
 use crate::history::Frame;
-use crate::packet::{ClientPacket, HeardPacket, Snapshot};
+use crate::packet::{ClientPacket, ReceivedPacket, Snapshot};
 use crate::pipeline::{ClientFrameOutput, ClientPipeline, Event, ReconcileOutcome, ServerPipeline, TickOutcome};
 use crate::wire::{EncodeError, QueuedSnapshot, SnapshotBitCounts};
 use hitreg_log::record::PacketRecord;
@@ -103,11 +103,11 @@ pub fn packet_reached<G: Game>(
     server: &mut impl ServerPipeline<G>,
     at: Micros,
     player: PlayerId,
-    heard: HeardPacket,
+    received: ReceivedPacket,
     observer: &mut dyn Observer<G>,
 ) {
-    observer.event(at, &SessionEvent::PacketReached { player, packet: &heard });
-    server.handle_packet(at, player, heard.packet);
+    observer.event(at, &SessionEvent::PacketReached { player, packet: &received });
+    server.handle_packet(at, player, received.packet);
 }
 
 /// How a frame gets its input.
@@ -244,7 +244,7 @@ pub enum SessionEvent<'a, G: Game> {
         /// The client's player.
         player: PlayerId,
         /// The packet as the server received it.
-        packet: &'a HeardPacket,
+        packet: &'a ReceivedPacket,
     },
     /// The server ran a usercmd, judged a shot, or did something else in a tick.
     Server {

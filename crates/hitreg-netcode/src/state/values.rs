@@ -9,7 +9,7 @@ use super::NumberKind;
 use super::{StateError, StateReader, StateValue, StateWriter, check, value, variants};
 use crate::game::{Body, Category, Effect, Touch};
 use crate::history::{Frame, History};
-use crate::packet::{ClientPacket, Echo, HeardPacket, Snapshot};
+use crate::packet::{ClientPacket, Echo, ReceivedPacket, Snapshot};
 use crate::wire::Wrapping16;
 use hitreg_log::record::OutOfSequence;
 use hitreg_log::sorted::SortedMap;
@@ -244,7 +244,7 @@ variants!(Touch {
 });
 value!(Input { msec, viewangles, forwardmove, sidemove, upmove, buttons, impulse, own });
 value!(ClientPacket { number, ack, commands });
-value!(HeardPacket { packet, received_before });
+value!(ReceivedPacket { packet, received_before });
 value!(Echo { packet, held_ms, lost });
 value!(OutOfSequence { command, difference });
 value!(Snapshot<B: Body> { seq, ack, frame, effects, choked, helper_ms, warnings, echo, extra });

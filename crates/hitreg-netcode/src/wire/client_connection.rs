@@ -36,7 +36,7 @@ pub struct ClientConnection<B> {
     asking: RequestQueue,
     /// The number of the next notice.
     next_notice: Wrapping16,
-    heard_at: Micros,
+    last_datagram_at: Micros,
     outgoing: VecDeque<Vec<u8>>,
 }
 
@@ -60,7 +60,7 @@ state!(ClientConnection<B: Body> {
     newest_command,
     asking,
     next_notice,
-    heard_at,
+    last_datagram_at,
     outgoing,
 } but {});
 
@@ -127,7 +127,7 @@ impl<B: Body> ClientConnection<B> {
             newest_command: CommandSeq(0),
             asking: RequestQueue::default(),
             next_notice: Wrapping16(0),
-            heard_at: now,
+            last_datagram_at: now,
             outgoing: VecDeque::new(),
         }
     }
@@ -161,7 +161,7 @@ impl<B: Body> ClientConnection<B> {
                 Some(ConnectOutcome::Refused(why)) => (ConnectionState::Over, ClientEvent::Refused(why)),
                 Some(ConnectOutcome::Silent) | None => return Ok(None),
             };
-            (self.state, self.heard_at) = (state, now);
+            (self.state, self.last_datagram_at) = (state, now);
             return Ok(Some(event));
         }
         let Some(key) = self.accepted().map(|accepted| accepted.key) else { return Ok(None) };
@@ -179,7 +179,7 @@ impl<B: Body> ClientConnection<B> {
             MessageType::Disconnect => Some(ClientEvent::Left(decode_disconnect(opened)?)),
             found => return Err(DecodeError::WrongType { expected: MessageType::LiveFromServer, found }),
         };
-        self.heard_at = now;
+        self.last_datagram_at = now;
         Ok(event)
     }
 
@@ -194,7 +194,7 @@ impl<B: Body> ClientConnection<B> {
 
     /// Runs the timers at `now`: reports that the client waits, repeats requests, and detects a silent server.
     pub fn handle_timeout(&mut self, now: Micros) -> Option<DisconnectReason> {
-        let is_silent = now - self.heard_at > SILENCE_MAX;
+        let is_silent = now - self.last_datagram_at > SILENCE_MAX;
         let lost = match &mut self.state {
             ConnectionState::Connecting(connecting) => {
                 self.outgoing.extend(connecting.poll_datagram(now));

@@ -416,9 +416,9 @@ impl Urgency {
     pub fn score(&self) -> i64 {
         let distance = if self.distance_units >= 0.0 { self.distance_units.min(1e6) } else { 1e6 };
         let importance = (f32::from(self.bits) + 1.0) * (SCORE_MAX / 256.0);
-        let heard = if self.echo { importance / ECHO_DIVISOR } else { importance };
-        let near = heard * (HALF_AT_UNITS / (HALF_AT_UNITS + distance));
-        near as i64 + i64::from(self.waited) * SCORE_PER_PACKET
+        let importance = if self.echo { importance / ECHO_DIVISOR } else { importance };
+        let nearby = importance * (HALF_AT_UNITS / (HALF_AT_UNITS + distance));
+        nearby as i64 + i64::from(self.waited) * SCORE_PER_PACKET
     }
 }
 

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::game::{BadCells, Body, Category, FieldSchema, GameInput};
 use crate::history::Frame;
-use crate::packet::{HeardPacket, Snapshot};
+use crate::packet::{ReceivedPacket, Snapshot};
 use crate::push_bounded;
 use crate::state::{state, value};
 use hitreg_log::units::{CommandSeq, Micros, PlayerId};
@@ -44,7 +44,7 @@ pub struct ServerConnection<B> {
     /// The client's predicted avatar after each of its last usercmds.
     perceived: VecDeque<(CommandSeq, PerceivedAvatar)>,
     message_bytes_max: usize,
-    heard_at: Micros,
+    last_datagram_at: Micros,
     outgoing: VecDeque<Vec<u8>>,
     /// Checks the input of a usercmd that was received.
     check_input: fn(&Input) -> Result<(), BadCells>,
@@ -58,7 +58,7 @@ state!(ServerConnection<B: Body> {
     requested_at,
     outbox,
     perceived,
-    heard_at,
+    last_datagram_at,
     outgoing,
 } but { key, message_bytes_max, check_input } if is_valid);
 
@@ -66,7 +66,7 @@ state!(ServerConnection<B: Body> {
 #[derive(Clone, Debug, PartialEq)]
 pub enum ServerEvent {
     /// Usercmds, for the server's pipeline.
-    Packet(HeardPacket),
+    Packet(ReceivedPacket),
     /// A new request. Answer it with [`ServerConnection::tell`] and a [`Notice::RequestAck`].
     Request(ClientRequest),
     /// A repeat of a request whose answer is still on its way, or a request that the client sent too early. The client
@@ -127,7 +127,7 @@ impl<B: Body> ServerConnection<B> {
             outbox: Outbox::default(),
             perceived: VecDeque::new(),
             message_bytes_max: MESSAGE_BYTES_MAX,
-            heard_at: now,
+            last_datagram_at: now,
             outgoing: VecDeque::new(),
             check_input: Input::check,
         }
@@ -176,18 +176,18 @@ impl<B: Body> ServerConnection<B> {
             }
             _ => ServerEvent::Packet(self.handle_commands(datagram)?),
         };
-        self.heard_at = now;
+        self.last_datagram_at = now;
         Ok(event)
     }
 
     /// Takes the acks of a packet, which may come from a log without datagrams.
-    pub(crate) fn handle_heard(&mut self, heard: &HeardPacket) {
+    pub(crate) fn handle_heard(&mut self, heard: &ReceivedPacket) {
         self.sender.handle_ack(&ReceivedSet { newest: heard.packet.ack, before: heard.received_before });
     }
 
-    /// Returns the time since the client was last heard.
+    /// Returns the time since the last valid datagram of the client.
     pub fn silent_for(&self, now: Micros) -> Micros {
-        now - self.heard_at
+        now - self.last_datagram_at
     }
 
     /// Queues the datagrams of a snapshot, and sets its effects and warnings to those that they carry. Earlier effects
@@ -265,7 +265,7 @@ impl<B: Body> ServerConnection<B> {
         self.perceived.len() <= PERCEIVED_REMEMBERED
     }
 
-    fn handle_commands(&mut self, datagram: &[u8]) -> Result<HeardPacket, UnusableDatagram> {
+    fn handle_commands(&mut self, datagram: &[u8]) -> Result<ReceivedPacket, UnusableDatagram> {
         let ClientMessage { packet, received_before, perceived } = decode_commands(datagram, &self.reference)?;
         for command in &packet.commands {
             (self.check_input)(&command.input)
@@ -281,9 +281,9 @@ impl<B: Body> ServerConnection<B> {
                 push_bounded(&mut self.perceived, (newest.seq, perceived), PERCEIVED_REMEMBERED);
             }
         }
-        let heard = HeardPacket { packet, received_before };
-        self.handle_heard(&heard);
-        Ok(heard)
+        let received = ReceivedPacket { packet, received_before };
+        self.handle_heard(&received);
+        Ok(received)
     }
 
     fn matches_perceived(&mut self, ack: CommandSeq, avatar: &B) -> Option<bool> {
@@ -538,7 +538,7 @@ mod tests {
             assert_eq!(message_type(&datagram), Ok(MessageType::Waiting), "the session has not begun");
         }
         client.handle_datagram(Micros::ZERO, &first[0]).expect("the session begins");
-        let (mut asked, mut done, mut heard, mut sent) = (Vec::new(), Vec::new(), Vec::new(), 0);
+        let (mut asked, mut done, mut told, mut sent) = (Vec::new(), Vec::new(), Vec::new(), 0);
         for seq in 2..200u32 {
             let now = Micros::from_ms(i64::from(seq) * 20);
             assert_eq!(client.handle_timeout(now), None);
@@ -562,13 +562,13 @@ mod tests {
             while let Some(datagram) = server.poll_transmit() {
                 let event = client.handle_datagram(now, &datagram);
                 let Ok(Some(ClientEvent::Notices(notices))) = event else { panic!("{event:?}") };
-                heard.extend(notices);
+                told.extend(notices);
             }
         }
         assert_eq!(done, [chat("hello"), chat("again")]);
         let said = |text: &str| Notice::ChatOoc { sender: 1, channel: 3, text: text.to_owned() };
         let answer = |number| Notice::RequestAck { request: Wrapping16(number), answer: Vec::new() };
-        assert_eq!(heard, [said("hello"), answer(0), said("again"), answer(1)]);
+        assert_eq!(told, [said("hello"), answer(0), said("again"), answer(1)]);
         // The first request was lost and repeated after a quarter of a second.
         assert!(asked.len() >= 3, "{asked:?}");
         assert!(asked.windows(2).all(|pair| pair[1] - pair[0] == Micros::from_ms(260)), "{asked:?}");

@@ -251,8 +251,8 @@ impl Observer<Arena> for SessionWatch {
                 });
             }
             SessionEvent::PacketSent { player, packet } => self.packets.push((player, packet)),
-            SessionEvent::PacketReached { player, packet: heard } => {
-                self.reached.push((player, ArrivalRecord { number: heard.packet.number, at }));
+            SessionEvent::PacketReached { player, packet: received } => {
+                self.reached.push((player, ArrivalRecord { number: received.packet.number, at }));
             }
             SessionEvent::Server { tick, event } => match event {
                 &Event::Executed { player, command, how } => {
