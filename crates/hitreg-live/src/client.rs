@@ -179,7 +179,7 @@ where
                 running.bot.begin(now);
                 for what in asks.iter().take(REQUESTS_MAX) {
                     // The queue has room for this many requests.
-                    let _ = running.end.connection.ask(what.clone());
+                    let _ = running.end.connection.queue_request(what.clone());
                 }
                 frames = Some(Schedule::new(now + frame_phase(seed, player, cmd_hz), cmd_hz));
             }

@@ -306,7 +306,7 @@ impl<B: Body> ServerConnections<'_, B> {
                     Ok(ServerEvent::Waiting(said)) => self.handle_waiting(at, player, said),
                     Ok(ServerEvent::Left(_)) => self.endpoint.free(at, player),
                     Ok(ServerEvent::Request(request)) => self.answer(player, request),
-                    Ok(ServerEvent::AskedAgain | ServerEvent::NoticesAcked) => {}
+                    Ok(ServerEvent::IgnoredRequest | ServerEvent::NoticesAcked) => {}
                     Err(_) => self.counters.count_server(|report| report.refused += 1),
                 }
             }
@@ -375,7 +375,7 @@ impl<B: Body> ServerConnections<'_, B> {
             let answer = (index == usize::from(player.0)).then_some(&answer);
             for notice in said.iter().chain(answer) {
                 // An ack always has room. Chat has none when the client has not acked anything for long.
-                let is_taken = connection.tell(notice.clone()).is_ok();
+                let is_taken = connection.queue_notice(notice.clone()).is_ok();
                 self.counters.count_server(|report| report.notices_lost += u64::from(!is_taken));
             }
         }

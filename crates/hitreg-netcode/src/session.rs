@@ -19,7 +19,7 @@ pub use bots::{BotInput, BotPlayer, LateFrames, frame_phase};
 use hitreg_log::units::{Micros, PlayerId};
 use hitreg_log::usercmd::Input;
 pub(crate) use network::TransportKind;
-pub use network::{ClientAsk, Intruder, Links};
+pub use network::{ClientRequests, InjectedDatagram, Intruder, Links};
 use network::{DeliveredPacket, NetworkEnd, SessionNetwork};
 use queue::QueuedEvent;
 pub use record::{BatchReceiver, RecordBatcher, RecordSink, SessionRecorder};
@@ -101,8 +101,8 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> AfterTick<
     }
 
     /// Returns how packets and snapshots travel.
-    pub(crate) fn transport(&self) -> TransportKind {
-        self.machine.transport()
+    pub(crate) fn transport_kind(&self) -> TransportKind {
+        self.machine.transport_kind()
     }
 
     /// Saves all state except the external inputs: links, usercmds and ticks. Returns false when the state cannot be
@@ -149,8 +149,8 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
     }
 
     /// Returns how packets and snapshots travel.
-    pub(crate) fn transport(&self) -> TransportKind {
-        self.network.transport()
+    pub(crate) fn transport_kind(&self) -> TransportKind {
+        self.network.transport_kind()
     }
 
     /// Restores the saved state of another machine that has the same transport, and the numbers of corrections of its
@@ -182,12 +182,12 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
 
     /// Lets one player's client send its own acks, true or false.
     pub fn forge_acks(&mut self, player: PlayerId) {
-        self.network.liar = Some(player);
+        self.network.ack_forger = Some(player);
     }
 
     /// Lets one player's client make requests besides sending usercmds.
-    pub fn add_requests(&mut self, asking: ClientAsk) {
-        self.network.asking = Some(asking);
+    pub fn add_requests(&mut self, requests: ClientRequests) {
+        self.network.client_requests = Some(requests);
     }
 
     /// Returns the server.
@@ -252,7 +252,7 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
                 }
                 arrived => {
                     let is_heard = matches!(arrived, QueuedEvent::Heard(_));
-                    match self.network.open(at, player, arrived) {
+                    match self.network.deliver(at, player, arrived) {
                         Some(DeliveredPacket::Packet(received)) => {
                             sequence::packet_reached::<G>(&mut self.server, at, player, received, observer);
                         }

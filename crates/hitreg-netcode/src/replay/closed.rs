@@ -223,7 +223,7 @@ impl<'f, G: Netcode> ClosedRun<'_, 'f, G> {
         }
         let ReplayObserver { mut tables, findings, traffic, .. } = observer;
         let Rollbacks { checked: rollbacks, failed: rollback_error } = machine.server().rollbacks().unwrap_or_default();
-        let traffic = (machine.transport() != TransportKind::Unencoded).then_some(traffic);
+        let traffic = (machine.transport_kind() != TransportKind::Unencoded).then_some(traffic);
         tables.end_of_part::<G>(part);
         Ok(Some((ReplayFindings { traffic, rollbacks, rollback_error, ..findings }, tables)))
     }
@@ -318,7 +318,7 @@ impl KeyframeWriter<'_, '_> {
             self.next = due.next((tick, at));
             let never = Micros(i64::MAX);
             self.feed.borrow_mut().keep_chunks_since(
-                self.next.map_or(never, |next| next - reach(self.source.survey, machine.transport())),
+                self.next.map_or(never, |next| next - reach(self.source.survey, machine.transport_kind())),
             );
         }
     }
@@ -331,7 +331,7 @@ impl KeyframeWriter<'_, '_> {
         at: Micros,
     ) -> Result<Option<Keyframe>, ReplayError> {
         let mut feed = self.feed.borrow_mut();
-        let reach = reach(self.source.survey, machine.transport());
+        let reach = reach(self.source.survey, machine.transport_kind());
         let (stretch, near) = feed.chunks_near(at, reach);
         let Some(fed) = feed.checkpoint(at, reach) else { return Ok(None) };
         let content = keyframes::content(machine, (self.source.header, self.source.survey, fed), &near)?;

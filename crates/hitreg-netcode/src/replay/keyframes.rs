@@ -204,7 +204,7 @@ impl ReplayStart {
         near: &[Rc<SessionStretch>],
     ) -> Result<(), ReplayError> {
         let fail = |why| ReplayError::Keyframe { tick: self.tick, at: ClockTime(self.at), why };
-        if machine.transport() != self.transport {
+        if machine.transport_kind() != self.transport {
             return Err(fail(BadKeyframe::Transport));
         }
         let known = known::<G>(header, near, self.at)?;
@@ -234,7 +234,7 @@ pub(super) fn content<G: Netcode, L: Link, C: ClientPipeline<G>>(
     let known = known::<G>(header, near, machine.at)?;
     let mut to = StateWriter::new(known.values());
     machine.save(Some(&known), &mut to);
-    let (transport, survey, state) = (machine.transport(), survey.checkpoint(), &to.into_bytes()[..]);
+    let (transport, survey, state) = (machine.transport_kind(), survey.checkpoint(), &to.into_bytes()[..]);
     let corrections = machine.corrections().to_vec();
     let content = KeyframeContent { version: VERSION, transport, survey, fed, corrections, digest, state };
     Ok(rmp_serde::to_vec(&content).ok())

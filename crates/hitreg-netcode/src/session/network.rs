@@ -63,35 +63,46 @@ impl Links<ModelledLink> {
 /// An observer between server and clients that can inject datagrams.
 pub trait Intruder: Send {
     /// Sees a datagram that leaves one end of a player's connection, with the number of its packet or snapshot. May
-    /// send another datagram to the same destination: its delay, number and bytes.
-    fn sees(&mut self, player: PlayerId, number: u32, datagram: &[u8]) -> Option<(Micros, u32, Vec<u8>)>;
+    /// send another datagram to the same destination.
+    fn intercept(&mut self, player: PlayerId, number: u32, datagram: &[u8]) -> Option<InjectedDatagram>;
+}
+
+/// A datagram of an intruder.
+#[derive(Clone, Debug)]
+pub struct InjectedDatagram {
+    /// The time from the sending of the intercepted datagram to its own arrival.
+    pub delay: Micros,
+    /// The number of the packet or snapshot that it belongs to, for the order of arrivals at one time.
+    pub number: u32,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
 }
 
 pub(super) struct SessionNetwork<B, L> {
     links: Vec<Links<L>>,
     pub(super) queue: Queue<B>,
-    carriage: Transport<B>,
+    transport: Transport<B>,
     /// Sees all datagrams.
     pub(super) intruder: Option<Box<dyn Intruder>>,
     /// The player whose client sends its own acks instead of the connection's.
-    pub(super) liar: Option<PlayerId>,
-    /// The player whose client makes requests, and the observer of requests that reach the server.
-    pub(super) asking: Option<ClientAsk>,
+    pub(super) ack_forger: Option<PlayerId>,
+    /// The requests of one client, and the observer of requests that reach the server.
+    pub(super) client_requests: Option<ClientRequests>,
 }
 
 /// Requests that one player's client makes besides its usercmds.
-pub struct ClientAsk {
-    /// The player whose client asks.
+pub struct ClientRequests {
+    /// The player whose client makes the requests.
     pub player: PlayerId,
     /// Returns the next request, if any.
-    pub asks: Box<dyn FnMut() -> Option<RequestKind> + Send>,
+    pub next: Box<dyn FnMut() -> Option<RequestKind> + Send>,
     /// Takes a request that reached the server, from any player.
-    pub hears: Box<dyn FnMut(PlayerId, RequestKind) + Send>,
+    pub on_arrival: Box<dyn FnMut(PlayerId, RequestKind) + Send>,
 }
 
-impl std::fmt::Debug for ClientAsk {
+impl std::fmt::Debug for ClientRequests {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ClientAsk").field("player", &self.player).finish_non_exhaustive()
+        f.debug_struct("ClientRequests").field("player", &self.player).finish_non_exhaustive()
     }
 }
 
@@ -124,31 +135,38 @@ pub(super) enum DeliveredPacket<B> {
 
 impl<B: Body, L: Link> SessionNetwork<B, L> {
     pub(super) fn new<G: Netcode<Body = B>>(setup: &Setup<G>, links: Vec<Links<L>>) -> SessionNetwork<B, L> {
-        let carriage = match setup.settings.wire.sizes {
+        let transport = match setup.settings.wire.sizes {
             Sizes::Nominal => Transport::Nominal,
             Sizes::Datagrams => {
                 let most = setup.settings.wire.message_max_bytes.unsigned_abs() as usize;
                 connect::<G>(setup.seed, links.len() as u16, most)
             }
         };
-        SessionNetwork::over(links, carriage)
+        SessionNetwork::over(links, transport)
     }
 
     pub(super) fn unencoded<G: Netcode<Body = B>>(
         setup: &Setup<G>,
         links: Vec<Links<L>>,
     ) -> Option<SessionNetwork<B, L>> {
-        let carriage = Transport::Unencoded(Box::new(UnencodedTransport::new(&setup.settings, links.len() as u16)?));
-        Some(SessionNetwork::over(links, carriage))
+        let transport = Transport::Unencoded(Box::new(UnencodedTransport::new(&setup.settings, links.len() as u16)?));
+        Some(SessionNetwork::over(links, transport))
     }
 
-    fn over(links: Vec<Links<L>>, carriage: Transport<B>) -> SessionNetwork<B, L> {
-        SessionNetwork { links, queue: Queue::default(), carriage, intruder: None, liar: None, asking: None }
+    fn over(links: Vec<Links<L>>, transport: Transport<B>) -> SessionNetwork<B, L> {
+        SessionNetwork {
+            links,
+            queue: Queue::default(),
+            transport,
+            intruder: None,
+            ack_forger: None,
+            client_requests: None,
+        }
     }
 
     /// Returns how packets and snapshots travel.
-    pub(super) fn transport(&self) -> TransportKind {
-        match &self.carriage {
+    pub(super) fn transport_kind(&self) -> TransportKind {
+        match &self.transport {
             Transport::Datagrams { .. } => TransportKind::Datagrams,
             Transport::Nominal => TransportKind::Nominal,
             Transport::Unencoded(_) => TransportKind::Unencoded,
@@ -158,8 +176,8 @@ impl<B: Body, L: Link> SessionNetwork<B, L> {
     /// Saves the transmissions in transit, and what both ends know of each other. Returns false for a session with an
     /// intruder or with a client that does more than a client does, and for one whose bytes matter but are unknown.
     pub(super) fn save(&self, known: Option<&KnownRecords<B>>, to: &mut StateWriter) -> bool {
-        let SessionNetwork { links: _, queue, carriage, intruder, liar, asking } = self;
-        let servers = match carriage {
+        let SessionNetwork { links: _, queue, transport, intruder, ack_forger, client_requests } = self;
+        let servers = match transport {
             Transport::Datagrams { servers, clients, .. } => {
                 servers.iter().for_each(|server| server.save(to));
                 clients.iter().for_each(|client| client.save(to));
@@ -172,13 +190,14 @@ impl<B: Body, L: Link> SessionNetwork<B, L> {
             }
         };
         queue.save(servers, known, to);
-        intruder.is_none() && liar.is_none() && asking.is_none() && !self.bytes_matter()
+        let has_extras = intruder.is_some() || ack_forger.is_some() || client_requests.is_some();
+        !has_extras && !self.bytes_matter()
     }
 
     /// Restores what a network with the same transport saved.
     pub(super) fn restore(&mut self, known: &KnownRecords<B>, from: &mut StateReader) -> Result<(), StateError> {
         let players = self.players();
-        let servers = match &mut self.carriage {
+        let servers = match &mut self.transport {
             Transport::Datagrams { servers, clients, .. } => {
                 servers.iter_mut().try_for_each(|server| server.restore(from))?;
                 clients.iter_mut().try_for_each(|client| client.restore(from))?;
@@ -190,7 +209,7 @@ impl<B: Body, L: Link> SessionNetwork<B, L> {
                 &[]
             }
         };
-        self.queue.restore((players, servers), known, from)
+        self.queue.restore(players, servers, known, from)
     }
 
     pub(super) fn players(&self) -> u16 {
@@ -198,51 +217,31 @@ impl<B: Body, L: Link> SessionNetwork<B, L> {
     }
 
     pub(super) fn bytes_matter(&self) -> bool {
-        matches!(&self.carriage, Transport::Unencoded(unencoded) if unencoded.bytes_matter)
+        matches!(&self.transport, Transport::Unencoded(unencoded) if unencoded.bytes_matter)
     }
 
     /// Passes an arrived transmission to the receiving end of its connection. Returns `None` for a fragment, and when
     /// there is nothing to act on.
-    pub(super) fn open(&mut self, at: Micros, player: PlayerId, sent: QueuedEvent<B>) -> Option<DeliveredPacket<B>> {
+    pub(super) fn deliver(&mut self, at: Micros, player: PlayerId, sent: QueuedEvent<B>) -> Option<DeliveredPacket<B>> {
         let index = usize::from(player.0);
         match sent {
-            QueuedEvent::Up(datagram) => {
-                let Transport::Datagrams { servers, .. } = &mut self.carriage else { return None };
-                match servers[index].handle_datagram(at, &datagram).ok()? {
-                    ServerEvent::Packet(received) => Some(DeliveredPacket::Packet(received)),
-                    ServerEvent::Request(ClientRequest { number, what }) => {
-                        // Games define no requests, so the server only acks them. The outbox has room for the ack.
-                        let _ = servers[index].tell(Notice::RequestAck { request: number, answer: Vec::new() });
-                        if let Some(asking) = &mut self.asking {
-                            (asking.hears)(player, what);
-                        }
-                        None
-                    }
-                    _ => None,
-                }
-            }
-            QueuedEvent::Down(datagram) => {
-                let Transport::Datagrams { clients, .. } = &mut self.carriage else { return None };
-                match clients[index].handle_datagram(at, &datagram).ok()?? {
-                    ClientEvent::Snapshot { received, .. } => Some(DeliveredPacket::Snapshot(received.snapshot)),
-                    _ => None,
-                }
-            }
+            QueuedEvent::Up(datagram) => self.deliver_up(at, player, &datagram),
+            QueuedEvent::Down(datagram) => self.deliver_down(at, player, &datagram),
             QueuedEvent::Packet(packet) => {
-                if let Transport::Unencoded(unencoded) = &mut self.carriage {
+                if let Transport::Unencoded(unencoded) = &mut self.transport {
                     unencoded.handle_packet(index, packet.number, packet.ack);
                 }
                 Some(DeliveredPacket::Packet(ReceivedPacket { packet, received_before: 0 }))
             }
-            QueuedEvent::Snapshot(snapshot, base) => {
-                let is_new = match &mut self.carriage {
-                    Transport::Unencoded(unencoded) => unencoded.handle_snapshot(index, snapshot.seq, base),
+            QueuedEvent::Snapshot { snapshot, acked } => {
+                let is_new = match &mut self.transport {
+                    Transport::Unencoded(unencoded) => unencoded.handle_snapshot(index, snapshot.seq, acked),
                     _ => true,
                 };
                 is_new.then_some(DeliveredPacket::Snapshot(snapshot))
             }
             QueuedEvent::Heard(heard) => {
-                match &mut self.carriage {
+                match &mut self.transport {
                     Transport::Datagrams { servers, .. } => servers[index].handle_heard(&heard),
                     Transport::Unencoded(unencoded) => unencoded.handle_heard(index, heard.packet.ack),
                     Transport::Nominal => {}
@@ -252,12 +251,37 @@ impl<B: Body, L: Link> SessionNetwork<B, L> {
             QueuedEvent::Tick | QueuedEvent::Frame => None,
         }
     }
+
+    fn deliver_up(&mut self, at: Micros, player: PlayerId, datagram: &[u8]) -> Option<DeliveredPacket<B>> {
+        let Transport::Datagrams { servers, .. } = &mut self.transport else { return None };
+        let server = &mut servers[usize::from(player.0)];
+        match server.handle_datagram(at, datagram).ok()? {
+            ServerEvent::Packet(received) => Some(DeliveredPacket::Packet(received)),
+            ServerEvent::Request(ClientRequest { number, what }) => {
+                // Games define no requests, so the server only acks them. The outbox has room for the ack.
+                let _ = server.queue_notice(Notice::RequestAck { request: number, answer: Vec::new() });
+                if let Some(requests) = &mut self.client_requests {
+                    (requests.on_arrival)(player, what);
+                }
+                None
+            }
+            _ => None,
+        }
+    }
+
+    fn deliver_down(&mut self, at: Micros, player: PlayerId, datagram: &[u8]) -> Option<DeliveredPacket<B>> {
+        let Transport::Datagrams { clients, .. } = &mut self.transport else { return None };
+        match clients[usize::from(player.0)].handle_datagram(at, datagram).ok()?? {
+            ClientEvent::Snapshot { received, .. } => Some(DeliveredPacket::Snapshot(received.snapshot)),
+            _ => None,
+        }
+    }
 }
 
 impl<B: Body, L: Link> ServerEnds<B> for SessionNetwork<B, L> {
     fn pack(&mut self, at: Micros, player: PlayerId, snapshot: &mut Snapshot<B>) -> PackedSnapshot<B> {
         let index = usize::from(player.0);
-        match &mut self.carriage {
+        match &mut self.transport {
             Transport::Datagrams { servers, states, .. } => {
                 PackedSnapshot::encoded(servers[index].send_snapshot(snapshot, states))
             }
@@ -274,23 +298,25 @@ impl<B: Body, L: Link> ServerEnds<B> for SessionNetwork<B, L> {
 
     fn send(&mut self, at: Micros, player: PlayerId, snapshot: Snapshot<B>) {
         let index = usize::from(player.0);
-        let SessionNetwork { links, queue, carriage, intruder, .. } = self;
+        let SessionNetwork { links, queue, transport, intruder, .. } = self;
         let link = &mut links[index].down;
         let mut departure = Departure { link, queue, intruder, at, player, number: snapshot.seq.0 };
-        match carriage {
+        match transport {
             Transport::Datagrams { servers, .. } => {
                 servers[index].handle_timeout(at);
                 departure.send_datagrams(|| servers[index].poll_transmit(), QueuedEvent::Down);
             }
-            Transport::Nominal => departure.send(snapshot.nominal_bytes(), QueuedEvent::Snapshot(snapshot, None)),
+            Transport::Nominal => {
+                departure.send(snapshot.nominal_bytes(), QueuedEvent::Snapshot { snapshot, acked: None })
+            }
             Transport::Unencoded(unencoded) => {
-                departure.send(0, QueuedEvent::Snapshot(snapshot, unencoded.acked(index)));
+                departure.send(0, QueuedEvent::Snapshot { snapshot, acked: unencoded.acked(index) });
             }
         }
     }
 
     fn ticked(&mut self, at: Micros) {
-        if let Transport::Unencoded(unencoded) = &mut self.carriage {
+        if let Transport::Unencoded(unencoded) = &mut self.transport {
             unencoded.handle_tick(at);
         }
     }
@@ -305,10 +331,10 @@ pub(super) struct NetworkEnd<'a, B, L> {
 impl<B: Body, L: Link> ClientEnd for NetworkEnd<'_, B, L> {
     fn pack(&mut self, _at: Micros, packet: &mut ClientPacket, predicted: Option<Vec3>) -> Option<u16> {
         let index = usize::from(self.player.0);
-        match &mut self.network.carriage {
+        match &mut self.network.transport {
             // A datagram has room for all usercmds that `client.redundancy` allows.
             Transport::Datagrams { clients, .. } => {
-                let sent = match self.network.liar == Some(self.player) {
+                let sent = match self.network.ack_forger == Some(self.player) {
                     true => clients[index].send_packet_as_is(packet, predicted.map(PerceivedAvatar::origin)),
                     false => clients[index].send_packet(packet, predicted.map(PerceivedAvatar::origin)),
                 };
@@ -321,15 +347,15 @@ impl<B: Body, L: Link> ClientEnd for NetworkEnd<'_, B, L> {
 
     fn send(&mut self, at: Micros, packet: ClientPacket) {
         let index = usize::from(self.player.0);
-        let SessionNetwork { links, queue, carriage, intruder, asking, .. } = &mut *self.network;
+        let SessionNetwork { links, queue, transport, intruder, client_requests, .. } = &mut *self.network;
         let (link, player) = (&mut links[index].up, self.player);
         let mut departure = Departure { link, queue, intruder, at, player, number: packet.number };
-        match carriage {
+        match transport {
             Transport::Datagrams { clients, .. } => {
-                if let Some(asking) = asking.as_mut().filter(|asking| asking.player == player) {
+                if let Some(requests) = client_requests.as_mut().filter(|requests| requests.player == player) {
                     // A request is dropped when too many are unanswered.
-                    while let Some(what) = (asking.asks)() {
-                        let _ = clients[index].ask(what);
+                    while let Some(what) = (requests.next)() {
+                        let _ = clients[index].queue_request(what);
                     }
                     clients[index].handle_timeout(at);
                 }
@@ -360,9 +386,9 @@ impl<B: Clone, L: Link> Departure<'_, B, L> {
         arrives: impl Fn(Vec<u8>) -> QueuedEvent<B>,
     ) {
         while let Some(datagram) = next() {
-            let other = self.intruder.as_mut().and_then(|i| i.sees(self.player, self.number, &datagram));
-            if let Some((after, number, other)) = other {
-                self.queue.push(self.at + after, self.player, number, arrives(other));
+            let injected = self.intruder.as_mut().and_then(|i| i.intercept(self.player, self.number, &datagram));
+            if let Some(InjectedDatagram { delay, number, bytes }) = injected {
+                self.queue.push(self.at + delay, self.player, number, arrives(bytes));
             }
             self.send(size(datagram.len()), arrives(datagram));
         }

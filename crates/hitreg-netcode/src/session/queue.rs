@@ -22,9 +22,12 @@ pub(super) enum QueuedEvent<B> {
     Tick,
     /// A sealed datagram reaches a client.
     Down(Vec<u8>),
-    /// An unencoded snapshot reaches its client. With it comes the newest snapshot that the server knew the client to
-    /// have.
-    Snapshot(Snapshot<B>, Option<SnapshotSeq>),
+    /// An unencoded snapshot reaches its client.
+    Snapshot {
+        snapshot: Snapshot<B>,
+        /// The newest snapshot that the server knew the client to have.
+        acked: Option<SnapshotSeq>,
+    },
     /// A client frame.
     Frame,
 }
@@ -35,7 +38,7 @@ impl<B> QueuedEvent<B> {
         match self {
             QueuedEvent::Up(_) | QueuedEvent::Packet(_) | QueuedEvent::Heard(_) => 0,
             QueuedEvent::Tick => 1,
-            QueuedEvent::Down(_) | QueuedEvent::Snapshot(..) => 2,
+            QueuedEvent::Down(_) | QueuedEvent::Snapshot { .. } => 2,
             QueuedEvent::Frame => 3,
         }
     }
@@ -57,7 +60,7 @@ variants!(SavedEvent<B: Body> {
     0 => Frame,
     1 => Heard(heard),
     2 => Packet(packet),
-    3 => Snapshot(snapshot, base),
+    3 => Snapshot(snapshot, acked),
     4 => Up(number, saved),
     5 => Down(seq, saved),
 });
@@ -76,7 +79,7 @@ pub(super) struct Queue<B> {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct QueueEntry {
     at: Micros,
-    /// Kind, player and number, packed into bits, so that one comparison replaces three.
+    /// Kind (16 bits), player (16 bits) and number (32 bits), so that one comparison replaces three.
     rank: u64,
     queued: u64,
     place: usize,
@@ -110,14 +113,14 @@ impl<B> Queue<B> {
                 QueuedEvent::Frame => SavedEvent::Frame,
                 QueuedEvent::Heard(heard) => SavedEvent::Heard(heard.clone()),
                 QueuedEvent::Packet(packet) => SavedEvent::Packet(packet.clone()),
-                QueuedEvent::Snapshot(snapshot, base) => SavedEvent::Snapshot(snapshot.clone(), *base),
+                QueuedEvent::Snapshot { snapshot, acked } => SavedEvent::Snapshot(snapshot.clone(), *acked),
                 QueuedEvent::Up(datagram) => SavedEvent::Up(number, server().save_up(number, datagram)),
                 QueuedEvent::Down(_) => {
                     let seq = SnapshotSeq(number);
                     let datagrams: Vec<&[u8]> = together.iter().filter_map(datagram).collect();
                     SavedEvent::Down(seq, server().save_down(known, seq, &datagrams))
                 }
-                // The next tick is queued only after the state of this one was looked at.
+                // The next tick is queued only after the state of this one is saved.
                 QueuedEvent::Tick => return None,
             };
             Some((at, player, event))
@@ -128,7 +131,8 @@ impl<B> Queue<B> {
     /// Restores the queue of a session with `players` players.
     pub(super) fn restore(
         &mut self,
-        (players, servers): (u16, &[ServerConnection<B>]),
+        players: u16,
+        servers: &[ServerConnection<B>],
         known: &KnownRecords<B>,
         from: &mut StateReader,
     ) -> Result<(), StateError>
@@ -149,8 +153,8 @@ impl<B> Queue<B> {
                 SavedEvent::Frame => self.push(at, player, 0, QueuedEvent::Frame),
                 SavedEvent::Heard(heard) => self.push(at, player, heard.packet.number, QueuedEvent::Heard(heard)),
                 SavedEvent::Packet(packet) => self.push(at, player, packet.number, QueuedEvent::Packet(packet)),
-                SavedEvent::Snapshot(snapshot, base) => {
-                    self.push(at, player, snapshot.seq.0, QueuedEvent::Snapshot(snapshot, base));
+                SavedEvent::Snapshot(snapshot, acked) => {
+                    self.push(at, player, snapshot.seq.0, QueuedEvent::Snapshot { snapshot, acked });
                 }
                 SavedEvent::Up(number, saved) => {
                     for datagram in datagrams(number, saved)? {

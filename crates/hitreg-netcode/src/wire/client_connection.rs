@@ -33,7 +33,7 @@ pub struct ClientConnection<B> {
     receiver: Receiver<B>,
     reassembly: Reassembly,
     newest_command: CommandSeq,
-    asking: RequestQueue,
+    requests: RequestQueue,
     /// The number of the next notice.
     next_notice: Wrapping16,
     last_datagram_at: Micros,
@@ -58,7 +58,7 @@ state!(ClientConnection<B: Body> {
     receiver,
     reassembly,
     newest_command,
-    asking,
+    requests,
     next_notice,
     last_datagram_at,
     outgoing,
@@ -125,7 +125,7 @@ impl<B: Body> ClientConnection<B> {
             receiver: Receiver::default(),
             reassembly: Reassembly::default(),
             newest_command: CommandSeq(0),
-            asking: RequestQueue::default(),
+            requests: RequestQueue::default(),
             next_notice: Wrapping16(0),
             last_datagram_at: now,
             outgoing: VecDeque::new(),
@@ -188,8 +188,8 @@ impl<B: Body> ClientConnection<B> {
     ///
     /// # Errors
     /// When too many requests are unanswered.
-    pub fn ask(&mut self, what: RequestKind) -> Result<Wrapping16, TooManyRequests> {
-        self.asking.ask(what)
+    pub fn queue_request(&mut self, what: RequestKind) -> Result<Wrapping16, TooManyRequests> {
+        self.requests.push(what)
     }
 
     /// Runs the timers at `now`: reports that the client waits, repeats requests, and detects a silent server.
@@ -215,7 +215,7 @@ impl<B: Body> ClientConnection<B> {
                 None
             }
             ConnectionState::Running(accepted) => {
-                let due = self.asking.poll(now).map(|request| seal(accepted.key, encode_request(request)));
+                let due = self.requests.poll(now).map(|request| seal(accepted.key, encode_request(request)));
                 self.outgoing.extend(due);
                 None
             }
@@ -293,7 +293,7 @@ impl<B: Body> ClientConnection<B> {
             }
             self.next_notice = number.later(1);
             if let Notice::RequestAck { request, .. } = notice {
-                self.asking.handle_answer(request);
+                self.requests.handle_answer(request);
             }
             new.push(notice);
         }

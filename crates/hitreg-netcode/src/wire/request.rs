@@ -141,7 +141,7 @@ impl RequestQueue {
         self.waiting.len() <= REQUESTS_MAX
     }
 
-    pub(super) fn ask(&mut self, what: RequestKind) -> Result<Wrapping16, TooManyRequests> {
+    pub(super) fn push(&mut self, what: RequestKind) -> Result<Wrapping16, TooManyRequests> {
         if self.waiting.len() >= REQUESTS_MAX {
             return Err(TooManyRequests);
         }

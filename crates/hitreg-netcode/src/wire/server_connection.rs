@@ -67,11 +67,11 @@ state!(ServerConnection<B: Body> {
 pub enum ServerEvent {
     /// Usercmds, for the server's pipeline.
     Packet(ReceivedPacket),
-    /// A new request. Answer it with [`ServerConnection::tell`] and a [`Notice::RequestAck`].
+    /// A new request. Answer it with [`ServerConnection::queue_notice`] and a [`Notice::RequestAck`].
     Request(ClientRequest),
     /// A repeat of a request whose answer is still on its way, or a request that the client sent too early. The client
     /// repeats the latter.
-    AskedAgain,
+    IgnoredRequest,
     /// The client acked notices.
     NoticesAcked,
     /// The client waits for the session to begin.
@@ -167,7 +167,7 @@ impl<B: Body> ServerConnection<B> {
                     self.requested_at = Some(now);
                     ServerEvent::Request(request)
                 } else {
-                    ServerEvent::AskedAgain
+                    ServerEvent::IgnoredRequest
                 }
             }
             MessageType::NoticesAck => {
@@ -237,7 +237,7 @@ impl<B: Body> ServerConnection<B> {
     ///
     /// # Errors
     /// When the notice is too long, or too many are waiting.
-    pub fn tell(&mut self, notice: Notice) -> Result<(), NoticeError> {
+    pub fn queue_notice(&mut self, notice: Notice) -> Result<(), NoticeError> {
         self.outbox.push(notice)
     }
 
@@ -531,8 +531,8 @@ mod tests {
         let (mut server, mut client) = pair();
         let (_, first) = send(&mut server, &snapshot(1, 1));
         let chat = |text: &str| RequestKind::ChatOoc { channel: 3, text: text.to_owned() };
-        assert_eq!(client.ask(chat("hello")), Ok(Wrapping16(0)));
-        assert_eq!(client.ask(chat("again")), Ok(Wrapping16(1)));
+        assert_eq!(client.queue_request(chat("hello")), Ok(Wrapping16(0)));
+        assert_eq!(client.queue_request(chat("again")), Ok(Wrapping16(1)));
         assert_eq!(client.handle_timeout(Micros::ZERO), None);
         while let Some(datagram) = client.poll_transmit() {
             assert_eq!(message_type(&datagram), Ok(MessageType::Waiting), "the session has not begun");
@@ -551,10 +551,10 @@ mod tests {
                     Some(Ok(ServerEvent::Request(ClientRequest { number, what }))) => {
                         let RequestKind::ChatOoc { channel, text } = what.clone() else { panic!("{what:?}") };
                         done.push(what);
-                        server.tell(Notice::ChatOoc { sender: 1, channel, text }).expect("room");
-                        server.tell(Notice::RequestAck { request: number, answer: Vec::new() }).expect("room");
+                        server.queue_notice(Notice::ChatOoc { sender: 1, channel, text }).expect("room");
+                        server.queue_notice(Notice::RequestAck { request: number, answer: Vec::new() }).expect("room");
                     }
-                    Some(Ok(ServerEvent::AskedAgain | ServerEvent::NoticesAcked)) | None => {}
+                    Some(Ok(ServerEvent::IgnoredRequest | ServerEvent::NoticesAcked)) | None => {}
                     other => panic!("{other:?}"),
                 }
             }
@@ -617,7 +617,7 @@ mod tests {
             let mut rng = Rng::new(Seed(1), 5);
             let (mut sent, mut heard) = (0, Vec::new());
             for now in (0..4_000).map(|step| Micros::from_ms(50 * step)) {
-                if sent < 300 && server.tell(notice(sent)).is_ok() {
+                if sent < 300 && server.queue_notice(notice(sent)).is_ok() {
                     sent += 1;
                 }
                 heard.extend(exchange((&mut server, &mut client), now, || rng.chance(loss)));
@@ -634,7 +634,7 @@ mod tests {
         for now in (0..1_400).map(Micros::from_ms) {
             for _ in 0..50 {
                 let said = Notice::ChatOoc { sender: 0, channel: 0, text: String::new() };
-                server.tell(said).expect("all are acked");
+                server.queue_notice(said).expect("all are acked");
             }
             heard += exchange((&mut server, &mut client), now, || false).len();
         }
@@ -645,13 +645,13 @@ mod tests {
     fn too_long_or_too_many_notices_are_refused_but_an_ack_has_room() {
         let (mut server, _) = pair();
         let said = |bytes: usize| Notice::ChatOoc { sender: 1, channel: 0, text: "x".repeat(bytes) };
-        assert_eq!(server.tell(said(TEXT_BYTES_MAX + 1)), Err(NoticeError::TooLong(TEXT_BYTES_MAX + 1)));
+        assert_eq!(server.queue_notice(said(TEXT_BYTES_MAX + 1)), Err(NoticeError::TooLong(TEXT_BYTES_MAX + 1)));
         for _ in 0..NOTICES_MAX {
-            assert_eq!(server.tell(said(3)), Ok(()));
+            assert_eq!(server.queue_notice(said(3)), Ok(()));
         }
-        assert_eq!(server.tell(said(3)), Err(NoticeError::Full));
-        assert_eq!(server.tell(notice(0)), Ok(()));
-        assert_eq!(server.tell(notice(0)), Err(NoticeError::Full));
+        assert_eq!(server.queue_notice(said(3)), Err(NoticeError::Full));
+        assert_eq!(server.queue_notice(notice(0)), Ok(()));
+        assert_eq!(server.queue_notice(notice(0)), Err(NoticeError::Full));
     }
 
     /// A client that sends a request each 10 ms and acks no notice in the first second.
@@ -663,7 +663,7 @@ mod tests {
             let what = RequestKind::Game { bytes: Vec::new() };
             let request = seal(key, encode_request(&ClientRequest { number, what }));
             if let Ok(ServerEvent::Request(request)) = server.handle_datagram(now, &request) {
-                server.tell(Notice::RequestAck { request: request.number, answer: Vec::new() }).expect("room");
+                server.queue_notice(Notice::RequestAck { request: request.number, answer: Vec::new() }).expect("room");
                 number = number.later(1);
                 acted.push(now);
             }
@@ -679,8 +679,8 @@ mod tests {
     fn requests_of_a_client_have_a_limit() {
         let (_, mut client) = pair();
         let what = || RequestKind::Game { bytes: Vec::new() };
-        let taken = (0..100).map_while(|_| client.ask(what()).ok()).count();
-        assert_eq!((taken, client.ask(what())), (REQUESTS_MAX, Err(TooManyRequests)));
+        let taken = (0..100).map_while(|_| client.queue_request(what()).ok()).count();
+        assert_eq!((taken, client.queue_request(what())), (REQUESTS_MAX, Err(TooManyRequests)));
     }
 
     /// Bodies that appear, move, rest and disappear, with effects and warnings. Messages go in datagrams and in

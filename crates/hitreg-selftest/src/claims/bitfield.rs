@@ -13,7 +13,7 @@ use hitreg_arena::ArenaBody;
 use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use hitreg_netcode::game::{BadCells, Body, CellKind, CellRole, FieldSchema, Scope};
-use hitreg_netcode::session::Intruder;
+use hitreg_netcode::session::{InjectedDatagram, Intruder};
 use hitreg_netcode::wire::{Receiver, Sender, SharedStates};
 
 pub(super) const CLAIMS: &[Claim] = &[claim!(Nereids, "update-bitfield", update_bitfield)];
@@ -180,7 +180,7 @@ impl DatagramTap {
 }
 
 impl Intruder for DatagramTap {
-    fn sees(&mut self, player: PlayerId, _number: u32, datagram: &[u8]) -> Option<(Micros, u32, Vec<u8>)> {
+    fn intercept(&mut self, player: PlayerId, _number: u32, datagram: &[u8]) -> Option<InjectedDatagram> {
         if let Ok(mut datagrams) = self.0.lock()
             && player == LISTENER
         {

@@ -24,7 +24,7 @@ use hitreg_netcode::pipeline::{
     ServerPipeline, Setup, TickOutcome,
 };
 use hitreg_netcode::server::Server;
-use hitreg_netcode::session::ClientAsk;
+use hitreg_netcode::session::ClientRequests;
 use hitreg_netcode::wire::RequestKind;
 
 /// The number of results in one message.
@@ -260,12 +260,12 @@ impl ShotConfirmations {
     }
 
     /// Returns the channel by which this player's client reports: requests.
-    pub(super) fn told_by(&self, player: PlayerId) -> ClientAsk {
+    pub(super) fn told_by(&self, player: PlayerId) -> ClientRequests {
         let (telling, hearing) = (self.clone(), self.clone());
-        ClientAsk {
+        ClientRequests {
             player,
-            asks: Box::new(move || telling.next_message()),
-            hears: Box::new(move |player, what| hearing.hear(player, &what)),
+            next: Box::new(move || telling.next_message()),
+            on_arrival: Box::new(move |player, what| hearing.hear(player, &what)),
         }
     }
 

@@ -16,8 +16,8 @@ use hitreg_netcode::link::{LinkModel, LinkWithOutages, ModelledLink};
 use hitreg_netcode::pipeline::{ClientFrameOutput, Event, JudgedShot, Limit, Setup};
 use hitreg_netcode::session::scenario::Scenario;
 use hitreg_netcode::session::{
-    BotInput, InputSource, Intruder, Links, Machine, Observer, PlayerScreen, RecordSink, SessionEvent, SessionRecorder,
-    SynthError,
+    BotInput, InjectedDatagram, InputSource, Intruder, Links, Machine, Observer, PlayerScreen, RecordSink,
+    SessionEvent, SessionRecorder, SynthError,
 };
 use hitreg_netcode::settings::{ClockMode, Frames, Schedule, Settings};
 
@@ -214,14 +214,14 @@ impl RandomIntruder {
 }
 
 impl Intruder for RandomIntruder {
-    fn sees(&mut self, _player: PlayerId, number: u32, datagram: &[u8]) -> Option<(Micros, u32, Vec<u8>)> {
+    fn intercept(&mut self, _player: PlayerId, number: u32, datagram: &[u8]) -> Option<InjectedDatagram> {
         if !self.rng.chance(self.chance) {
             return None;
         }
         // Arrival must be later than sending, because clocks are set by it.
-        let after = Micros(1 + self.rng.below(200_000) as i64);
+        let delay = Micros(1 + self.rng.below(200_000) as i64);
         let (number, bytes) = self.worsened(number, datagram);
-        Some((after, number, bytes))
+        Some(InjectedDatagram { delay, number, bytes })
     }
 }
 
