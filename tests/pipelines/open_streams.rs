@@ -97,6 +97,22 @@ fn streamed_open_loop_replays_have_the_same_rows() {
     assert_same(&session());
 }
 
+/// The last rows of a table are passed on, however few they are.
+#[test]
+fn a_player_who_saw_others_in_few_frames_keeps_these_views() {
+    let mut session = record(&Scenario { players: 2, seconds: 2.0, ..Scenario::default() });
+    let whole = replay(&session, &open()).expect("a log of this build").trace;
+    let views = whole.table("views").expect("its name");
+    let of_last = views.u32s("player").iter().zip(views.u32s("command")).find(|(player, _)| **player == 1);
+    let (_, first) = of_last.expect("it saw the other");
+    session.players[1].frames.retain(|frame| frame.command.seq.0 <= *first);
+    let whole = replay(&session, &open()).expect("a log of this build").trace;
+    let (trace, _) = streamed(&file(&session, Micros::from_s(1)), &open()).expect("a log of this build");
+    let seen = |trace: &Trace| trace.table("views").map(|views| views.u32s("player").to_vec());
+    assert!(seen(&whole).is_some_and(|players| players.iter().filter(|player| **player == 1).count() == 1));
+    assert_eq!(seen(&trace), seen(&whole));
+}
+
 /// Recordings of other games have times of two clocks: an arrival may precede its sending, with acks of later usercmds.
 #[test]
 fn arrivals_before_their_sending_wait() {

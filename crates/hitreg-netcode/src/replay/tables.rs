@@ -175,7 +175,11 @@ impl TraceTables {
     pub(super) fn flush(&mut self, scope: FlushScope, to: &mut dyn FnMut(Table)) {
         let mut outlet = TableOutlet { to, wanted: self.wanted, body_cells: self.written.len(), scope };
         // The packing of views refers to the bodies before them, so ticks and bodies are passed on with views, and first.
-        let are_views_due = outlet.is_due(&views::SCHEMA, self.views.rows.rows() / VIEWS_TIMES);
+        let view_rows = self.views.rows.rows();
+        let are_views_due = match scope {
+            FlushScope::All | FlushScope::NonEmpty => outlet.is_due(&views::SCHEMA, view_rows),
+            FlushScope::Full => outlet.is_due(&views::SCHEMA, view_rows / VIEWS_TIMES),
+        };
         if are_views_due || outlet.is_due(&ticks::SCHEMA, self.ticks.rows()) {
             outlet.pass(self.ticks.take(Vec::new()));
         }
