@@ -3,7 +3,7 @@
 //!
 //! | you have | you need | smallest crate |
 //! | --- | --- | --- |
-//! | an engine whose sessions you want to record | [`recorder`], [`fields`], [`record`], [`usercmd`], [`units`] | `hitreg-log` |
+//! | an engine whose sessions you want to record | [`recorder`], [`mod@fields`], [`record`], [`usercmd`], [`units`] | `hitreg-log` |
 //! | logs and traces to read, write, or mend | [`log`], [`trace`], [`merge`] | `hitreg-log` |
 //! | an engine in C or C++ | the crate `hitreg-capi` and its `hitreg.h` | `hitreg-capi` |
 //! | two traces to compare, a shot to explain, pages | [`mod@diff`], [`bisect`], [`why`], [`summary`], [`fairness`], [`report`] | `hitreg-analysis` |

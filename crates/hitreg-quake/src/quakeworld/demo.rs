@@ -162,8 +162,6 @@ pub struct ServerPacket {
     pub level: u16,
     /// The newest usercmd that the server had received.
     pub ack: i32,
-    /// The size of its datagram in bytes, at most 65,535. A server's demo has no datagrams, and 0 here.
-    pub bytes: u16,
     /// The recording player's state; `None` before spawning, or if the packet carries no entities.
     pub own: Option<OwnState>,
     /// Other visible players.

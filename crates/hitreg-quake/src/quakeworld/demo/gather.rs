@@ -32,7 +32,7 @@ impl DemoCollector {
     /// Adds a packet that was read up to `offset`.
     pub(super) fn add(
         &mut self,
-        (time_s, sequence, ack, bytes): (f32, u32, i32, u16),
+        (time_s, sequence, ack): (f32, u32, i32),
         content: PacketContent,
         offset: usize,
     ) -> QwdResult {
@@ -51,8 +51,7 @@ impl DemoCollector {
         let move_vars = self.current_move_vars();
         let level = self.demo.levels.len().saturating_sub(1) as u16;
         self.client.is_played |= own.is_some() || !others.is_empty();
-        let packet = ServerPacket { time_s, sequence, level, ack, bytes, own, others, movers, events, move_vars };
-        self.demo.packets.push(packet);
+        self.demo.packets.push(ServerPacket { time_s, sequence, level, ack, own, others, movers, events, move_vars });
         if content.disconnected {
             self.demo.end = DemoEnd::Disconnect;
         }
@@ -237,8 +236,8 @@ mod tests {
     }
 
     fn packet(others: Vec<OtherPlayer>) -> ServerPacket {
-        let (own, movers, events) = (None, Vec::new(), Vec::new());
-        ServerPacket { time_s: 0.0, sequence: 1, level: 0, ack: 0, bytes: 0, own, others, movers, events, move_vars: 0 }
+        let (movers, events) = (Vec::new(), Vec::new());
+        ServerPacket { time_s: 0.0, sequence: 1, level: 0, ack: 0, own: None, others, movers, events, move_vars: 0 }
     }
 
     #[test]

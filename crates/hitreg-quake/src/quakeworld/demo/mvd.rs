@@ -118,7 +118,7 @@ impl MvdImport {
         let content = std::mem::take(&mut self.moment);
         self.moment.disconnected = content.disconnected;
         let at = (self.now_ms as f64 / 1000.0) as f32;
-        self.gather.add((at, self.sequence, 0, 0), content, offset)?;
+        self.gather.add((at, self.sequence, 0), content, offset)?;
         self.sequence = self.sequence.saturating_add(1);
         Ok(())
     }

@@ -159,8 +159,7 @@ impl QwdImport {
         {
             self.gather.acks_ahead.push(self.gather.demo.packets.len() as u32);
         }
-        let size = u16::try_from(len).unwrap_or(u16::MAX);
-        self.gather.add((time_s, sequence, ack, size), content, packet.offset())
+        self.gather.add((time_s, sequence, ack), content, packet.offset())
     }
 }
 

@@ -2,8 +2,8 @@
 //! snapshots, and everything visible becomes entity states.
 //!
 //! A snapshot has the server's sequence number. Its tick is its index in the recording, because the wire does not carry
-//! the server's clock. Its times are arrival times. Its size is that of its datagram. The sizes of the client's packets
-//! are unknown: a client's demo has usercmds, and no datagrams that carried them.
+//! the server's clock. Its times are arrival times. The sizes of all packets are unknown: a client's demo has usercmds
+//! without the datagrams that carried them, and the reader of demos drops the sizes of the server's.
 //!
 //! Every packet since the first state of a player becomes a snapshot, also if it shows no player, as during a change of
 //! level and after the intermission. In a server's demo, which has no packets, the moments with players become
@@ -160,7 +160,7 @@ impl Importer<'_> {
             at,
             server_time: at,
             ack,
-            bytes: packet.bytes,
+            bytes: 0,
             choked: sorted.choked,
             entities: self.states.iter().map(|(entity, _)| *entity).collect(),
             effects: sorted.effects,

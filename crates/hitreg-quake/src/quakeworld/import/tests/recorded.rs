@@ -84,7 +84,6 @@ impl DemoRebuilder<'_> {
             sequence: snapshot.seq.0,
             level: self.level,
             ack: demo_seq(self.rules, snapshot.ack),
-            bytes: snapshot.bytes,
             own,
             others,
             movers,
