@@ -531,7 +531,7 @@ fn a_server_of_another_version_is_reported() {
     server.send_to(&refused, from).expect("it is answered");
     let (code, output) = end(client);
     assert_eq!(code, Some(128));
-    assert!(output.contains("the server speaks version 9 of the protocol, this client version 5"), "{output}");
+    assert!(output.contains("the server speaks version 9 of the protocol, this client version 6"), "{output}");
 }
 
 #[test]

@@ -44,8 +44,9 @@ for (const item of selected) {
   showWhy(contents, item);
   console.log(why.text);
 }
-const { laneText, isAfterAbsence } = await import("page/charts.js");
-for (const { label, marks, sides } of lanes) console.log(laneText({ label }, marks, { size: sides }));
+const { laneText, valueAt } = await import("page/charts.js");
+for (const { label, marks, sides } of lanes) console.log(laneText({ label }, marks, { follow: null, sides: new Set(sides) }));
 const { changedShots } = await import("page/lookup.js");
 for (const difference of differences) console.log(changedShots({ difference }).map(({ change }) => change).join(" "));
-for (const at of lines) console.log(at.map((_, row) => row).filter((row) => isAfterAbsence(at, row)).join(" "));
+const isBreak = (at, row) => row > 0 && valueAt({ at, values: at, gaps: [] }, at[row] - 1) === undefined;
+for (const at of lines) console.log(at.map((_, row) => row).filter((row) => isBreak(at, row)).join(" "));

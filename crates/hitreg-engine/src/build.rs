@@ -470,7 +470,7 @@ pub(crate) fn with_last_output(reason: &str, last_words: &[String]) -> String {
 pub enum OneSidedLog {
     /// The server's log, without usercmds of all or some players.
     #[error(
-        "this is the server's side of a session, which lacks usercmds: merge all sides with `hitreg merge` first, unless no usercmd has arrived"
+        "this is the server's side of a session, which lacks usercmds: merge all sides with `hitreg merge` first. If no client sent any, there is nothing to replay"
     )]
     Server,
     /// One client's log. A build can only replay it in open loop.

@@ -50,7 +50,7 @@ pub struct AlignedClient {
     /// Whether the log has states, which are left out: the session has the server's.
     pub has_states: bool,
     /// The most by which the time of a client frame is before that of an earlier one; zero if times never run backward.
-    /// Otherwise, the client's clock was set back, and no single offset fits all its times.
+    /// If they do, the client's clock was set back, and no single offset fits all its times.
     pub set_back: Micros,
 }
 

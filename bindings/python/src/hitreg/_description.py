@@ -40,7 +40,7 @@ def check_description(
     """Raises `HitregError` for a description that hitreg's recorder refuses."""
     if not isinstance(game, str) or not game or not isinstance(map, str):
         raise HitregError("the game and the map need names: texts")
-    if isinstance(players, str) or not players or not all(isinstance(name, str) for name in players):
+    if isinstance(players, str) or len(players) == 0 or not all(isinstance(name, str) for name in players):
         raise HitregError("a session needs a list of players, each with a text as name")
     if len(players) > MAX_PLAYERS:
         raise HitregError(f"a session has at most {MAX_PLAYERS} players")
@@ -49,7 +49,7 @@ def check_description(
     if len(rules) > MAX_RULES_BYTES:
         raise HitregError(f"the rules have {len(rules)} bytes, and a log takes at most {MAX_RULES_BYTES}")
     for key, value in settings.items():
-        if not all(word.isprintable() and "".join(word.split()) == word != "" for word in key.split(".")):
+        if not isinstance(key, str) or not all(word.isprintable() and "".join(word.split()) == word != "" for word in key.split(".")):
             raise HitregError(f"a setting is called {key!r}: its name needs words with dots between them")
         if key == "server.tick_hz" and not 1 <= _number(value) <= 1000:
             raise HitregError(f"the tick rate is {value}, and it must be from 1 to 1000 Hz")

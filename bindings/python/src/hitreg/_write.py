@@ -260,8 +260,8 @@ class LogWriter(_Writer):
             self._sink.chunk({"texts": list(texts), **packed})
 
     def _times(self, table: str, columns: dict[str, Values]) -> Values:
-        """The times by which rows are split into chunks. A snapshot is in the chunk with the states of its tick."""
-        if "at_us" in columns and table != "snapshots":
+        """The times by which rows are split into chunks. A snapshot is in the chunk with the states of its tick, if any."""
+        if "at_us" in columns and (table != "snapshots" or not self._flushed["states"]):
             return columns["at_us"]
         if not self._ticks:
             return np.zeros(len(columns["tick"]), np.int64)

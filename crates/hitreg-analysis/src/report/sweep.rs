@@ -69,9 +69,7 @@ fn range(sweep: &Sweep, of: fn(&SweepFigures) -> Option<u64>) -> Option<String> 
 /// A note for rows that are all equal, or for settings that a replay cannot answer.
 fn note(sweep: &Sweep) -> Option<String> {
     let (first, others) = sweep.rows.split_first()?;
-    if others.iter().any(|row| row.figures != first.figures) {
-        return None;
-    }
+    let are_equal = others.iter().all(|row| row.figures == first.figures);
     let scope = ReplayScope {
         is_open: sweep.is_open,
         is_rejudged: sweep.what_if == WhatIf::Rejudge,
@@ -86,12 +84,13 @@ fn note(sweep: &Sweep) -> Option<String> {
         _ if !unanswered.is_empty() => {
             format!("{unanswered}. --what-if rerecord plays the session again with bots.")
         }
-        _ if others.is_empty() => return None,
+        _ if others.is_empty() || !are_equal => return None,
         _ if sweep.is_by_build => format!("in the build's traces, these figures do not depend on {keys}."),
         WhatIf::Rerecord => format!("in these sessions, the figures do not depend on {keys}."),
         _ => format!("in replays of these logs, the figures do not depend on {keys}."),
     };
-    Some(format!("{}: {why}", if others.is_empty() { "Not answered" } else { "All rows are equal" }))
+    let all_rows = are_equal && !others.is_empty();
+    Some(format!("{}: {why}", if all_rows { "All rows are equal" } else { "Not answered" }))
 }
 
 /// The share of shots that hit, and half the width of its confidence interval.
@@ -172,7 +171,10 @@ mod tests {
         assert!(of_key("server.update_hz", false).contains("do not depend on server.update_hz"));
         let open = of_key("server.update_hz", true);
         assert!(open.contains("open loop runs no server") && !open.contains("rerecord"), "{open}");
-        assert_eq!(note(&sweep("client.cmd_hz", false, vec![row(1), row(2)])), None);
+        assert_eq!(note(&sweep("interpolation.lerp_ms", false, vec![row(1), row(2)])), None);
+        // Another key made the rows differ.
+        let beside_others = note(&sweep("client.cmd_hz", false, vec![row(1), row(2)]));
+        assert!(beside_others.is_some_and(|note| note.starts_with("Not answered: the log holds the usercmds")));
         let single = note(&sweep("client.cmd_hz", false, vec![row(1)]));
         assert!(single.is_some_and(|note| note.starts_with("Not answered: the log holds the usercmds")));
         assert_eq!(note(&sweep("server.update_hz", false, vec![row(1)])), None);

@@ -193,7 +193,7 @@ pub enum ReplayError {
     ClientSide,
     /// The log is the server's side of the session; the clients have their own logs.
     #[error(
-        "this is the server's side of a session, which lacks usercmds: merge all sides with `hitreg merge` first, unless no usercmd has arrived"
+        "this is the server's side of a session, which lacks usercmds: merge all sides with `hitreg merge` first. If no client sent any, there is nothing to replay"
     )]
     ServerSide,
     /// The session does not begin at the spawn, and the game cannot begin from its recorded bodies.

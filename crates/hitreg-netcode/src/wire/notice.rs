@@ -316,3 +316,22 @@ pub(crate) fn get_text(from: &mut BitReader<'_>) -> Result<String, DecodeError> 
     let bytes = from.get_counted(TEXT_COUNT_BITS)?;
     String::from_utf8(bytes).map_err(|e| DecodeError::bad("a byte of text", e.utf8_error().valid_up_to() as u64))
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_notices_an_ack_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            let datagram = |of| [begin(of).into_bytes(), bytes.clone()].concat();
+            let notices = decode_notices(&datagram(MessageType::Notices));
+            prop_assert!(notices.is_err() || bytes.len() >= 3, "{notices:?}");
+            let next = decode_notices_ack(&datagram(MessageType::NoticesAck));
+            prop_assert_eq!(next.is_ok(), bytes.len() == 2);
+            prop_assert!(decode_notices(&datagram(MessageType::NoticesAck)).is_err());
+        }
+    }
+}

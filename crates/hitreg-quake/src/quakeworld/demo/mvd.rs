@@ -72,6 +72,7 @@ fn read(data: &[u8]) -> QwdResult<QuakeWorldDemo> {
         };
         if let Err(error) = block.and_then(|block| import.block(&block)) {
             import.gather.end_at_damage(error, cut)?;
+            import.moment = PacketContent::default();
             break;
         }
     }
