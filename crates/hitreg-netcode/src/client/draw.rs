@@ -522,6 +522,12 @@ mod tests {
     use crate::client::dot::DotBody;
     use crate::rink::{Rink, Skater};
 
+    /// Draws the others of `history`, without extrapolation.
+    fn others(history: &History<Skater>) -> OthersDrawer<'_, Rink> {
+        const LIMITS: PlacementLimits = PlacementLimits { teleport_distance_units: 128.0, extrapolate_max: None };
+        OthersDrawer { rules: &(), history, limits: &LIMITS, max_extrapolation: Micros::ZERO, but: EntityId(0) }
+    }
+
     #[test]
     fn last_rendered_draws_a_player_dead_from_the_update_that_says_so() {
         let mut history = History::default();
@@ -531,14 +537,7 @@ mod tests {
             let skater = Skater { origin: Vec3::X * x, alive, ..Skater::default() };
             let entities = vec![(EntityId(1), skater)];
             history.push(Arc::new(Frame { tick: Tick(server_time.0 as u32), server_time, entities }));
-            let limits = PlacementLimits { teleport_distance_units: 128.0, extrapolate_max: None };
-            let others = OthersDrawer::<Rink> {
-                rules: &(),
-                history: &history,
-                limits: &limits,
-                max_extrapolation: Micros::ZERO,
-                but: EntityId(0),
-            };
+            let others = others(&history);
             // Two client frames for each update: at its arrival, and when a quarter of the way is done.
             [0, 25].map(|late_ms| {
                 let mut out = Vec::new();
@@ -559,14 +558,7 @@ mod tests {
             let server_time = history.newest().map_or(Micros::ZERO, |newest| newest.server_time + Micros::from_ms(50));
             let entities = vec![(EntityId(1), Skater { origin: Vec3::X * x, ..Skater::default() })];
             history.push(Arc::new(Frame { tick: Tick(server_time.0 as u32), server_time, entities }));
-            let limits = PlacementLimits { teleport_distance_units: 128.0, extrapolate_max: None };
-            let others = OthersDrawer::<Rink> {
-                rules: &(),
-                history: &history,
-                limits: &limits,
-                max_extrapolation: Micros::ZERO,
-                but: EntityId(0),
-            };
+            let others = others(&history);
             let mut out = Vec::new();
             others.two_point(Micros::from_ms(at_ms), &mut out);
             (out[0].1.body.origin.x, out[0].1.how)
