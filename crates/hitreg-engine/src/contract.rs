@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::build::{Build, BuildRequest, OneSidedLog, ProcessEnd, UntestableBuild};
 use crate::comparison::first_place;
 use crate::engine::{BuildOutcome, Engine, EngineError, LogFile, check};
-use crate::verify::{BodyRows, RecordComparison, RecordDifference, before_hole, of_bodies, of_shots};
+use crate::verify::{BodyRows, RecordComparison, RecordDifference, before_gap, of_bodies, of_shots};
 use hitreg_analysis::diff::{DiffOptions, TraceVerdict, diff};
 use hitreg_log::log::WriterOptions;
 use hitreg_log::record::{PlayerRecords, Session, value_of_setting};
@@ -190,7 +190,7 @@ impl ContractTest<'_> {
     }
 
     fn bodies(&self, trace: &Trace) -> Result<PointFinding, EngineError> {
-        let session = &*before_hole(&self.file.session);
+        let session = &*before_gap(&self.file.session);
         let recorded = of_bodies(session, &trace.header);
         let is_empty = |trace: &Trace| trace.tables.iter().all(|table| !is_bodies(&table.name) || table.rows() == 0);
         match (is_empty(&recorded), is_empty(trace)) {
@@ -220,7 +220,7 @@ impl ContractTest<'_> {
     }
 
     fn shots(&self, trace: &Trace) -> Result<PointFinding, EngineError> {
-        let recorded = of_shots(&before_hole(&self.file.session), &trace.header);
+        let recorded = of_shots(&before_gap(&self.file.session), &trace.header);
         let Some(rows) = recorded.tables.first().map(Table::rows) else {
             return Ok(absent("the log records no judged shots"));
         };

@@ -3,7 +3,7 @@
 
 mod keyframes;
 
-pub(crate) use keyframes::{Leg, part_of_correction};
+pub(crate) use keyframes::{KeyframedRun, Leg, part_of_correction};
 
 use std::io::BufReader;
 use std::path::{Path, PathBuf};

@@ -7,7 +7,7 @@ mod verdict;
 
 pub(crate) use golden::Goldens;
 pub use golden::{Golden, GoldenUpdate, Proposal, proposals_below};
-pub(crate) use records::{BodyRows, RecordComparison, RecordDifference, before_hole, of_bodies, of_shots};
+pub(crate) use records::{BodyRows, RecordComparison, RecordDifference, before_gap, of_bodies, of_shots};
 pub use verdict::{LogFacts, LogReport, LogVerdict, THREADS, VerdictReason, VerifiedReplay, VerifyReference, judge};
 
 use std::collections::VecDeque;
@@ -20,7 +20,7 @@ use rayon::prelude::*;
 use crate::build::{Build, OneSidedLog};
 use crate::engine::{Engine, EngineError, SurveyedLog, retry_with_encoding};
 use crate::in_order;
-use crate::surveyed_log::{Leg, ReplaySinks};
+use crate::surveyed_log::{KeyframedRun, Leg, ReplaySinks};
 use hitreg_analysis::diff::DiffError;
 use hitreg_analysis::golden::ReplaySummary;
 use hitreg_log::record::{EventTime, Session, SessionHeader, SessionStretch};
@@ -30,8 +30,8 @@ use hitreg_log::store::Target;
 use hitreg_log::trace::schema::{NO_HASH, executed, frames, is_bodies, ticks};
 use hitreg_log::trace::{RECORD, Table, Trace, TraceHeader};
 use hitreg_log::units::{Micros, Tick};
-use hitreg_netcode::replay::{ReplayAttempt, ReplayError, ReplayFindings, ReplayOptions, compare_hashes};
-use verdict::{ReplayFigures, judge_legs, missing_usercmd};
+use hitreg_netcode::replay::{ReplayAttempt, ReplayError, ReplayOptions, compare_hashes};
+use verdict::{LogFinding, ReplayFigures, judge_legs, missing_usercmd};
 
 /// How logs are verified.
 pub struct VerifyOptions<'a> {
@@ -63,12 +63,13 @@ impl std::fmt::Debug for VerifyOptions<'_> {
 
 impl VerifyOptions<'_> {
     /// Verifies a log. Problems with it or its golden go into its report.
-    pub(crate) fn log(
+    /// `parallel` runs the replays of the log in parallel.
+    pub(crate) fn judge_log(
         &self,
         engine: &Engine<'_>,
         path: &Path,
         goldens: &Goldens,
-        at_once: bool,
+        parallel: bool,
     ) -> Result<LogReport, EngineError> {
         // A replay may end with a panic, after which nothing can be withdrawn.
         goldens.withdraw()?;
@@ -78,16 +79,13 @@ impl VerifyOptions<'_> {
             Err(error) if error.is_for_memory() => return Err(error),
             Err(error) => return Ok(LogReport::unreadable(path, error.what(path))),
         };
-        let against = VerifyReference { golden: accepted.as_deref(), rollback: self.rollback_every.is_some() };
-        let writes_golden = accepted.is_some() || self.keep.writes();
-        let may_run_in_legs = !(self.whole || self.rollback_every.is_some() || writes_golden);
-        let in_legs = match self.build {
-            None if may_run_in_legs => in_legs(engine, &log, against)?,
-            _ => None,
-        };
-        let mut verified = match in_legs {
+        let reference = VerifyReference { golden: accepted.as_deref(), rollback: self.rollback_every.is_some() };
+        let runs = VerifyRuns { golden: accepted.is_some() || self.keep.writes(), parallel };
+        let may_run_in_legs = !(self.build.is_some() || self.whole || self.rollback_every.is_some() || runs.golden);
+        let of_legs = if may_run_in_legs { judge_in_legs(engine, &log, reference)? } else { None };
+        let mut verified = match of_legs {
             Some(verified) => verified,
-            None => self.replayed(engine, &log, against, (writes_golden, at_once))?,
+            None => self.judge_whole(engine, &log, reference, runs)?,
         };
         if self.needs_golden
             && verified.golden == Golden::None
@@ -98,46 +96,44 @@ impl VerifyOptions<'_> {
                 Some(path) => format!("there is no golden ({}): create it with --accept", path.display()),
                 None => "a log from standard input has no golden".to_owned(),
             };
-            verified = verified.but(LogVerdict::Untestable, VerdictReason::NoGolden, detail);
+            verified = verified.with_finding(LogFinding::untestable(VerdictReason::NoGolden, detail));
         }
         let plays_here = engine.games.of_header(&log.header).is_ok();
         let has_other_states = matches!(verified.why, Some(VerdictReason::RecordedState | VerdictReason::Keyframe));
         let rerecorded = match self.keep.rerecords() && has_other_states {
-            true => Some(self.verify_rerecorded(engine, &log, against)?),
+            true => Some(self.verify_rerecorded(engine, &log, reference)?),
             false => None,
         };
         Ok(LogReport { path: path.to_owned(), plays_here, ..goldens.settle(verified, rerecorded)? })
     }
 
-    /// Replays a log as a whole, and judges the replays. `golden` makes the text of its golden; `at_once` runs the
-    /// replays in parallel.
-    fn replayed(
+    /// Replays a log as a whole, and judges the replays.
+    fn judge_whole(
         &self,
         engine: &Engine<'_>,
         log: &SurveyedLog,
-        against: VerifyReference<'_>,
-        (golden, at_once): (bool, bool),
+        reference: VerifyReference<'_>,
+        runs: VerifyRuns,
     ) -> Result<LogReport, EngineError> {
-        let replays = match self.build {
-            None => own_replays(engine, log, self.rollback_every, golden, at_once),
-            Some(build) => built_replays(engine, build, log),
+        let outcome = match self.build {
+            None => replay_here(engine, log, self.rollback_every, runs),
+            Some(build) => replay_in_build(engine, build, log),
         }?;
-        let played = replays.as_ref().map(|(played, _)| &played[..]).map_err(Clone::clone);
-        let says = |side: &OneSidedLog| played.as_ref().is_err_and(|why| *why == side.to_string());
-        let is_one_sided = [OneSidedLog::Server, OneSidedLog::Client].iter().any(says);
         let mut facts = log.facts()?;
-        if let Ok((_, unlike)) = &replays {
-            facts.contradiction = facts.contradiction.or_else(|| unlike.missing_usercmd.clone());
-            facts.bodies_compared = unlike.records.bodies;
-            facts.replay_has_no_hash = unlike.has_no_hash;
-        }
-        let can_rerecord =
-            played.as_ref().is_ok_and(|played| played.iter().all(|replay| replay.summary.header.can(RECORD)));
-        let verified = LogReport { can_rerecord, is_one_sided, ..judge(&facts, played, against) };
-        Ok(match replays {
-            Ok((_, unlike)) if verified.passes_so_far() => unlike.judge(self.build, verified),
-            _ => verified,
-        })
+        let ReplaySet { replays, difference } = match outcome {
+            Ok(set) => set,
+            Err(why) => {
+                let is_one_sided =
+                    [OneSidedLog::Server, OneSidedLog::Client].iter().any(|side| why == side.to_string());
+                return Ok(LogReport { is_one_sided, ..judge(&facts, Err(why), reference) });
+            }
+        };
+        facts.contradiction = facts.contradiction.or_else(|| difference.missing_usercmd.clone());
+        facts.bodies_compared = difference.records.bodies;
+        facts.replay_has_no_hash = difference.has_no_hash;
+        let can_rerecord = replays.iter().all(|replay| replay.summary.header.can(RECORD));
+        let verified = LogReport { can_rerecord, ..judge(&facts, Ok(&replays), reference) };
+        Ok(if verified.awaits_record_comparison() { difference.judge(self.build, verified) } else { verified })
     }
 
     /// Records the log's input and links again, and verifies the new log.
@@ -145,7 +141,7 @@ impl VerifyOptions<'_> {
         &self,
         engine: &Engine<'_>,
         log: &SurveyedLog,
-        against: VerifyReference<'_>,
+        reference: VerifyReference<'_>,
     ) -> Result<golden::RerecordedLog, EngineError> {
         let folder = hitreg_log::store::temporary_folder()?;
         let target = folder.file("anew.hitlog");
@@ -153,7 +149,7 @@ impl VerifyOptions<'_> {
             return Ok(golden::RerecordedLog { log: None, verified: LogReport::not_replayed(why) });
         }
         let again = engine.quiet().survey(target.path())?;
-        let verified = self.replayed(engine, &again, against, (true, false))?;
+        let verified = self.judge_whole(engine, &again, reference, VerifyRuns { golden: true, parallel: false })?;
         Ok(golden::RerecordedLog { log: Some((folder, target.path().to_owned())), verified })
     }
 }
@@ -163,8 +159,21 @@ fn thread_pool(threads: usize) -> Result<rayon::ThreadPool, EngineError> {
     pool.map_err(|error| EngineError::Request(format!("cannot start {threads} threads: {error}")))
 }
 
-/// The replays and the records that differ from them, or the reason why there are no replays.
-type Replays = Result<(Vec<VerifiedReplay>, LogDifference), String>;
+/// How the replays of a whole log run.
+#[derive(Clone, Copy)]
+struct VerifyRuns {
+    /// Whether the first replay makes the text of a golden.
+    golden: bool,
+    /// Whether the replays run in parallel.
+    parallel: bool,
+}
+
+/// The replays of a log.
+struct ReplaySet {
+    replays: Vec<VerifiedReplay>,
+    /// The records that differ from them.
+    difference: LogDifference,
+}
 
 /// Records the log's input and links again in `to`, by this build or another, or returns the reason why that is impossible.
 fn rerecord(
@@ -173,15 +182,20 @@ fn rerecord(
     log: &SurveyedLog,
     to: &Target,
 ) -> Result<Result<(), String>, EngineError> {
-    let made = match build {
+    let outcome = match build {
         None => log.rerecord(engine, None, to)?,
         Some(build) => engine.runner.rerecord(build, &log.request()?, to.path()),
     };
-    Ok(engine.ran(&log.path, made)?.map_err(|untestable| untestable.detail()))
+    Ok(engine.ran(&log.path, outcome)?.map_err(|untestable| untestable.detail()))
 }
 
-/// The traces of another build. It runs as often as this build replays, and without the cache.
-fn built_replays(engine: &Engine<'_>, build: &Build, log: &SurveyedLog) -> Result<Replays, EngineError> {
+/// Replays a log in another build, as often as this build replays it, and without the cache. Returns the reason if the
+/// build cannot replay it.
+fn replay_in_build(
+    engine: &Engine<'_>,
+    build: &Build,
+    log: &SurveyedLog,
+) -> Result<Result<ReplaySet, String>, EngineError> {
     let runner = engine.uncached().runner;
     let session = log.session()?;
     let mut replays = Vec::with_capacity(THREADS.len());
@@ -207,9 +221,10 @@ fn built_replays(engine: &Engine<'_>, build: &Build, log: &SurveyedLog) -> Resul
         }
         replays.push(VerifiedReplay { summary: ReplaySummary::of(&trace), ran });
     }
-    let difference = replays.first().and_then(|replay| replay.ran.first_difference);
-    let missing_usercmd = missing_usercmd(&session, difference.map(|difference| difference.tick));
-    Ok(Ok((replays, LogDifference { records, missing_usercmd, has_no_hash, ..LogDifference::default() })))
+    let first_difference = replays.first().and_then(|replay| replay.ran.first_difference);
+    let missing_usercmd = missing_usercmd(&session, first_difference.map(|first| first.tick));
+    let difference = LogDifference { records, missing_usercmd, has_no_hash, ..LogDifference::default() };
+    Ok(Ok(ReplaySet { replays, difference }))
 }
 
 /// Records of a log that differ from its replays.
@@ -226,6 +241,12 @@ struct LogDifference {
 }
 
 impl LogDifference {
+    /// Adds what another replay, or a replay of later rows, found.
+    fn add(&mut self, other: LogDifference) {
+        self.records.add(other.records);
+        self.keyframe = self.keyframe.or(other.keyframe);
+    }
+
     /// The verdict on a log whose other checks passed. This program replays by the log's own rules, so a log that
     /// contradicts the replay is invalid. Another build writes its rows itself, so that build differs.
     fn judge(self, build: Option<&Build>, verified: LogReport) -> LogReport {
@@ -235,34 +256,33 @@ impl LogDifference {
                 let detail = format!(
                     "the log contradicts itself: its state hashes match the replay, but not its records {place}"
                 );
-                verified.but(LogVerdict::Broken, VerdictReason::Contradiction, detail)
+                verified.with_finding(LogFinding::broken(VerdictReason::Contradiction, detail))
             }
             (Some(place), _) => {
                 let who =
                     build.map_or("the replay".to_owned(), |build| format!("the build {}", build.path().display()));
                 let hashes = if has_hashes { "; the state hashes agree" } else { "" };
                 let detail = format!("{who} differs from the log {place}{hashes}");
-                verified.but(LogVerdict::Differs, VerdictReason::RecordedState, detail)
+                verified.with_finding(LogFinding::differs(VerdictReason::RecordedState, detail))
             }
             (None, Some(tick)) => {
                 let detail = format!("the keyframe after tick {tick} differs from the replayed state");
                 let recorded_differs = verified.why == Some(VerdictReason::RecordedState);
                 let why = if recorded_differs { VerdictReason::RecordedState } else { VerdictReason::Keyframe };
-                verified.but(LogVerdict::Differs, why, detail)
+                verified.with_finding(LogFinding::differs(why, detail))
             }
             (None, None) => verified,
         }
     }
 }
 
-/// Replays a log in this build, in parallel if `at_once`.
-fn own_replays(
+/// Replays a log in this build. Returns the reason if this build cannot replay it.
+fn replay_here(
     engine: &Engine<'_>,
     log: &SurveyedLog,
     rollback_every: Option<u32>,
-    golden: bool,
-    at_once: bool,
-) -> Result<Replays, EngineError> {
+    runs: VerifyRuns,
+) -> Result<Result<ReplaySet, String>, EngineError> {
     let game = match engine.games.of_header(&log.header) {
         Ok(game) => game,
         Err(error) => return Ok(Err(error.to_string())),
@@ -273,26 +293,26 @@ fn own_replays(
     let play = |(number, threads): (usize, usize)| {
         // One replay is compared with the log's records, the other with its keyframes. A log without a server has no
         // records that the replay of its clients could contradict.
-        let records = number == 0 && log.has_server();
+        let checks = ReplayChecks { records: number == 0 && log.has_server(), golden: runs.golden && number == 0 };
+        let compares_keyframes = !checks.records;
         let attempt = |encodes| {
-            compared(log, records, golden && number == 0, |sinks| {
-                log.replay_beside(game, !records, ReplayAttempt { options: &options, encodes }, sinks)
+            run_checked(log, checks, |sinks| {
+                log.run_with_keyframes(game, compares_keyframes, ReplayAttempt { options: &options, encodes }, sinks)
             })
         };
         thread_pool(threads)?.install(|| retry_with_encoding(&encodes, attempt))
     };
     // A log that does not stream is in memory with all its rows, so its replays run one after the other.
-    let made: Vec<Result<_, EngineError>> = match at_once && log.streams(game, &options) {
+    let outcomes: Vec<Result<_, EngineError>> = match runs.parallel && log.streams(game, &options) {
         true => THREADS.into_par_iter().enumerate().map(play).collect(),
         false => THREADS.into_iter().enumerate().map(play).collect(),
     };
-    let (mut all, mut unlike) = (Vec::new(), LogDifference::default());
-    for made in made {
-        match made {
-            Ok((played, found)) => {
-                unlike.records.add(found.records);
-                unlike.keyframe = unlike.keyframe.or(found.keyframe);
-                all.push(played);
+    let (mut replays, mut difference) = (Vec::new(), LogDifference::default());
+    for outcome in outcomes {
+        match outcome {
+            Ok((replay, found)) => {
+                difference.add(found);
+                replays.push(replay);
             }
             Err(EngineError::Replay { source: ReplayError::NeedsMemory(source), .. }) => {
                 return Err(EngineError::needs_memory(&log.path, source));
@@ -301,68 +321,74 @@ fn own_replays(
             Err(error) => return Err(error),
         }
     }
-    Ok(Ok((all, unlike)))
+    Ok(Ok(ReplaySet { replays, difference }))
 }
 
-/// Runs a replay of a log or of a leg. `run` compares the states with keyframes. With `records`, the rows are compared
-/// with the log's records. `golden` collects the figures for the golden.
-fn compared(
-    log: &SurveyedLog,
+/// What is done with the rows of one replay.
+#[derive(Clone, Copy)]
+struct ReplayChecks {
+    /// Compares the rows with the log's records.
     records: bool,
+    /// Collects the figures of a golden.
     golden: bool,
-    run: impl FnOnce(ReplaySinks<'_>) -> Result<Option<(ReplayFindings, Option<Tick>)>, EngineError>,
+}
+
+/// Runs a replay of a log or of a leg, which compares states with keyframes, and checks its rows. Returns `None` if the
+/// replay is void.
+fn run_checked(
+    log: &SurveyedLog,
+    checks: ReplayChecks,
+    run: impl FnOnce(ReplaySinks<'_>) -> Result<Option<KeyframedRun>, EngineError>,
 ) -> Result<Option<(VerifiedReplay, LogDifference)>, EngineError> {
     let mut summary: Option<ReplaySummary> = None;
-    let mut gather = |header: &TraceHeader, rows: &Table| {
-        summary.get_or_insert_with(|| ReplaySummary::new(header.clone(), golden)).add(rows);
+    let mut summarize = |header: &TraceHeader, rows: &Table| {
+        summary.get_or_insert_with(|| ReplaySummary::new(header.clone(), checks.golden)).add(rows);
     };
-    let (ran, records) = match records {
-        true => meanwhile(RecordedRows::new(&log.header, &log.survey.hidden), |comparer| {
+    let (ran, records) = match checks.records {
+        true => compare_while_replaying(RecordComparer::new(&log.header, &log.survey.hidden), |sender| {
             let mut to = |header: &TraceHeader, rows: Table| {
-                gather(header, &rows);
-                comparer.rows(rows);
+                summarize(header, &rows);
+                sender.send_rows(rows);
             };
-            run(ReplaySinks { seen: &mut |chunk| comparer.chunk(chunk), to: &mut to, progress: &mut |_| {} })
+            run(ReplaySinks { seen: &mut |chunk| sender.send_chunk(chunk), to: &mut to, progress: &mut |_| {} })
         })?,
         false => {
-            let mut to = |header: &TraceHeader, rows: Table| gather(header, &rows);
+            let mut to = |header: &TraceHeader, rows: Table| summarize(header, &rows);
             let sinks = ReplaySinks { seen: &mut |_| {}, to: &mut to, progress: &mut |_| {} };
             (run(sinks)?, RecordComparison::default())
         }
     };
-    let played = ran.zip(summary);
-    Ok(played.map(|((ran, keyframe), summary)| {
-        (VerifiedReplay { summary, ran }, LogDifference { records, keyframe, ..LogDifference::default() })
+    Ok(ran.zip(summary).map(|(KeyframedRun { findings, differing_keyframe }, summary)| {
+        let difference = LogDifference { records, keyframe: differing_keyframe, ..LogDifference::default() };
+        (VerifiedReplay { summary, ran: findings }, difference)
     }))
 }
 
 /// Verifies a log leg by leg. Returns `None` if it has no keyframes, or if datagrams may have affected the outcome.
 /// Keyframes hold no datagram state.
-fn in_legs(
+fn judge_in_legs(
     engine: &Engine<'_>,
     log: &SurveyedLog,
-    against: VerifyReference<'_>,
+    reference: VerifyReference<'_>,
 ) -> Result<Option<LogReport>, EngineError> {
     let legs = log.legs();
     let Ok(game) = engine.games.of_header(&log.header) else { return Ok(None) };
     if legs.is_empty() {
         return Ok(None);
     }
-    let counted =
-        |report| LogReport { legs: Some(legs.len()), keyframes: Some(legs.iter().map(Leg::keyframes).sum()), ..report };
-    let at_once = legs.len().min(rayon::current_num_threads());
-    let replays = in_order(legs.len(), at_once, |number| {
-        let leg = compared(log, true, false, |sinks| log.run_leg(game, &legs[number], sinks))?;
-        Ok(leg.map(|(VerifiedReplay { summary, ran }, unlike)| (ReplayFigures::of(&summary), ran, unlike)))
+    let parallel = legs.len().min(rayon::current_num_threads());
+    let outcomes = in_order(legs.len(), parallel, |number| {
+        let checks = ReplayChecks { records: true, golden: false };
+        let leg = run_checked(log, checks, |sinks| log.run_leg(game, &legs[number], sinks))?;
+        Ok(leg.map(|(VerifiedReplay { summary, ran }, found)| (ReplayFigures::of(&summary), ran, found)))
     });
-    let (mut played, mut unlike) = (Vec::with_capacity(legs.len()), LogDifference::default());
-    for leg in replays {
-        match leg {
+    let (mut replays, mut difference) = (Vec::with_capacity(legs.len()), LogDifference::default());
+    for outcome in outcomes {
+        match outcome {
             Ok(Some((figures, ran, found))) => {
-                unlike.keyframe = unlike.keyframe.or(found.keyframe);
-                unlike.records.add(found.records);
-                let is_off = unlike.keyframe.is_some() || ran.first_difference.is_some();
-                played.push((figures, ran));
+                difference.add(found);
+                let is_off = difference.keyframe.is_some() || ran.first_difference.is_some();
+                replays.push((figures, ran));
                 // Legs after the first difference start from invalid states.
                 if is_off {
                     break;
@@ -376,31 +402,37 @@ fn in_legs(
         }
     }
     let mut facts = log.facts()?;
-    facts.bodies_compared = unlike.records.bodies;
-    let verified = judge_legs(&facts, &played, against);
-    let first_difference = played.iter().find_map(|(_, ran)| ran.first_difference).map(|found| found.tick);
-    let keyframe = unlike.keyframe.filter(|keyframe| first_difference.is_none_or(|tick| *keyframe < tick));
+    facts.bodies_compared = difference.records.bodies;
+    let verified = LogReport {
+        legs: Some(legs.len()),
+        keyframes: Some(legs.iter().map(Leg::keyframes).sum()),
+        ..judge_legs(&facts, &replays, reference)
+    };
     // After a keyframe that differs, every other finding follows from it or comes later.
-    let counts = verified.passes_so_far() && keyframe.is_none();
-    let records = if counts { unlike.records } else { RecordComparison::default() };
-    Ok(Some(counted(LogDifference { records, keyframe, ..LogDifference::default() }.judge(None, verified))))
+    let first_difference = replays.iter().find_map(|(_, ran)| ran.first_difference).map(|found| found.tick);
+    difference.keyframe = difference.keyframe.filter(|keyframe| first_difference.is_none_or(|tick| *keyframe < tick));
+    if difference.keyframe.is_some() || !verified.awaits_record_comparison() {
+        difference.records = RecordComparison::default();
+    }
+    Ok(Some(difference.judge(None, verified)))
 }
 
 /// Compares a log's records with the replay of the log while both are read. It holds the chunks that were not compared
 /// yet, and the replayed rows to compare them with. If the state hashes agree but other records differ, the log
 /// contradicts itself.
-struct RecordedRows<'a> {
+struct RecordComparer<'a> {
     header: &'a SessionHeader,
     hidden: &'a SortedSet<String>,
     /// The tables that a log records, without rows.
     recorded: Trace,
     chunks: VecDeque<SessionStretch>,
-    /// The rows between the last two finished ticks, and the rows since the last one.
-    before: Vec<Table>,
-    rows: Vec<Table>,
+    /// The rows between the last two finished ticks.
+    rows_before_tick: Vec<Table>,
+    /// The rows since the last finished tick.
+    rows_since_tick: Vec<Table>,
     /// The last tick whose rows are complete.
-    reached: Option<(Tick, Micros)>,
-    found: Result<RecordComparison, DiffError>,
+    last_tick: Option<(Tick, Micros)>,
+    comparison: Result<RecordComparison, DiffError>,
 }
 
 /// A message to the comparing thread: a chunk before the replay uses it, or rows of the replay.
@@ -413,100 +445,97 @@ enum VerifyInput {
 struct VerifySender(SyncSender<VerifyInput>);
 
 impl VerifySender {
-    fn chunk(&self, chunk: &SessionStretch) {
+    fn send_chunk(&self, chunk: &SessionStretch) {
         // Chunks wait for the next tick. An empty chunk has nothing to compare.
         if !chunk.is_empty() {
-            self.tell(VerifyInput::Chunk(Box::new(chunk.clone())));
+            self.send(VerifyInput::Chunk(Box::new(chunk.clone())));
         }
     }
 
-    fn rows(&self, rows: Table) {
+    fn send_rows(&self, rows: Table) {
         if is_bodies(&rows.name) || [ticks::NAME, executed::NAME, frames::NAME].contains(&&*rows.name) {
-            self.tell(VerifyInput::Rows(rows));
+            self.send(VerifyInput::Rows(rows));
         }
     }
 
-    fn tell(&self, heard: VerifyInput) {
+    fn send(&self, input: VerifyInput) {
         // Sending fails only if the comparing thread panicked. The join then resumes that panic.
-        let _ = self.0.send(heard);
+        let _ = self.0.send(input);
     }
 }
 
 /// The number of chunks and row groups that may wait to be compared.
-const WAITING: usize = 16;
+const QUEUED_INPUTS_MAX: usize = 16;
 
 /// Replays a log and compares its records on another thread. Returns the results of both.
-fn meanwhile<T>(
-    mut said: RecordedRows<'_>,
+fn compare_while_replaying<T>(
+    mut comparer: RecordComparer<'_>,
     replay: impl FnOnce(&VerifySender) -> Result<T, EngineError>,
 ) -> Result<(T, RecordComparison), EngineError> {
-    let (telling, waiting) = sync_channel(WAITING);
+    let (sender, inputs) = sync_channel(QUEUED_INPUTS_MAX);
     std::thread::scope(|scope| {
-        let listen = move || {
-            waiting.into_iter().for_each(|heard| said.add(heard));
-            said
+        let compare = move || {
+            inputs.into_iter().for_each(|input| comparer.add(input));
+            comparer
         };
-        let listener = std::thread::Builder::new().name("log comparer".into()).spawn_scoped(scope, listen);
-        let listener = listener.map_err(EngineError::no_thread)?;
-        let telling = VerifySender(telling);
-        let made = replay(&telling);
-        drop(telling);
-        match listener.join() {
-            Ok(said) => Ok((made?, said.end()?)),
+        let thread = std::thread::Builder::new().name("log comparer".into()).spawn_scoped(scope, compare);
+        let thread = thread.map_err(EngineError::no_thread)?;
+        let sender = VerifySender(sender);
+        let replayed = replay(&sender);
+        drop(sender);
+        match thread.join() {
+            Ok(comparer) => Ok((replayed?, comparer.finish()?)),
             Err(panic) => std::panic::resume_unwind(panic),
         }
     })
 }
 
-impl<'a> RecordedRows<'a> {
-    fn new(header: &'a SessionHeader, hidden: &'a SortedSet<String>) -> RecordedRows<'a> {
-        let recorded = recorded_without(&Session::new(header.clone()), hidden);
-        let (chunks, before, rows) = (VecDeque::new(), Vec::new(), Vec::new());
-        RecordedRows {
+impl<'a> RecordComparer<'a> {
+    fn new(header: &'a SessionHeader, hidden: &'a SortedSet<String>) -> RecordComparer<'a> {
+        RecordComparer {
             header,
             hidden,
-            recorded,
-            chunks,
-            before,
-            rows,
-            reached: None,
-            found: Ok(RecordComparison::default()),
+            recorded: recorded_without(&Session::new(header.clone()), hidden),
+            chunks: VecDeque::new(),
+            rows_before_tick: Vec::new(),
+            rows_since_tick: Vec::new(),
+            last_tick: None,
+            comparison: Ok(RecordComparison::default()),
         }
     }
 
-    fn add(&mut self, heard: VerifyInput) {
-        if self.found.as_ref().is_ok_and(|found| found.first.is_none()) {
-            match heard {
+    fn add(&mut self, input: VerifyInput) {
+        if self.comparison.as_ref().is_ok_and(|comparison| comparison.first.is_none()) {
+            match input {
                 VerifyInput::Chunk(chunk) => self.chunks.push_back(*chunk),
-                VerifyInput::Rows(rows) => self.rows(rows),
+                VerifyInput::Rows(rows) => self.add_rows(rows),
             }
         }
     }
 
     /// Adds rows of the replay. Rows of `ticks` complete all earlier rows.
-    fn rows(&mut self, mut rows: Table) {
+    fn add_rows(&mut self, mut rows: Table) {
         let recorded = self.recorded.table(&rows.name);
         rows.columns.retain(|column| recorded.is_some_and(|recorded| recorded.column(&column.name).is_some()));
         if rows.name == ticks::NAME {
-            if let Some((tick, at)) = self.reached {
-                let is_there = |chunk: &SessionStretch| is_before(chunk, tick, at);
-                let ready = self.chunks.iter().take_while(|chunk| is_there(chunk)).count();
+            if let Some((tick, at)) = self.last_tick {
+                let ready = self.chunks.iter().take_while(|chunk| is_before(chunk, tick, at)).count();
                 self.compare(ready);
             }
             let of_rows = ticks::Columns::read(&rows);
             let last = of_rows.tick.last().zip(of_rows.at_us.last());
-            self.reached = last.map(|(tick, at)| (Tick(*tick), Micros(*at))).or(self.reached);
+            self.last_tick = last.map(|(tick, at)| (Tick(*tick), Micros(*at))).or(self.last_tick);
         }
-        self.rows.push(rows);
+        self.rows_since_tick.push(rows);
     }
 
     /// Compares the remaining chunks and returns the result for all.
     ///
     /// # Errors
     /// Fails if rows of a table do not fit the rows before them, or cannot be put in order.
-    fn end(mut self) -> Result<RecordComparison, EngineError> {
+    fn finish(mut self) -> Result<RecordComparison, EngineError> {
         self.compare(self.chunks.len());
-        Ok(self.found?)
+        Ok(self.comparison?)
     }
 
     /// Compares the first `chunks` chunks.
@@ -514,17 +543,18 @@ impl<'a> RecordedRows<'a> {
         let mut session = Session::new(self.header.clone());
         self.chunks.drain(..chunks).for_each(|chunk| session.append(chunk));
         session.put_in_order();
-        let mut played = Trace::default();
-        let mut rows = std::mem::take(&mut self.before).into_iter().chain(self.rows.iter().cloned());
-        let fits = rows.try_for_each(|rows| played.append(rows)).map_err(DiffError::Unread);
-        let compared = fits.and_then(|()| RecordComparison::of(&recorded_without(&session, self.hidden), &played));
-        if let Ok(found) = &mut self.found {
-            match compared {
-                Ok(later) => found.add(later),
-                Err(error) => self.found = Err(error),
+        let mut replayed = Trace::default();
+        let mut rows =
+            std::mem::take(&mut self.rows_before_tick).into_iter().chain(self.rows_since_tick.iter().cloned());
+        let fits = rows.try_for_each(|rows| replayed.append(rows)).map_err(DiffError::Unread);
+        let later = fits.and_then(|()| RecordComparison::of(&recorded_without(&session, self.hidden), &replayed));
+        if let Ok(comparison) = &mut self.comparison {
+            match later {
+                Ok(later) => comparison.add(later),
+                Err(error) => self.comparison = Err(error),
             }
         }
-        self.before = std::mem::take(&mut self.rows);
+        self.rows_before_tick = std::mem::take(&mut self.rows_since_tick);
     }
 }
 

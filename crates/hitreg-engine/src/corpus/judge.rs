@@ -348,8 +348,8 @@ impl CorpusJudge for VerifiedCorpus<'_> {
         };
         let started = (self.options.clock)();
         // With threads to spare, the replays of one log run in parallel.
-        let at_once = rayon::current_num_threads() > 1;
-        let mut report = self.options.log(self.engine, log, goldens, at_once)?;
+        let parallel = rayon::current_num_threads() > 1;
+        let mut report = self.options.judge_log(self.engine, log, goldens, parallel)?;
         report.seconds = (self.options.clock)() - started;
         let first = self.first_difference(log, &report);
         let row = LogRow {

@@ -173,46 +173,55 @@ impl SurveyedLog {
         Ok(SurveyedLog { survey, start: None, ..self })
     }
 
-    /// Replays the log from its beginning. With `keyframes`, also returns the first tick whose recorded keyframe differs
-    /// from the replayed state. A log without keyframes costs almost nothing extra.
-    pub(crate) fn replay_beside(
+    /// Replays the log from its beginning. `compares` compares the states with the log's keyframes, which costs almost
+    /// nothing extra if it has none.
+    pub(crate) fn run_with_keyframes(
         &self,
         game: &dyn Playable,
-        keyframes: bool,
+        compares: bool,
         attempt: ReplayAttempt<'_>,
         sinks: ReplaySinks<'_>,
-    ) -> Result<Option<(ReplayFindings, Option<Tick>)>, EngineError> {
-        let said = if keyframes { &self.keyframes[..] } else { &[] };
-        self.run_beside(said, game, &self.source(), attempt, sinks)
+    ) -> Result<Option<KeyframedRun>, EngineError> {
+        let recorded = if compares { &self.keyframes[..] } else { &[] };
+        self.run_to_keyframes(recorded, game, &self.source(), attempt, sinks)
     }
 
-    /// Replays from a source, and returns the first tick whose keyframe in `said` differs from the replayed state.
-    fn run_beside(
+    /// Replays from a source, and compares the states with the `recorded` keyframes.
+    fn run_to_keyframes(
         &self,
-        said: &[KeyframeRef],
+        recorded: &[KeyframeRef],
         game: &dyn Playable,
         source: &ReplaySource<'_>,
         attempt: ReplayAttempt<'_>,
         sinks: ReplaySinks<'_>,
-    ) -> Result<Option<(ReplayFindings, Option<Tick>)>, EngineError> {
-        let mut ticks: Vec<_> = said.iter().map(|keyframe| (keyframe.tick, keyframe.at)).collect();
+    ) -> Result<Option<KeyframedRun>, EngineError> {
+        let mut ticks: Vec<_> = recorded.iter().map(|keyframe| (keyframe.tick, keyframe.at)).collect();
         ticks.sort_unstable();
         let due = KeyframeSchedule::After(ticks);
-        let made = RefCell::new(SortedMap::new());
+        let replayed = RefCell::new(SortedMap::new());
         let take = |keyframe| {
-            let made_there = KeyframeRef::of(&keyframe);
-            made.borrow_mut().insert(made_there.tick, made_there);
+            let keyframe = KeyframeRef::of(&keyframe);
+            replayed.borrow_mut().insert(keyframe.tick, keyframe);
         };
-        let keyframes = (!said.is_empty()).then_some((&due, &take as &dyn Fn(Keyframe)));
+        let keyframes = (!recorded.is_empty()).then_some((&due, &take as &dyn Fn(Keyframe)));
         // A part of a log may not show that its datagrams matter, but the states are compared with those of a replay
         // that encoded them.
-        let encodes = attempt.encodes || said.first().is_some_and(|said| said.has_sizes);
-        let ran =
+        let encodes = attempt.encodes || recorded.first().is_some_and(|keyframe| keyframe.has_sizes);
+        let findings =
             self.run(game, &ReplaySource { keyframes, ..*source }, ReplayAttempt { encodes, ..attempt }, sinks)?;
-        let made = made.into_inner();
-        let is_like = |said: &KeyframeRef| made.get(&said.tick).is_some_and(|made| said.is_like(made));
-        Ok(ran.map(|ran| (ran, said.iter().find(|said| !is_like(said)).map(|said| said.tick))))
+        let replayed = replayed.into_inner();
+        let differs =
+            |keyframe: &&KeyframeRef| !replayed.get(&keyframe.tick).is_some_and(|made| keyframe.is_like(made));
+        let differing_keyframe = recorded.iter().find(differs).map(|keyframe| keyframe.tick);
+        Ok(findings.map(|findings| KeyframedRun { findings, differing_keyframe }))
     }
+}
+
+/// The result of a replay whose states were compared with keyframes.
+pub(crate) struct KeyframedRun {
+    pub(crate) findings: ReplayFindings,
+    /// The tick of the first keyframe that differs from the replayed state.
+    pub(crate) differing_keyframe: Option<Tick>,
 }
 
 /// A part of a log from one keyframe to a later one, which is replayed independently. It starts from the state of its
@@ -255,8 +264,8 @@ impl SurveyedLog {
         legs(&keyframes, last, &|at| self.survey.needed_from(at))
     }
 
-    /// Replays a leg while reading it, and returns the first tick whose recorded keyframe differs from the replayed
-    /// state. Returns `None` if datagrams may have affected the outcome.
+    /// Replays a leg while reading it, and compares the states with the keyframes that it reaches. Returns `None` if
+    /// datagrams may have affected the outcome.
     ///
     /// # Errors
     /// Fails if the log cannot be read again, or if this build cannot continue from the leg's first keyframe.
@@ -265,13 +274,13 @@ impl SurveyedLog {
         game: &dyn Playable,
         leg: &Leg,
         sinks: ReplaySinks<'_>,
-    ) -> Result<Option<(ReplayFindings, Option<Tick>)>, EngineError> {
+    ) -> Result<Option<KeyframedRun>, EngineError> {
         let start = leg.from.map(|from| self.start_at(&self.keyframes[from])).transpose()?;
-        let said = &self.keyframes[leg.to.clone()];
+        let recorded = &self.keyframes[leg.to.clone()];
         let source = ReplaySource { start: start.as_ref(), ..self.source() };
         let (part, tables) = (Some(leg.part), TableSet::named(TABLES));
         let options = ReplayOptions { part, tables, without_predicted_bodies: true, ..ReplayOptions::default() };
-        self.run_beside(said, game, &source, ReplayAttempt { options: &options, encodes: false }, sinks)
+        self.run_to_keyframes(recorded, game, &source, ReplayAttempt { options: &options, encodes: false }, sinks)
     }
 
     /// Reads a keyframe from the log to start a replay from it.

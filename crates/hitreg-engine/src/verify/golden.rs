@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::verdict::{LogReport, LogVerdict, VerdictReason};
+use super::verdict::{LogFinding, LogReport, LogVerdict, VerdictReason};
 use crate::engine::EngineError;
 use hitreg_analysis::golden::{self, GoldenChange};
 use hitreg_analysis::text_diff::TextDiff;
@@ -160,7 +160,7 @@ impl Goldens {
                 "{before}. If the game changed on purpose, add --rerecord: it records the log again from its input and \
                  links, and writes log and golden together"
             );
-            return Ok(verified.but(LogVerdict::Differs, VerdictReason::RecordedState, detail));
+            return Ok(verified.with_finding(LogFinding::differs(VerdictReason::RecordedState, detail)));
         };
         let (
             Some((_, recorded)),
@@ -171,7 +171,7 @@ impl Goldens {
         else {
             let why = anew.verified.detail.unwrap_or_default();
             let detail = format!("{before}. Recorded again, the log cannot be accepted: {why}");
-            return Ok(verified.but(LogVerdict::Differs, VerdictReason::RecordedState, detail));
+            return Ok(verified.with_finding(LogFinding::differs(VerdictReason::RecordedState, detail)));
         };
         // Both files are complete before either is renamed. After a crash between the renames, running the command
         // again completes it.
@@ -190,7 +190,7 @@ impl Goldens {
                 let detail = format!("the proposed golden is {}", target.path().display());
                 LogReport {
                     golden: Golden::Proposed,
-                    ..verified.but(LogVerdict::Differs, VerdictReason::Golden, detail)
+                    ..verified.with_finding(LogFinding::differs(VerdictReason::Golden, detail))
                 }
             }
             GoldenUpdate::Accept { .. } | GoldenUpdate::Nothing => {

@@ -70,7 +70,7 @@ impl RecordComparison {
     /// # Errors
     /// Fails if the rows cannot be put in order.
     pub(crate) fn of_build(session: &Session, trace: &Trace) -> Result<RecordComparison, DiffError> {
-        let session = &*before_hole(session);
+        let session = &*before_gap(session);
         let says = match recorded(session) {
             Ok(says) => says,
             Err(_) if session.header.holds() == LogContents::Server => of_bodies(session, &trace.header),
@@ -101,10 +101,10 @@ pub(crate) fn of_shots(session: &Session, header: &TraceHeader) -> Trace {
 }
 
 /// The session up to its first missing part.
-pub(crate) fn before_hole(session: &Session) -> Cow<'_, Session> {
-    let Some(hole) = session.first_hole() else { return Cow::Borrowed(session) };
+pub(crate) fn before_gap(session: &Session) -> Cow<'_, Session> {
+    let Some(gap) = session.first_hole() else { return Cow::Borrowed(session) };
     let mut session = session.clone();
-    session.end_at(last_before(&session, hole), hole.from);
+    session.end_at(last_before(&session, gap), gap.from);
     Cow::Owned(session)
 }
 
@@ -225,9 +225,9 @@ fn sorted<T: Ord>(mut keys: Vec<T>) -> Vec<T> {
 }
 
 /// The last tick before a missing part.
-fn last_before(session: &Session, hole: &GapRecord) -> Tick {
+fn last_before(session: &Session, gap: &GapRecord) -> Tick {
     let ticks = &session.ticks;
-    let before = ticks.partition_point(|tick| tick.at <= hole.from);
+    let before = ticks.partition_point(|tick| tick.at <= gap.from);
     before.checked_sub(1).map_or(Tick(0), |last| ticks[last].tick)
 }
 

@@ -13,7 +13,7 @@ use hitreg_log::record::{Execution, ExecutionRecord, LogContents, PlayerRecords,
 use hitreg_log::sorted::SortedSet;
 use hitreg_log::stats::CountedValues;
 use hitreg_log::units::{CommandSeq, Micros, Tick};
-use hitreg_netcode::replay::{LogSurvey, ReplayFindings, ReplayOutput, TickCounts};
+use hitreg_netcode::replay::{HashDifference, LogSurvey, ReplayFindings, ReplayOutput, TickCounts};
 
 /// The report on one log: its verdict, the reason, and the figures of the replay.
 #[derive(Debug, Default, Serialize)]
@@ -125,25 +125,47 @@ impl LogReport {
 
     /// The result for a log that was not replayed.
     pub(crate) fn not_replayed(why: impl Into<String>) -> LogReport {
-        LogReport::new(LogVerdict::Untestable).but(LogVerdict::Untestable, VerdictReason::NotReplayed, why)
+        LogReport::new(LogVerdict::Untestable).with_finding(LogFinding::untestable(VerdictReason::NotReplayed, why))
     }
 
     /// The result for a log that cannot be read.
     pub(crate) fn unreadable(path: &Path, why: String) -> LogReport {
-        let broken = LogReport::new(LogVerdict::Broken).but(LogVerdict::Broken, VerdictReason::Unreadable, why);
-        LogReport { path: path.to_owned(), ..broken }
+        let report = LogReport { path: path.to_owned(), ..LogReport::new(LogVerdict::Broken) };
+        report.with_finding(LogFinding::broken(VerdictReason::Unreadable, why))
     }
 
     /// Whether only the comparison of records can still change the verdict. A golden does not count for a replay that
     /// contradicts its log.
-    pub(crate) fn passes_so_far(&self) -> bool {
+    pub(crate) fn awaits_record_comparison(&self) -> bool {
         self.verdict == LogVerdict::Same || matches!(self.why, Some(VerdictReason::Golden | VerdictReason::NeedsGolden))
     }
 
-    /// The same result with another verdict.
+    /// The same result with the verdict of a finding.
     #[must_use]
-    pub(crate) fn but(self, verdict: LogVerdict, why: VerdictReason, detail: impl Into<String>) -> LogReport {
-        LogReport { verdict, why: Some(why), detail: Some(detail.into()), ..self }
+    pub(crate) fn with_finding(self, LogFinding { verdict, reason, detail }: LogFinding) -> LogReport {
+        LogReport { verdict, why: Some(reason), detail: Some(detail), ..self }
+    }
+}
+
+/// What keeps a log from being the same as its replays.
+#[derive(Debug)]
+pub(crate) struct LogFinding {
+    verdict: LogVerdict,
+    reason: VerdictReason,
+    detail: String,
+}
+
+impl LogFinding {
+    pub(crate) fn untestable(reason: VerdictReason, detail: impl Into<String>) -> LogFinding {
+        LogFinding { verdict: LogVerdict::Untestable, reason, detail: detail.into() }
+    }
+
+    pub(crate) fn differs(reason: VerdictReason, detail: String) -> LogFinding {
+        LogFinding { verdict: LogVerdict::Differs, reason, detail }
+    }
+
+    pub(crate) fn broken(reason: VerdictReason, detail: String) -> LogFinding {
+        LogFinding { verdict: LogVerdict::Broken, reason, detail }
     }
 }
 
@@ -158,7 +180,8 @@ pub struct LogFacts {
     has_heard_player: bool,
     /// A contradiction in the log.
     pub(crate) contradiction: Option<String>,
-    hole: Option<MissingPart>,
+    /// The first missing part of the log.
+    gap: Option<FirstGap>,
     pub(crate) has_server: bool,
     /// The number of recorded bodies that were compared with a replay.
     pub(super) bodies_compared: u64,
@@ -168,10 +191,10 @@ pub struct LogFacts {
 
 /// The first missing part of a log.
 #[derive(Clone, Copy, Debug)]
-struct MissingPart {
-    pub(crate) from: Micros,
-    pub(crate) to: Micros,
-    pub(crate) ticks_before: u64,
+struct FirstGap {
+    from: Micros,
+    to: Micros,
+    ticks_before: u64,
 }
 
 impl LogFacts {
@@ -190,7 +213,7 @@ impl LogFacts {
             active_usercmds: survey.active_usercmds(),
             has_heard_player: survey.first_heard_player().is_some(),
             contradiction,
-            hole: survey.first_hole().map(|gap| MissingPart { from: gap.from, to: gap.to, ticks_before }),
+            gap: survey.first_hole().map(|gap| FirstGap { from: gap.from, to: gap.to, ticks_before }),
             has_server: header.holds() == LogContents::Whole,
             bodies_compared: 0,
             replay_has_no_hash: false,
@@ -213,7 +236,7 @@ impl LogFacts {
 /// up to its first missing part. A log that begins inside a session may run usercmds that were made before it begins. A
 /// build may run bots without usercmds, so players without any count only if the replay differs from their first usercmd on.
 pub(crate) fn missing_usercmd(session: &Session, differs_from: Option<Tick>) -> Option<String> {
-    let until = session.first_hole().map(|hole| hole.from);
+    let until = session.first_hole().map(|gap| gap.from);
     let is_before = |tick: Tick| {
         let place = session.ticks.partition_point(|of| of.tick < tick);
         until.is_none_or(|until| session.ticks.get(place).is_some_and(|of| of.at <= until))
@@ -265,19 +288,22 @@ impl VerifiedReplay {
 }
 
 /// Judges the replays of one log, or the reason why there are none. The caller sets the path.
-pub fn judge(facts: &LogFacts, replays: Result<&[VerifiedReplay], String>, against: VerifyReference<'_>) -> LogReport {
-    let all = match replays {
+pub fn judge(
+    facts: &LogFacts,
+    replays: Result<&[VerifiedReplay], String>,
+    reference: VerifyReference<'_>,
+) -> LogReport {
+    let (VerifiedReplay { summary, ran }, others) = match replays {
+        Ok([first, others @ ..]) => (first, others),
         Ok([]) => return LogReport::not_replayed("it was not replayed"),
-        Ok(all) => all,
         Err(why) => return LogReport::not_replayed(why),
     };
-    let VerifiedReplay { summary, ran } = &all[0];
     let text = summary.golden();
-    let difference =
-        against.golden.zip(text.as_deref()).and_then(|(accepted, text)| golden::difference(accepted, text));
-    let figures = ReplayFigures::of(summary);
-    let judged = judge_figures(facts, figures, ran, compare_replays(all), (against, difference));
-    let change = against.golden.zip(text.as_deref()).map(|(accepted, text)| GoldenChange::of(Some(accepted), text));
+    let goldens = reference.golden.zip(text.as_deref());
+    let golden_difference = goldens.and_then(|(accepted, text)| golden::difference(accepted, text));
+    let replay_difference = others.iter().find_map(|other| compare_replays(summary, &other.summary));
+    let judged = judge_figures(facts, ReplayFigures::of(summary), ran, reference, golden_difference, replay_difference);
+    let change = goldens.map(|(accepted, text)| GoldenChange::of(Some(accepted), text));
     let detail = match (judged.why, change) {
         (Some(VerdictReason::Golden), Some(GoldenChange::Digests)) => Some(
             "the golden differs only in digests of tables: in other values, or in the order of equal rows".to_owned(),
@@ -340,7 +366,7 @@ impl ReplayFigures {
 pub(super) fn judge_legs(
     facts: &LogFacts,
     legs: &[(ReplayFigures, ReplayFindings)],
-    against: VerifyReference<'_>,
+    reference: VerifyReference<'_>,
 ) -> LogReport {
     let Some((_, ran)) = legs.first() else { return LogReport::not_replayed("it was not replayed") };
     let mut ran = ReplayFindings { hashes_compared: 0, hashes_before: 0, ..ran.clone() };
@@ -349,7 +375,7 @@ pub(super) fn judge_legs(
         ran.first_difference = ran.first_difference.or(of_leg.first_difference);
     }
     let figures = ReplayFigures::of_legs(legs.iter().map(|(figures, _)| figures));
-    judge_figures(facts, figures, &ran, None, (against, None))
+    judge_figures(facts, figures, &ran, reference, None, None)
 }
 
 /// Says that a golden differs. Another number of usercmds than in the log shows another recording. A build's trace may lack
@@ -366,96 +392,95 @@ fn golden_differs(accepted: Option<&str>, in_log: u64, in_replay: u64) -> String
     }
 }
 
-/// Judges the figures. `replays` is the difference between replays, `difference` the one from the golden.
+/// Judges the figures of replays.
 fn judge_figures(
     facts: &LogFacts,
     figures: ReplayFigures,
     ran: &ReplayFindings,
-    replays: Option<LogFinding>,
-    (against, difference): (VerifyReference<'_>, Option<TextDiff>),
+    reference: VerifyReference<'_>,
+    golden_difference: Option<TextDiff>,
+    replay_difference: Option<LogFinding>,
 ) -> LogReport {
     let exercised = facts.completed(figures.exercised);
-    let replays_differ = replays.is_some();
-    let broken = |detail: &String| (LogVerdict::Broken, VerdictReason::Contradiction, detail.clone());
-    let found = facts
-        .contradiction
-        .as_ref()
-        .map(broken)
-        .or(replays)
+    let replays_differ = replay_difference.is_some();
+    let of_golden = |_: &TextDiff| {
+        let detail = golden_differs(reference.golden, facts.usercmds, figures.exercised.usercmds);
+        LogFinding::differs(VerdictReason::Golden, detail)
+    };
+    let contradiction = facts.contradiction.clone();
+    let finding = contradiction
+        .map(|detail| LogFinding::broken(VerdictReason::Contradiction, detail))
+        .or(replay_difference)
         .or_else(|| compare_recorded(facts, ran))
-        .or_else(|| {
-            let detail = || golden_differs(against.golden, facts.usercmds, figures.exercised.usercmds);
-            difference.is_some().then(|| (LogVerdict::Differs, VerdictReason::Golden, detail()))
-        })
-        .or_else(|| not_judged(facts, ran, &figures, &exercised, against));
-    let mut report = LogReport::new(LogVerdict::Same);
-    if let Some((verdict, why, detail)) = found {
-        report = report.but(verdict, why, detail);
-    }
+        .or_else(|| golden_difference.as_ref().map(of_golden))
+        .or_else(|| find_untested(facts, ran, &figures, &exercised, reference));
+    let same = LogReport::new(LogVerdict::Same);
+    let report = match finding {
+        Some(finding) => same.with_finding(finding),
+        None => same,
+    };
     LogReport {
         tick: ran.first_difference.map(|difference| difference.tick),
-        difference,
+        difference: golden_difference,
         exercised,
         hashes_recorded: facts.with_hash,
         // After a missing part, hashes say nothing.
-        hashes_compared: facts.hole.map_or(ran.hashes_compared, |hole| ran.hashes_compared.min(hole.ticks_before)),
+        hashes_compared: facts.gap.map_or(ran.hashes_compared, |gap| ran.hashes_compared.min(gap.ticks_before)),
         replays_differ,
         rollbacks: ran.rollbacks,
         view_errors: figures.view_errors,
-        golden: if against.golden.is_some() { Golden::Compared } else { Golden::None },
+        golden: if reference.golden.is_some() { Golden::Compared } else { Golden::None },
         ..report
     }
 }
 
-type LogFinding = (LogVerdict, VerdictReason, String);
-
 /// Describes how the replay differs from the record.
 fn compare_recorded(facts: &LogFacts, ran: &ReplayFindings) -> Option<LogFinding> {
-    let differs = |why, detail| Some((LogVerdict::Differs, why, detail));
     if let Some(error) = &ran.rollback_error {
-        return differs(VerdictReason::Rollback, format!("rollback: {error}"));
+        return Some(LogFinding::differs(VerdictReason::Rollback, format!("rollback: {error}")));
     }
-    // After a hole no replay can equal the recording, and a difference there does not concern the build.
-    let d = ran.first_difference.filter(|d| facts.hole.is_none_or(|hole| d.at <= hole.from))?;
-    let replayed = d.replayed.map_or("none, because it ended before".to_owned(), |h| format!("{h:016x}"));
-    let detail = format!("tick {}: the log has state hash {:016x}, the replay has {replayed}", d.tick, d.recorded);
-    differs(VerdictReason::RecordedState, detail)
+    // After a gap no replay can equal the recording, and a difference there does not concern the build.
+    let first = ran.first_difference.filter(|first| facts.gap.is_none_or(|gap| first.at <= gap.from))?;
+    let replayed = first.replayed.map_or("none, because it ended before".to_owned(), |hash| format!("{hash:016x}"));
+    let HashDifference { tick, recorded, .. } = first;
+    let detail = format!("tick {tick}: the log has state hash {recorded:016x}, the replay has {replayed}");
+    Some(LogFinding::differs(VerdictReason::RecordedState, detail))
 }
 
-/// Describes how a replay differs from the first.
-fn compare_replays(replays: &[VerifiedReplay]) -> Option<LogFinding> {
-    let VerifiedReplay { summary: first, .. } = replays.first()?;
-    let digest = first.digest();
-    let again = replays.iter().skip(1).find(|again| again.summary.digest() != digest)?;
-    let (table, other) = (first.first_unlike(&again.summary).unwrap_or_default(), again.summary.digest());
+/// Describes how a second replay differs from the first.
+fn compare_replays(first: &ReplaySummary, second: &ReplaySummary) -> Option<LogFinding> {
+    let [digest, other] = [first, second].map(ReplaySummary::digest);
+    if digest == other {
+        return None;
+    }
+    let table = first.first_unlike(second).unwrap_or_default();
     let detail =
         format!("two replays by the same build differ, first in the table `{table}`: digests {digest} and {other}");
-    Some((LogVerdict::Differs, VerdictReason::Replays, detail))
+    Some(LogFinding::differs(VerdictReason::Replays, detail))
 }
 
 /// Why agreement shows nothing, or does not cover the whole log.
-fn not_judged(
+fn find_untested(
     facts: &LogFacts,
     ran: &ReplayFindings,
     figures: &ReplayFigures,
     exercised: &Coverage,
-    against: VerifyReference<'_>,
+    reference: VerifyReference<'_>,
 ) -> Option<LogFinding> {
-    let untestable = |why, detail: String| Some((LogVerdict::Untestable, why, detail));
-    let LogFacts { with_hash, hole, .. } = *facts;
-    let is_closed = figures.is_closed;
-    if let Some(MissingPart { from, to, ticks_before }) = hole {
+    let untestable = |reason, detail: String| Some(LogFinding::untestable(reason, detail));
+    let LogFacts { with_hash, gap, .. } = *facts;
+    let compared = ran.hashes_compared;
+    if let Some(FirstGap { from, to, ticks_before }) = gap {
         let [from, to] = [from, to].map(|at| format!("{:.2} s", at.as_s_f64()));
-        let judged = ran.hashes_compared.min(ticks_before);
+        let judged = compared.min(ticks_before);
         let detail = format!(
             "a part of the log is missing, from {from} to {to}: {judged} of its {with_hash} ticks could be compared, and these match"
         );
         return untestable(VerdictReason::Gap, detail);
     }
-    let compared = ran.hashes_compared;
     // Another build may write no hashes, or run no server. Then only a golden can decide.
     let has_no_hash = with_hash > 0 && (exercised.ticks == 0 || facts.replay_has_no_hash);
-    if has_no_hash && against.golden.is_none() {
+    if has_no_hash && reference.golden.is_none() {
         let detail =
             "the replay wrote no state hashes and there is no golden, so the replay cannot be compared with the log";
         return untestable(VerdictReason::NeedsGolden, detail.to_owned());
@@ -473,7 +498,7 @@ fn not_judged(
         let detail = "no player pressed a key, so nothing could differ";
         return untestable(VerdictReason::NothingCompared, detail.to_owned());
     }
-    if against.rollback && ran.rollbacks == 0 {
+    if reference.rollback && ran.rollbacks == 0 {
         let detail = match facts.has_server {
             true => "no rollback was checked: the log is shorter than one rollback. Use a smaller --rollback",
             false => "no rollback was checked: the log has no server",
@@ -482,10 +507,10 @@ fn not_judged(
     }
     // Without hashes, the acks of a recorded server are the reference. A replay that agrees with none of them shows
     // nothing: the predictions, the acks or the pairing may be wrong. Bodies are only a part of the state.
-    let agrees_with_acks = !is_closed && figures.agreed > 0;
-    if ran.hashes_compared == 0 && against.golden.is_none() && !agrees_with_acks {
+    let agrees_with_acks = !figures.is_closed && figures.agreed > 0;
+    if compared == 0 && reference.golden.is_none() && !agrees_with_acks {
         let detail = match figures.checked {
-            checked if checked > 0 && !is_closed => format!(
+            checked if checked > 0 && !figures.is_closed => format!(
                 "it has no state hashes and no golden, and none of the {checked} predictions of the replay agrees with the recorded acks"
             ),
             _ if facts.bodies_compared > 0 => format!(
@@ -504,7 +529,6 @@ mod tests {
     use super::*;
     use hitreg_log::trace::schema::{corrections, ticks};
     use hitreg_log::trace::{Column, ColumnData, Table, Trace, TraceHeader};
-    use hitreg_netcode::replay::HashDifference;
 
     fn replay(hash: u64) -> VerifiedReplay {
         let mut rows = ticks::Writer::default();
