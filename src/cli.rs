@@ -261,7 +261,7 @@ fn run_line(build: Program, games: &Games, args: Vec<OsString>) -> CommandResult
     process::start_threads()?;
     let games = games.clone().within(memory_limit()?);
     let outcome = match run_command(build, &games, cli.command, &program, &mut output) {
-        Err(CommandError::Engine(EngineError::Missing(missing))) => diff::show_missing(&missing, false, &mut output),
+        Err(CommandError::Engine(EngineError::Missing(missing))) => diff::show_missing(&missing, &mut output),
         outcome => outcome,
     };
     // A log that changes during the command can fail in any way. The change is the reason.

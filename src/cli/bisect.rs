@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::builds::{BuildArgs, TimeLimitArgs, parse_jobs, parse_seconds};
-use super::diff::{BUILD_CONTRACT, outcome, print_contract, print_last_words};
+use super::diff::{BUILD_CONTRACT, print_contract, print_last_words, trace_outcome};
 use super::figures::counted;
 use super::page::{BAD, GOOD, Page, UNSURE};
 use super::progress::Progress;
@@ -65,15 +65,15 @@ pub(super) struct TicksArgs {
     #[command(flatten)]
     sides: SideArgs,
     #[command(flatten)]
-    looking: CompareArgs,
+    compare: CompareArgs,
     #[command(flatten)]
-    running: BuildArgs,
+    build_options: BuildArgs,
 }
 
 fn run_ticks(games: &Games, args: &TicksArgs, output: &mut Output) -> CommandResult {
     let sides = args.sides.sides(output.files.force)?;
-    let runner = args.running.runner(games, sides.run_builds(), output)?;
-    let bisected = bisect_ticks(&Engine { runner, ..engine_with_notes(games) }, &sides, &args.looking.options())?;
+    let runner = args.build_options.runner(games, sides.run_builds(), output)?;
+    let bisected = bisect_ticks(&Engine { runner, ..engine_with_notes(games) }, &sides, &args.compare.options())?;
     note_gaps(&bisected.gaps);
     output.show(&bisected, |page| {
         page.pair("A", &bisected.a);
@@ -82,7 +82,7 @@ fn run_ticks(games: &Games, args: &TicksArgs, output: &mut Output) -> CommandRes
         page.blank();
         page.append(bisect_page(&bisected.found));
     })?;
-    Ok(outcome(bisected.found.verdict))
+    Ok(trace_outcome(bisected.found.verdict))
 }
 
 /// Find the first build in a list that plays a log differently from the first one
@@ -113,18 +113,18 @@ pub(super) struct BuildsArgs {
     #[arg(long, value_name = "N", value_parser = parse_jobs)]
     jobs: Option<NonZero<usize>>,
     #[command(flatten)]
-    sought: SearchArgs,
+    search: SearchArgs,
     #[command(flatten)]
-    running: BuildArgs,
+    build_options: BuildArgs,
 }
 
 fn run_builds(games: &Games, args: &BuildsArgs, output: &mut Output) -> CommandResult {
-    let usual_jobs = || if args.sought.condition.is_some() { 1 } else { rayon::current_num_threads() };
+    let usual_jobs = || if args.search.condition.is_some() { 1 } else { rayon::current_num_threads() };
     let jobs = args.jobs.map_or_else(usual_jobs, NonZero::get);
     let search = BuildSearch { builds: &args.builds, verify_ends: args.verify_ends, jobs };
-    let runner = || args.running.build_runner(games);
+    let runner = || args.build_options.build_runner(games);
     let run = |judge: &BuildJudge<'_>, steps: &StepProgress<'_>| search.run(judge, steps);
-    args.sought.search(games, (CandidateKind::Build, &args.log), runner, output, run)
+    args.search.run(games, CandidateKind::Build, &args.log, runner, output, run)
 }
 
 /// The default time limit of a build command.
@@ -181,7 +181,7 @@ pub(super) struct GitArgs {
     #[arg(long, value_name = "FOLDER")]
     cache: Option<PathBuf>,
     #[command(flatten)]
-    sought: SearchArgs,
+    search: SearchArgs,
     #[command(flatten)]
     limit: TimeLimitArgs,
 }
@@ -196,11 +196,11 @@ fn run_git(games: &Games, args: &GitArgs, output: &mut Output) -> CommandResult 
         jobs: args.jobs.get(),
         folder: &args.cache.clone().unwrap_or_else(Cache::usual_folder),
         restart: args.restart,
-        sought: &format!("{}, {} s for a log", args.sought.words(), args.limit.get().as_secs_f64()),
+        search_key: &format!("{}, {} s for a log", args.search.search_key(), args.limit.get().as_secs_f64()),
     };
     let runner = || args.limit.runner(games);
     let run = |judge: &BuildJudge<'_>, steps: &StepProgress<'_>| search.run(judge, steps);
-    args.sought.search(games, (CandidateKind::Commit, &args.log), runner, output, run)
+    args.search.run(games, CandidateKind::Commit, &args.log, runner, output, run)
 }
 
 /// What is being looked for.
@@ -211,18 +211,19 @@ struct SearchArgs {
     #[arg(long = "while", value_name = "CMD", conflicts_with_all = ["on", "tolerance", "overlap"])]
     condition: Option<String>,
     #[command(flatten)]
-    looking: CompareArgs,
+    compare: CompareArgs,
 }
 
 impl SearchArgs {
     /// Runs a search for the first bad build or commit, and shows the result.
-    fn search(
+    fn run(
         &self,
         games: &Games,
-        (kind, log): (CandidateKind, &Path),
+        kind: CandidateKind,
+        log: &Path,
         runner: impl FnOnce() -> Result<BuildRunner, CommandError>,
         output: &mut Output,
-        run: impl FnOnce(&BuildJudge<'_>, &StepProgress<'_>) -> Result<BisectResult, EngineError>,
+        search: impl FnOnce(&BuildJudge<'_>, &StepProgress<'_>) -> Result<BisectResult, EngineError>,
     ) -> CommandResult {
         store::check_regular(log)?;
         // The session is dropped before the search.
@@ -232,17 +233,17 @@ impl SearchArgs {
         };
         let request = BuildRequest { log, log_digest, options: &[], side };
         let condition = self.condition.as_deref().map(Condition::new);
-        let judge = BuildJudge::new(condition, self.looking.options(), runner()?, request, trace_bytes)?;
+        let judge = BuildJudge::new(condition, self.compare.options(), runner()?, request, trace_bytes)?;
         let progress = Progress::of_things("bisecting", 0);
-        let found = run(&judge, &|done, of| progress.done(done, of))?;
+        let found = search(&judge, &|done, of| progress.done(done, of))?;
         drop(progress);
-        output.show(&found, |page| print_found(&found, page, (kind, log), self))?;
+        output.show(&found, |page| print_found(&found, page, kind, log, self))?;
         Ok(search_outcome(&found))
     }
 
     /// A text of these options that distinguishes one search from another.
-    fn words(&self) -> String {
-        format!("{:?} {}", self.condition, self.looking.words())
+    fn search_key(&self) -> String {
+        format!("{:?} {}", self.condition, self.compare.search_key())
     }
 
     /// The meaning of a bad build or commit, as text.
@@ -250,7 +251,7 @@ impl SearchArgs {
         match &self.condition {
             Some(command) => format!("`{command}` exits with 1"),
             None => {
-                format!("{} from the good {}'s (--on {})", self.looking.meaning(), kind.name(), self.looking.on.name())
+                format!("{} from the good {}'s (--on {})", self.compare.meaning(), kind.name(), self.compare.on.name())
             }
         }
     }
@@ -281,7 +282,7 @@ impl CandidateKind {
 }
 
 /// Prints the result of a search in a log.
-fn print_found(found: &BisectResult, page: &mut Page, (kind, log): (CandidateKind, &Path), sought: &SearchArgs) {
+fn print_found(found: &BisectResult, page: &mut Page, kind: CandidateKind, log: &Path, search: &SearchArgs) {
     let what = kind.name();
     let named = |name: &str| name_of(found, name);
     let first_bad = found.first_bad.as_deref().map_or("-".to_owned(), named);
@@ -306,7 +307,7 @@ fn print_found(found: &BisectResult, page: &mut Page, (kind, log): (CandidateKin
     if let Some(reason) = &found.untestable {
         page.paragraph(2, reason);
         print_last_words(page, &found.last_words);
-        match (&sought.condition, kind) {
+        match (&search.condition, kind) {
             (Some(command), CandidateKind::Build) => {
                 let command = command.replace("{build}", "BUILD").replace("{}", &shell_path(log));
                 print_contract(page, &command, "It must exit with 0 (good) or 1 (bad).");
@@ -321,7 +322,7 @@ fn print_found(found: &BisectResult, page: &mut Page, (kind, log): (CandidateKin
         let what = format!("It also contains {base}..{tip}, a branch from before GOOD. {base} is not good itself, so");
         page.paragraph(2, &format!("{what} these commits were not searched. To search them, name this range"));
     }
-    page.pair("bad means", &sought.meaning(kind));
+    page.pair("bad means", &search.meaning(kind));
     let resumed = found.resumed.map_or(String::new(), |before| format!(", {before} of them in an earlier run"));
     let skipped = found.skipped.len() as u64;
     if found.probes > 0 {

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use super::diff;
+use super::diff::trace_outcome;
 use super::page::Page;
 use super::progress::{Progress, now_ms};
 use super::{CommandError, CommandOutcome, CommandResult, Output, OutputPath};
@@ -122,7 +122,8 @@ impl ResultArgs {
     pub(super) fn judge<J: CorpusJudge>(
         &self,
         what: &str,
-        (run, judge): (CorpusRun<'_>, &J),
+        run: CorpusRun<'_>,
+        judge: &J,
         corpus: &Corpus,
         reports: Option<&Target>,
     ) -> Result<(JudgedCorpus<J::Report>, CorpusSummary), CommandError> {
@@ -234,7 +235,7 @@ pub(super) fn print_problems(problems: &[String]) {
 }
 
 /// The outcome of a corpus: its worst verdict or threshold.
-pub(super) fn outcome(summary: &CorpusSummary, thresholds: &[ThresholdResult]) -> CommandOutcome {
+pub(super) fn corpus_outcome(summary: &CorpusSummary, thresholds: &[ThresholdResult]) -> CommandOutcome {
     let logs = &summary.logs;
     let has = |verdict| thresholds.iter().any(|result| result.verdict == verdict);
     // With thresholds, a difference between the sides of `diff` alone is no failure.
@@ -260,7 +261,7 @@ pub(super) fn finish(
 ) -> CommandResult {
     checks.report_corpus(target, &mut summary)?;
     output.show(&summary, |text| page(text, &summary))?;
-    Ok(outcome(&summary, &summary.thresholds))
+    Ok(corpus_outcome(&summary, &summary.thresholds))
 }
 
 /// Thresholds, and the summary for CI systems.
@@ -292,7 +293,7 @@ impl CheckArgs {
     pub(super) fn apply(&self, measured: &[MeasuredFigures]) -> (Vec<ThresholdResult>, CommandOutcome) {
         let results: Vec<ThresholdResult> = self.max.iter().map(|threshold| threshold.check(measured)).collect();
         let worst = results.iter().map(|result| result.verdict).max();
-        let outcome = worst.map_or(CommandOutcome::Done, diff::outcome);
+        let outcome = worst.map_or(CommandOutcome::Done, trace_outcome);
         (results, outcome)
     }
 

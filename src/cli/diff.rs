@@ -69,9 +69,9 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE")]
     junit: Option<OutputPath>,
     #[command(flatten)]
-    looking: CompareArgs,
+    compare: CompareArgs,
     #[command(flatten)]
-    running: BuildArgs,
+    build_options: BuildArgs,
     #[command(flatten)]
     corpus: CorpusArgs,
     #[command(flatten)]
@@ -104,87 +104,100 @@ struct ShotExplanations {
 }
 
 pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output) -> CommandResult {
-    if let Some((path, ways)) = corpus_to_compare(args, output)? {
-        return run_corpus(games, args, (path, ways), program, output);
+    if let Some((path, replays)) = corpus_to_compare(args, output)? {
+        return run_corpus(games, args, path, replays, program, output);
     }
     output.check_text_option("summary")?;
     output.check_text_option("verbose")?;
     let junit = output.files.target_if(&args.junit, FileType::Junit)?;
     let mut sides = args.sides.sides(output.files.force)?;
-    let runner = args.running.runner(games, sides.run_builds(), output)?;
+    let runner = args.build_options.runner(games, sides.run_builds(), output)?;
     let engine = Engine { runner, ..engine_with_notes(games) };
-    let asked = args.looking.options();
+    let options = args.compare.options();
     // The detailed report needs the tables of prediction and interpolation, whatever `--on` compares.
     let brief = !args.verbose && args.why.is_none() && output.format == OutputFormat::Text;
     if brief {
-        sides.replays.ask_for(asked.on.tables());
+        sides.replays.limit_tables(options.on.tables());
     }
     let Traces { names, made: [a, b], overlap_only, gaps, .. } = match sides.traces_in_files(&engine) {
         Err(EngineError::Missing(missing)) => {
             if let Some(target) = &junit {
                 write_junit(target, &untestable_junit(&missing))?;
             }
-            return show_missing(&missing, args.summary, output);
+            if args.summary {
+                output.show(&missing, |page| page.line(&missing.line()))?;
+                return Ok(CommandOutcome::Untestable);
+            }
+            return Err(EngineError::Missing(missing).into());
         }
         traces => traces?,
     };
     note_gaps(&gaps);
-    let options = DiffOptions { overlap_only: overlap_only || asked.overlap_only, brief, ..asked };
+    let options = DiffOptions { overlap_only: overlap_only || options.overlap_only, brief, ..options };
     let traces = [a.source(), b.source()];
-    let mut found = diff(traces[0], traces[1], &options).map_err(CommandError::request)?;
-    look_for_effects(&engine, &sides, traces, &options, &mut found)?;
+    let mut difference = diff(traces[0], traces[1], &options).map_err(CommandError::request)?;
+    look_for_effects(&engine, &sides, traces, &options, &mut difference)?;
     if let Some(target) = &junit {
-        write_junit(target, &diff_junit(&format!("{} | {}", names[0], names[1]), &found))?;
+        write_junit(target, &diff_junit(&format!("{} | {}", names[0], names[1]), &difference))?;
     }
-    let explained = args.why.map(|number| ShotExplanations::of(number, &found, traces)).transpose()?;
-    let compared = DiffReport {
+    let explained = args.why.map(|number| ShotExplanations::of(number, &difference, traces)).transpose()?;
+    let report = DiffReport {
         a: &names[0],
         b: &names[1],
         what_if: sides.what_if().map(WhatIf::name),
-        summary: diff_line(&found),
-        diff: &found,
+        summary: diff_line(&difference),
+        diff: &difference,
         why: explained.as_ref(),
     };
-    output.show(&compared, |page| match args.summary {
-        true => page.line(&compared.summary),
-        false => {
-            if found.verdict == TraceVerdict::Same && !args.verbose {
-                return page.append(diff_answer(&found, options.on));
-            }
-            page.pair("A", &names[0]);
-            page.pair("B", &names[1]);
-            if let Some(what_if) = sides.what_if() {
-                page.faint(0, &what_if_line(what_if));
-            }
-            page.blank();
-            if let Some(explained) = &explained {
-                return explained.print(page, traces.map(TraceSource::header));
-            }
-            if args.verbose {
-                return page.append(diff_page(&found));
-            }
-            page.append(diff_answer(&found, options.on));
-            if found.verdict == TraceVerdict::Differs && options.on != DiffScope::Hits {
-                page.blank();
-                page.faint(0, "Use --verbose for every differing column, usercmds, prediction and interpolation.");
-            }
+    output.show(&report, |page| report.print(page, args, sides.what_if(), traces.map(TraceSource::header)))?;
+    Ok(trace_outcome(difference.verdict))
+}
+
+impl DiffReport<'_> {
+    fn print(&self, page: &mut Page, args: &Args, what_if: Option<WhatIf>, headers: [&TraceHeader; 2]) {
+        if args.summary {
+            return page.line(&self.summary);
         }
-    })?;
-    Ok(outcome(found.verdict))
+        let scope = args.compare.on;
+        if self.diff.verdict == TraceVerdict::Same && !args.verbose {
+            return page.append(diff_answer(self.diff, scope));
+        }
+        page.pair("A", self.a);
+        page.pair("B", self.b);
+        if let Some(what_if) = what_if {
+            page.faint(0, &what_if_line(what_if));
+        }
+        page.blank();
+        if let Some(explained) = self.why {
+            return explained.print(page, headers);
+        }
+        if args.verbose {
+            return page.append(diff_page(self.diff));
+        }
+        page.append(diff_answer(self.diff, scope));
+        if self.diff.verdict == TraceVerdict::Differs && scope != DiffScope::Hits {
+            page.blank();
+            page.faint(0, "Use --verbose for every differing column, usercmds, prediction and interpolation.");
+        }
+    }
 }
 
 impl ShotExplanations {
-    fn of(number: u32, found: &TraceDiff, traces: [&dyn TraceSource; 2]) -> Result<ShotExplanations, CommandError> {
-        let changed = &found.hits.changed;
+    fn of(
+        number: u32,
+        difference: &TraceDiff,
+        traces: [&dyn TraceSource; 2],
+    ) -> Result<ShotExplanations, CommandError> {
+        let changed = &difference.hits.changed;
         let shot = changed.get((number - 1) as usize).map_err(CommandError::Request)?.ok_or_else(|| {
             let shots = counted(changed.len() as u64, "shot");
             CommandError::request(format!("--why {number}: the list has only {shots}; --on hits shows it"))
         })?;
         let shot = ShotName { shooter: shot.shooter, command: shot.command, index: Some(shot.index) };
         let why = |trace| {
-            let asked = WhyQuery::Shot(shot);
-            let near = near(trace, &asked).map_err(CommandError::Request)?;
-            Ok::<_, CommandError>(near.and_then(|near| Why::of(&near, &asked)).ok())
+            let query = WhyQuery::Shot(shot);
+            let near = near(trace, &query).map_err(CommandError::Request)?;
+            Ok::<_, CommandError>(near.and_then(|near| Why::of(&near, &query)).ok())
         };
         Ok(ShotExplanations { shot, a: why(traces[0])?, b: why(traces[1])? })
     }
@@ -201,7 +214,7 @@ impl ShotExplanations {
 }
 
 /// The exit code for a verdict.
-pub(super) fn outcome(verdict: TraceVerdict) -> CommandOutcome {
+pub(super) fn trace_outcome(verdict: TraceVerdict) -> CommandOutcome {
     match verdict {
         TraceVerdict::Same => CommandOutcome::Done,
         TraceVerdict::Differs => CommandOutcome::Differs,
@@ -209,12 +222,9 @@ pub(super) fn outcome(verdict: TraceVerdict) -> CommandOutcome {
     }
 }
 
-/// Shows why the sides cannot be compared: in one line, or also what to do.
-pub(super) fn show_missing(missing: &MissingSide, in_one_line: bool, output: &mut Output) -> CommandResult {
+/// Shows why the sides cannot be compared, and what to do.
+pub(super) fn show_missing(missing: &MissingSide, output: &mut Output) -> CommandResult {
     output.show(missing, |page| {
-        if in_one_line {
-            return page.line(&missing.line());
-        }
         page.styled(UNSURE, "untestable");
         page.paragraph(2, &missing.untestable_text());
         print_last_words(page, missing.last_words());
@@ -282,7 +292,8 @@ fn corpus_to_compare<'a>(
 fn run_corpus(
     games: &Games,
     args: &Args,
-    (path, ways): (&Path, &SideReplayArgs),
+    path: &Path,
+    replay_args: &SideReplayArgs,
     program: &str,
     output: &mut Output,
 ) -> CommandResult {
@@ -294,20 +305,20 @@ fn run_corpus(
     }
     let markdown = args.results.checks.target(output)?;
     let reports = args.results.reports(output)?;
-    let mut replays = ways.ways()?;
-    let mut runner = args.running.runner(games, replays.run_builds(), output)?;
+    let mut replays = replay_args.replay_specs()?;
+    let mut runner = args.build_options.runner(games, replays.run_builds(), output)?;
     if args.results.results.is_some() {
         // The logs that are being judged are completed.
         runner.stop = process::stop()?;
     }
-    let diff = args.looking.options();
-    replays.ask_for(diff.on.tables().with(&shots::SCHEMA).with(&corrections::SCHEMA));
+    let diff = args.compare.options();
+    replays.limit_tables(diff.on.tables().with(&shots::SCHEMA).with(&corrections::SCHEMA));
     let corpus = args.corpus.corpus(&[path.to_owned()])?;
-    let [a, b] = ways.builds().map(|path| path.map(Build::at).transpose().map_err(EngineError::from));
-    let build = |build: Option<&Build>| args.results.build(build, args.running.no_cache);
+    let [a, b] = replay_args.builds().map(|path| path.map(Build::at).transpose().map_err(EngineError::from));
+    let build = |build: Option<&Build>| args.results.build(build, args.build_options.no_cache);
     let ((_, digest_a), (name, digest)) = (build(a?.as_ref())?, build(b?.as_ref())?);
-    let mut words = [ways.words(), args.looking.typed_words()].concat();
-    words.extend((replays.run_builds() && args.running.no_cache).then(|| NO_CACHE.to_owned()));
+    let mut words = [replay_args.to_words(), args.compare.to_words()].concat();
+    words.extend((replays.run_builds() && args.build_options.no_cache).then(|| NO_CACHE.to_owned()));
     let options = command_line(&words);
     let command = |log: &str| {
         let first = ["diff", log].map(str::to_owned);
@@ -330,7 +341,7 @@ fn run_corpus(
     };
     let results = args.results.folder(args.corpus.share()?)?;
     let run = CorpusRun { threads: args.workers.threads(), results, stop: &engine.runner.stop };
-    let (_, summary) = args.results.judge("comparing", (run, &judge), &corpus, reports.as_ref())?;
+    let (_, summary) = args.results.judge("comparing", run, &judge, &corpus, reports.as_ref())?;
     if args.summary {
         print_problems(&summary.problems);
     }

@@ -97,11 +97,14 @@ pub(super) struct SynthFigures {
 }
 
 pub(super) fn run(games: &Games, command: &RecordCommand, output: &mut Output) -> CommandResult {
-    let args = match command {
-        RecordCommand::Synth(args) => &args.recording,
-        RecordCommand::Live(args) => return run_live(games, args, output),
-        RecordCommand::Proxy(args) => return run_proxy(args, output),
-    };
+    match command {
+        RecordCommand::Synth(args) => run_synth(games, &args.recording, output),
+        RecordCommand::Live(args) => run_live(games, args, output),
+        RecordCommand::Proxy(args) => run_proxy(args, output),
+    }
+}
+
+fn run_synth(games: &Games, args: &RecordingArgs, output: &mut Output) -> CommandResult {
     let target = output.files.target(&args.output, FileType::Log)?;
     let scenario = args.scenario()?;
     args.keyframes.check(&target, scenario.length(), output)?;
@@ -120,19 +123,22 @@ pub(super) fn record(ready: &dyn ReadySession, length: Micros, target: &Target) 
     let watch = Stopwatch::start();
     let stop = stop_on_signal()?;
     let may_continue = || !stop.load(Ordering::Relaxed);
-    let tally = if target.is_stream() {
-        into_stream(ready, length, target, &may_continue)?
+    let RecordedCounts { ticks, usercmds, reached } = if target.is_stream() {
+        record_to_stream(ready, length, target, &may_continue)?
     } else {
         let mut recording = Recording::begin(target, header)?;
-        let ran = run_into(ready, length, &may_continue, |record| recording.push(record));
-        let ran = match ran {
-            Ok(Err(error)) => Err(recording.discard(error).into()),
-            Ok(Ok(tally)) => recording.finish_or_discard().map(|()| tally).map_err(CommandError::from),
-            Err(error) => recording.abandon().map_err(CommandError::from).and(Err(error)),
-        };
-        ran?
+        match run_session(ready, length, &may_continue, |record| recording.push(record)) {
+            Ok(counts) => {
+                recording.finish_or_discard()?;
+                counts
+            }
+            Err(RunError::Sink(error)) => return Err(recording.discard(error).into()),
+            Err(RunError::Session(error)) => {
+                recording.abandon()?;
+                return Err(error);
+            }
+        }
     };
-    let RecordProgress { ticks, usercmds, reached } = tally;
     let real_time_factor = reached.as_s_f64() / watch.elapsed_s().max(1e-9);
     let figures = SynthFigures { ticks, usercmds, real_time_factor };
     let kept = FinishedLog::new(target.path(), Some((Micros::ZERO, reached)), &stop, figures);
@@ -142,50 +148,59 @@ pub(super) fn record(ready: &dyn ReadySession, length: Micros, target: &Target) 
 }
 
 /// Records to a stream while the session runs. A stream needs no temporary name.
-fn into_stream(
+fn record_to_stream(
     ready: &dyn ReadySession,
     length: Micros,
     target: &Target,
     may_continue: &dyn Fn() -> bool,
-) -> Result<RecordProgress, CommandError> {
-    let mut ran = Ok(RecordProgress::default());
+) -> Result<RecordedCounts, CommandError> {
+    let mut recorded = Ok(RecordedCounts::default());
     store::save(target, |out| {
         let mut writer = LogWriter::new(out, ready.header(), WriterOptions::live())?;
-        ran = match run_into(ready, length, may_continue, |record| writer.push(record)) {
-            Ok(pushed) => Ok(pushed?),
-            Err(error) => Err(error),
+        recorded = match run_session(ready, length, may_continue, |record| writer.push(record)) {
+            Ok(counts) => Ok(counts),
+            Err(RunError::Sink(error)) => return Err(error),
+            Err(RunError::Session(error)) => Err(error),
         };
         writer.finish().map(drop)
     })?;
-    ran
+    recorded
+}
+
+/// Why a session was not recorded.
+enum RunError<E> {
+    /// The session failed.
+    Session(CommandError),
+    /// A record was not written.
+    Sink(E),
 }
 
 /// Runs a session to its end, or until `push` fails. `push` gets each record on another thread.
-fn run_into<E: Send>(
+fn run_session<E: Send>(
     ready: &dyn ReadySession,
     length: Micros,
     may_continue: &dyn Fn() -> bool,
     push: impl FnMut(Record) -> Result<(), E> + Send,
-) -> Result<Result<RecordProgress, E>, CommandError> {
+) -> Result<RecordedCounts, RunError<E>> {
     let progress = Progress::of_session("recording", length);
-    let (batches, handed_over) = RecordBatcher::new();
+    let (sender, receiver) = RecordBatcher::new();
     std::thread::scope(|scope| {
-        let writing = std::thread::Builder::new().spawn_scoped(scope, move || handed_over.each(push));
-        let writing = writing.map_err(EngineError::no_thread)?;
-        let mut counting = CountingRecorder { batches, tally: RecordProgress::default(), progress };
-        let ran = ready.run(&mut counting, may_continue);
-        let tally = counting.tally;
+        let writer = std::thread::Builder::new().spawn_scoped(scope, move || receiver.each(push));
+        let writer = writer.map_err(|error| RunError::Session(EngineError::no_thread(error).into()))?;
+        let mut recorder = CountingRecorder { sender, counts: RecordedCounts::default(), progress };
+        let ended = ready.run(&mut recorder, may_continue);
+        let counts = recorder.counts;
         // Dropping the sender ends the writing thread.
-        drop(counting);
-        let written = writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        ran?;
-        Ok(written.map(|()| tally))
+        drop(recorder);
+        let written = writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        ended.map_err(|error| RunError::Session(error.into()))?;
+        written.map(|()| counts).map_err(RunError::Sink)
     })
 }
 
 /// Counts of the recorded session.
 #[derive(Clone, Copy, Debug, Default)]
-struct RecordProgress {
+struct RecordedCounts {
     ticks: u64,
     usercmds: u64,
     reached: Micros,
@@ -193,8 +208,8 @@ struct RecordProgress {
 
 /// Counts records and passes them on.
 struct CountingRecorder {
-    batches: RecordBatcher,
-    tally: RecordProgress,
+    sender: RecordBatcher,
+    counts: RecordedCounts,
     progress: Progress,
 }
 
@@ -202,14 +217,14 @@ impl RecordSink for CountingRecorder {
     fn record(&mut self, record: Record) {
         match &record {
             Record::Tick(tick) => {
-                self.tally.ticks += 1;
-                self.tally.reached = tick.at;
+                self.counts.ticks += 1;
+                self.counts.reached = tick.at;
                 self.progress.reached(tick.at);
             }
-            Record::Frame(..) => self.tally.usercmds += 1,
+            Record::Frame(..) => self.counts.usercmds += 1,
             _ => {}
         }
-        self.batches.record(record);
+        self.sender.record(record);
     }
 }
 
@@ -267,13 +282,13 @@ fn run_live(games: &Games, args: &LiveArgs, output: &mut Output) -> CommandResul
     let header = ready.live_header()?;
     let stop = stop_on_signal()?;
     let path = &args.recording.output;
-    let again = target.clone();
+    let log_target = target.clone();
     let mut sink = LogSink::new(target, "recording live", scenario.length())?;
     let ran = ready.run_live(args.port, &stop, &mut sink);
     let span = sink.finish(ran.is_ok())?;
     let mut keyframes = 0;
     if let (true, Some((first, last))) = (ran.is_ok(), span) {
-        match args.recording.keyframes.add(games, &again, last - first, output) {
+        match args.recording.keyframes.add(games, &log_target, last - first, output) {
             // A session that was ended early may be too short for those that were asked for.
             Err(_) if stop.load(Ordering::Relaxed) => {}
             added => keyframes = added?,
@@ -396,7 +411,7 @@ fn run_proxy(args: &ProxyArgs, output: &mut Output) -> CommandResult {
     let span = sink.finish(has_players)?;
     let passed = ran?;
     if !has_players {
-        return Err(CommandError::Request(nobody(&passed)));
+        return Err(CommandError::Request(describe_missing_players(&passed)));
     }
     let proxied = ProxySummary {
         path: args.output.display().to_string(),
@@ -405,7 +420,8 @@ fn run_proxy(args: &ProxyArgs, output: &mut Output) -> CommandResult {
     output.show(&proxied, |page| proxied.print(page))
 }
 
-fn nobody(passed: &ProxyReport) -> String {
+/// Describes why no player was recorded.
+fn describe_missing_players(passed: &ProxyReport) -> String {
     match passed.up.datagrams {
         0 => "no client connected: connect clients to the address of --listen, not to the server".to_owned(),
         up if passed.down.datagrams == 0 => {

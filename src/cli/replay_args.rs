@@ -112,7 +112,7 @@ pub(super) struct SideArgs {
     #[arg(index = 2, value_name = "B")]
     second: Option<PathBuf>,
     #[command(flatten)]
-    ways: SideReplayArgs,
+    replays: SideReplayArgs,
     /// Run the server of this build, and replay its packets in the clients of both sides
     #[arg(long, value_name = "BUILD", help_heading = "The two sides", conflicts_with = "open")]
     server_build: Option<PathBuf>,
@@ -166,7 +166,7 @@ impl SideArgs {
         Ok(ComparisonSpec {
             first: self.first.clone(),
             second: self.second.clone(),
-            replays: self.ways.ways()?,
+            replays: self.replays.replay_specs()?,
             across,
             compare_unrelated: force,
         })
@@ -176,13 +176,13 @@ impl SideArgs {
     /// file or a server build needs one log.
     pub(super) fn corpus(&self) -> Option<(&Path, &SideReplayArgs)> {
         let is_of_one = self.second.is_some() || self.server_build.is_some() || self.client_build.is_some();
-        (!is_of_one).then_some((self.first.as_path(), &self.ways))
+        (!is_of_one).then_some((self.first.as_path(), &self.replays))
     }
 }
 
 impl SideReplayArgs {
     /// These options, as on the command line.
-    pub(super) fn words(&self) -> Vec<String> {
+    pub(super) fn to_words(&self) -> Vec<String> {
         let path = |path: &PathBuf| path.display().to_string();
         let build = [("--a", self.a.as_ref().map(path)), ("--b", self.b.as_ref().map(path))];
         let preset = [("--a-preset", self.a_preset.clone()), ("--b-preset", self.b_preset.clone())];
@@ -205,7 +205,7 @@ impl SideReplayArgs {
         [self.a.as_deref(), self.b.as_deref()]
     }
 
-    pub(super) fn ways(&self) -> Result<ReplaySpecs, CommandError> {
+    pub(super) fn replay_specs(&self) -> Result<ReplaySpecs, CommandError> {
         let has_settings = [&self.a_preset, &self.b_preset].into_iter().any(Option::is_some)
             || [&self.a_set, &self.b_set].into_iter().any(|set| !set.is_empty());
         if self.what_if == WhatIf::Rejudge && !has_settings {
@@ -213,7 +213,7 @@ impl SideReplayArgs {
                         the session of one build with another";
             return Err(CommandError::request(what));
         }
-        let way = |build: &Option<PathBuf>, preset: &Option<String>, set: &[String]| ReplaySpec {
+        let spec = |build: &Option<PathBuf>, preset: &Option<String>, set: &[String]| ReplaySpec {
             build: build.clone(),
             preset: preset.clone(),
             set: set.to_vec(),
@@ -222,7 +222,7 @@ impl SideReplayArgs {
             tables: TableSet::ALL,
             part: None,
         };
-        Ok(ReplaySpecs { a: way(&self.a, &self.a_preset, &self.a_set), b: way(&self.b, &self.b_preset, &self.b_set) })
+        Ok(ReplaySpecs { a: spec(&self.a, &self.a_preset, &self.a_set), b: spec(&self.b, &self.b_preset, &self.b_set) })
     }
 }
 
@@ -266,7 +266,7 @@ impl CompareArgs {
     }
 
     /// These options, as on the command line.
-    pub(super) fn typed_words(&self) -> Vec<String> {
+    pub(super) fn to_words(&self) -> Vec<String> {
         let mut words = Vec::new();
         if self.on != DiffScope::Any {
             words.extend(["--on".to_owned(), self.on.name().to_owned()]);
@@ -279,7 +279,7 @@ impl CompareArgs {
     }
 
     /// A text of these options that distinguishes one search from another.
-    pub(super) fn words(&self) -> String {
+    pub(super) fn search_key(&self) -> String {
         format!("{:?} {:?} {}", self.on, self.tolerance, self.overlap)
     }
 }

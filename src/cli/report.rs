@@ -53,7 +53,7 @@ pub(super) struct Args {
     #[command(flatten)]
     part: PartArgs,
     #[command(flatten)]
-    running: BuildArgs,
+    build_options: BuildArgs,
 }
 
 #[derive(Serialize)]
@@ -91,7 +91,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
             (vec![sides.first.display().to_string()], vec![trace], vec![rejudged], context, None)
         }
         false => {
-            let runner = args.running.runner(games, sides.run_builds(), output)?;
+            let runner = args.build_options.runner(games, sides.run_builds(), output)?;
             let engine = Engine { runner, ..engine.clone() };
             let Traces { names, made: [a, b], rejudged, overlap_only, gaps } = sides.traces_for_page(&engine)?;
             note_gaps(&gaps);

@@ -63,9 +63,9 @@ pub(super) struct Args {
     #[arg(long, value_name = "BUILD")]
     build: Option<PathBuf>,
     #[command(flatten)]
-    ways: SideReplayArgs,
+    replays: SideReplayArgs,
     #[command(flatten)]
-    looking: CompareArgs,
+    compare: CompareArgs,
     #[command(flatten)]
     limit: TimeLimitArgs,
 }
@@ -85,18 +85,18 @@ struct ShrinkReport<'a> {
 }
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
-    let ways = args.ways.ways()?;
+    let replays = args.replays.replay_specs()?;
     let engine = engine_with_notes(games);
     // A trace cannot be shrunk, whatever the problem is.
     let log = engine.read_log(&args.log)?;
-    if args.condition.is_none() && ways.are_plain() {
+    if args.condition.is_none() && replays.are_plain() {
         let what = "the problem is not defined: add --while CMD, or a second side with --b BUILD, --b-set KEY=VALUE or --b-preset NAME";
         return Err(CommandError::request(what));
     }
-    check_build_options(args.condition.is_some() || args.build.is_some() || ways.run_builds(), output)?;
+    check_build_options(args.condition.is_some() || args.build.is_some() || replays.run_builds(), output)?;
     let target = output.files.target(&args.output, FileType::Log)?;
     let game = games.of(&log.session);
-    let of_a_side = || if game.is_err() { ways.a.build.clone().or(ways.b.build.clone()) } else { None };
+    let of_a_side = || if game.is_err() { replays.a.build.clone().or(replays.b.build.clone()) } else { None };
     let build = args.build.clone().or_else(of_a_side);
     let build = build.as_deref().map(Build::at).transpose().map_err(EngineError::from)?;
     let recorder = match (&build, game) {
@@ -109,7 +109,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     let quiet = Engine { runner: args.limit.runner(games)?, ..Engine::new(games) };
     let property = match &args.condition {
         Some(command) => ShrinkProperty::Asked(Condition::new(command)),
-        None => ShrinkProperty::first_difference(&quiet, &args.log, &ways, args.looking.options())?,
+        None => ShrinkProperty::first_difference(&quiet, &args.log, &replays, args.compare.options())?,
     };
     let progress = Progress::of_steps("shrinking");
     let mut on_step = |step: &ShrinkStep| progress.step(format!("{} to go, {} tried", step.kind.name(), step.probes));

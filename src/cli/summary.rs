@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::corpus::{CheckArgs, corpus_annotations, outcome};
+use super::corpus::{CheckArgs, corpus_annotations, corpus_outcome};
 use super::{CommandError, CommandOutcome, CommandResult, Output, OutputPath};
 use crate::corpus::{CorpusSummary, ResultRow, ResultSet, write_row};
 use crate::page::corpus_html;
@@ -59,7 +59,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
         let summaries = (0..results.runs()).map(|run| results.summary(run));
         let summaries = summaries.collect::<Result<Vec<CorpusSummary>, _>>().map_err(CommandError::request)?;
         output.show(&summaries, |page| page.append(builds_page(&summaries)))?;
-        let outcomes: Vec<CommandOutcome> = summaries.iter().map(|summary| outcome(summary, &[])).collect();
+        let outcomes: Vec<CommandOutcome> = summaries.iter().map(|summary| corpus_outcome(summary, &[])).collect();
         return Ok(CommandOutcome::worst(&outcomes));
     }
     let runs = results.last_of_commands();
@@ -101,7 +101,8 @@ pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
             page.faint(0, "These results have other builds or options, too: use --by build to see all.");
         }
     })?;
-    let outcomes: Vec<CommandOutcome> = summaries.iter().map(|summary| outcome(summary, &newest.thresholds)).collect();
+    let outcomes: Vec<CommandOutcome> =
+        summaries.iter().map(|summary| corpus_outcome(summary, &newest.thresholds)).collect();
     Ok(CommandOutcome::worst(&outcomes))
 }
 

@@ -79,7 +79,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE")]
     report: Option<OutputPath>,
     #[command(flatten)]
-    running: BuildArgs,
+    build_options: BuildArgs,
     #[command(flatten)]
     corpus: CorpusArgs,
     #[command(flatten)]
@@ -146,7 +146,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     let report = output.files.target_if(&args.report, FileType::Page)?;
     let markdown = args.checks.target(output)?;
     let corpus = args.corpus.corpus(&args.logs)?;
-    let runner = args.running.runner(games, args.build.is_some(), output)?;
+    let runner = args.build_options.runner(games, args.build.is_some(), output)?;
     let swept_logs = match &args.build {
         None => sweep(games, &corpus.logs, &plan)?,
         Some(_) if is_rerecorded => {

@@ -9,7 +9,7 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use serde::Serialize;
 
 use super::builds::parse_seconds;
-use super::corpus::{CorpusArgs, ResultArgs, WorkerArgs, of_one_side, outcome, print_problems};
+use super::corpus::{CorpusArgs, ResultArgs, WorkerArgs, corpus_outcome, of_one_side, print_problems};
 use super::diff::write_junit;
 use super::figures::{count, counted};
 use super::page::{BAD, BOLD, FAINT, GOOD, Page, TextSpan, UNSURE};
@@ -117,24 +117,14 @@ struct VerifyReport {
     summary: CorpusSummary,
 }
 
-/// The most logs of which each that is the same has its own line.
+/// With more logs than this, logs that are the same have no line of their own.
 const LISTED_LOGS: usize = 20;
 
 pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output) -> CommandResult {
     output.check_text_option("quiet")?;
     output.check_text_option("verbose")?;
     let junit = output.files.target_if(&args.junit, FileType::Junit)?;
-    let keep = match (args.accept, args.propose, args.rerecord) {
-        (true, _, rerecord) => GoldenUpdate::Accept { rerecord },
-        (false, true, rerecord) => GoldenUpdate::Propose { rerecord },
-        (false, false, false) => GoldenUpdate::Nothing,
-        // A default from the config file applies where a golden is written.
-        (false, false, true) if !output.is_typed("rerecord") => GoldenUpdate::Nothing,
-        (false, false, true) => {
-            let what = "--rerecord needs --accept, which writes log and golden, or --propose";
-            return Err(CommandError::request(what));
-        }
-    };
+    let keep = args.golden_update(output)?;
     let markdown = args.results.checks.target(output)?;
     let reports = args.results.reports(output)?;
     let corpus = args.corpus.corpus(&args.logs);
@@ -176,32 +166,47 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
         next_commands(report, args, program).into_iter().next().map_or(String::new(), |(_, next)| next)
     };
     let engine = Engine { runner, ..engine_with_notes(games) };
-    let judge = VerifiedCorpus::new(&verify, &engine, &corpus.logs, (about, digest.is_some()), &next)?;
+    let judge = VerifiedCorpus::new(&verify, &engine, &corpus.logs, about, digest.is_some(), &next)?;
     let run = CorpusRun { threads: args.workers.threads(), results, stop: &stop };
-    let (judged, mut summary) = args.results.judge("verifying", (run, &judge), &corpus, reports.as_ref())?;
-    let checks = &args.results.checks;
-    checks.report_corpus(markdown.as_ref(), &mut summary)?;
+    let (judged, mut summary) = args.results.judge("verifying", run, &judge, &corpus, reports.as_ref())?;
+    args.results.checks.report_corpus(markdown.as_ref(), &mut summary)?;
     let logs: Vec<LogReport> = judged.logs.into_iter().map(JudgedLog::verified).collect();
     let lone = (!orphans.is_empty()).then_some(LogVerdict::Untestable);
-    let worst = logs.iter().map(|log| log.verdict).chain(lone).max().unwrap_or(LogVerdict::Untestable);
-    let report = VerifyReport { verdict: worst, logs, orphans, summary };
+    let verdict = logs.iter().map(|log| log.verdict).chain(lone).max().unwrap_or(LogVerdict::Untestable);
+    let report = VerifyReport { verdict, logs, orphans, summary };
     if let Some(target) = &junit {
         write_report(target, &report.logs, &report.orphans, &report.summary)?;
     }
-    let has_page = report.logs.len() > LISTED_LOGS || args.results.ask_for_page() || args.corpus.takes_a_part();
-    let of_logs = match worst {
+    let of_corpus = corpus_outcome(&report.summary, &report.summary.thresholds);
+    let outcome = CommandOutcome::worst(&[log_outcome(verdict), of_corpus]);
+    output.show(&report, |page| report.print(page, args, program, outcome))?;
+    Ok(outcome)
+}
+
+fn log_outcome(verdict: LogVerdict) -> CommandOutcome {
+    match verdict {
         LogVerdict::Same | LogVerdict::Accepted => CommandOutcome::Done,
         LogVerdict::Differs => CommandOutcome::Differs,
         LogVerdict::Untestable => CommandOutcome::Untestable,
         LogVerdict::Broken => CommandOutcome::Trouble,
-    };
-    let outcome = CommandOutcome::worst(&[of_logs, outcome(&report.summary, &report.summary.thresholds)]);
-    let has_passed = outcome == CommandOutcome::Done;
-    output.show(&report, |page| print_results(page, &report, (args, program), (has_page, has_passed)))?;
-    Ok(outcome)
+    }
 }
 
 impl Args {
+    fn golden_update(&self, output: &Output) -> Result<GoldenUpdate, CommandError> {
+        match (self.accept, self.propose, self.rerecord) {
+            (true, _, rerecord) => Ok(GoldenUpdate::Accept { rerecord }),
+            (false, true, rerecord) => Ok(GoldenUpdate::Propose { rerecord }),
+            (false, false, false) => Ok(GoldenUpdate::Nothing),
+            // A default from the config file applies where a golden is written.
+            (false, false, true) if !output.is_typed("rerecord") => Ok(GoldenUpdate::Nothing),
+            (false, false, true) => {
+                let what = "--rerecord needs --accept, which writes log and golden, or --propose";
+                Err(CommandError::request(what))
+            }
+        }
+    }
+
     /// The options that change verdicts, as on the command line.
     fn options(&self) -> String {
         let mut words = Vec::new();
@@ -285,40 +290,39 @@ fn junit_status(log: &LogReport) -> TestCaseStatus {
 /// The problem of a golden without a log.
 const ORPHAN: &str = "this golden has no log beside it: delete it, or restore the log";
 
-/// Prints the logs, and then the page of the corpus, or only its first line. A quiet run prints it only if something failed.
-fn print_results(
-    page: &mut Page,
-    report: &VerifyReport,
-    (args, program): (&Args, &str),
-    (has_page, has_passed): (bool, bool),
-) {
-    let mut logs: Vec<&LogReport> = report.logs.iter().collect();
-    logs.sort_by_key(|log| log.verdict);
-    let is_long = args.verbose || logs.len() == 1;
-    for log in logs {
-        match log.verdict {
-            LogVerdict::Same if args.quiet || has_page && !args.verbose => {}
-            LogVerdict::Same if !is_long => print_line(page, log),
-            _ => print_log(page, log, args, program),
+impl VerifyReport {
+    /// Prints the logs, and then the page of the corpus, or only its first line. A quiet run prints it only if something
+    /// failed.
+    fn print(&self, page: &mut Page, args: &Args, program: &str, outcome: CommandOutcome) {
+        let has_page = self.logs.len() > LISTED_LOGS || args.results.ask_for_page() || args.corpus.takes_a_part();
+        let mut logs: Vec<&LogReport> = self.logs.iter().collect();
+        logs.sort_by_key(|log| log.verdict);
+        let is_long = args.verbose || logs.len() == 1;
+        for log in logs {
+            match log.verdict {
+                LogVerdict::Same if args.quiet || has_page && !args.verbose => {}
+                LogVerdict::Same if !is_long => print_line(page, log),
+                _ => print_log(page, log, args, program),
+            }
         }
-    }
-    for golden in &report.orphans {
-        page.parts(vec![TextSpan::styled(UNSURE, "orphan     "), golden.display().to_string().into()]);
-        page.paragraph(11, ORPHAN);
-    }
-    if !args.quiet || !has_passed {
-        page.blank();
-        match has_page {
-            true => page.append(corpus_page(&report.summary)),
-            false => page.line(&verdict_line(&report.summary)),
+        for golden in &self.orphans {
+            page.parts(vec![TextSpan::styled(UNSURE, "orphan     "), golden.display().to_string().into()]);
+            page.paragraph(11, ORPHAN);
         }
-        if let orphans @ 1.. = report.orphans.len() as u64 {
-            page.styled(UNSURE, &format!("{} without a log: untestable", counted(orphans, "golden")));
+        if !args.quiet || outcome != CommandOutcome::Done {
+            page.blank();
+            match has_page {
+                true => page.append(corpus_page(&self.summary)),
+                false => page.line(&verdict_line(&self.summary)),
+            }
+            if let orphans @ 1.. = self.orphans.len() as u64 {
+                page.styled(UNSURE, &format!("{} without a log: untestable", counted(orphans, "golden")));
+            }
         }
-    }
-    if !has_page {
-        for problem in &report.summary.problems {
-            page.marked(0, BAD, &format!("problem    {problem}"));
+        if !has_page {
+            for problem in &self.summary.problems {
+                page.marked(0, BAD, &format!("problem    {problem}"));
+            }
         }
     }
 }
@@ -356,7 +360,7 @@ fn print_log(page: &mut Page, log: &LogReport, args: &Args, program: &str) {
     page.parts(head_of(log));
     if was_replayed(log) {
         page.paragraph(11, &exercised(&log.exercised));
-        page.paragraph(11, &compared(log));
+        page.paragraph(11, &describe_comparison(log));
     }
     if let Some(detail) = &log.detail {
         page.paragraph(11, detail);
@@ -375,7 +379,7 @@ fn takes_golden(log: &LogReport) -> bool {
     is_accepted && !is_standard_stream(&log.path)
 }
 
-fn compared(log: &LogReport) -> String {
+fn describe_comparison(log: &LogReport) -> String {
     let golden = match log.golden {
         Golden::None if takes_golden(log) => "no golden (create one with --accept)",
         Golden::None if log.why == Some(VerdictReason::NoGolden) => "no golden",

@@ -71,7 +71,7 @@ fn a_comparison_of_some_tables_makes_only_them_and_finds_the_same() {
     let compared = |on: DiffScope, tables: TableSet| {
         let b = ReplaySpec { set: vec!["interpolation.lerp_ms=50".to_owned()], ..ReplaySpec::default() };
         let mut replays = ReplaySpecs { a: ReplaySpec::default(), b };
-        replays.ask_for(tables);
+        replays.limit_tables(tables);
         let sides =
             ComparisonSpec { first: log.clone(), second: None, replays, across: None, compare_unrelated: false };
         let [a, b] = sides.traces_in_files(&engine).expect("it is there").made;

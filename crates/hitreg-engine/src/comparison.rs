@@ -270,7 +270,7 @@ impl ReplaySpecs {
     }
 
     /// Limits the replays of this program to these tables, on both sides.
-    pub fn ask_for(&mut self, tables: TableSet) {
+    pub fn limit_tables(&mut self, tables: TableSet) {
         (self.a.tables, self.b.tables) = (tables, tables);
     }
 

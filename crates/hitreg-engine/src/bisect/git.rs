@@ -37,7 +37,7 @@ pub struct GitSearch<'a> {
     /// Discard the saved answers of an earlier run of this search.
     pub restart: bool,
     /// A text that identifies what this search looks for, and distinguishes it from other searches.
-    pub sought: &'a str,
+    pub search_key: &'a str,
 }
 
 impl GitSearch<'_> {
@@ -101,7 +101,7 @@ impl GitSearch<'_> {
             self.build_time_limit.as_secs_f64(),
             self.artifact.display(),
             judge.request.log_digest,
-            self.sought,
+            self.search_key,
         )
     }
 }

@@ -89,12 +89,12 @@ impl CorpusRun<'_> {
         let resumes = self.results.is_some();
         let identities: Vec<Option<FileIdentity>> = logs.iter().map(|log| FileIdentity::of(log)).collect();
         let keeper = ResultKeeper { folder: Mutex::new(self.results), problem: Mutex::new(None) };
-        let alone = logs.len() == 1;
+        let is_only = logs.len() == 1;
         let work = |number: usize| {
             if self.stop.is_stopped() {
                 return Err(EngineError::Stopped { resumes });
             }
-            let log = judge_log(&logs[number], identities[number], (judge, alone), &keeper)?;
+            let log = judge_log(&logs[number], identities[number], judge, is_only, &keeper)?;
             if let Some(ResultRow::Log(row)) = log.rows.last() {
                 done(row);
             }
@@ -182,7 +182,8 @@ fn lock<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 fn judge_log<J: CorpusJudge>(
     log: &Path,
     identity: Option<FileIdentity>,
-    (judge, alone): (&J, bool),
+    judge: &J,
+    is_only: bool,
     keeper: &ResultKeeper,
 ) -> Result<JudgedLog<J::Report>, EngineError> {
     let name = log.display().to_string();
@@ -230,7 +231,7 @@ fn judge_log<J: CorpusJudge>(
             keep(rows, Some(report))
         }
         (Err(error), _) if !error.is_about_one_log() => Err(error),
-        (Err(error), _) if alone && error.is_for_memory() => Err(error),
+        (Err(error), _) if is_only && error.is_for_memory() => Err(error),
         (Ok(_) | Err(_), Some(change)) => broken(about, change),
         (Err(error), None) => broken(about, error.what(log)),
     }
@@ -294,7 +295,8 @@ impl<'a> VerifiedCorpus<'a> {
         options: &'a VerifyOptions<'a>,
         engine: &'a Engine<'a>,
         logs: &[PathBuf],
-        (about, may_reuse): (LogRow, bool),
+        about: LogRow,
+        may_reuse: bool,
         next: &'a (dyn Fn(&LogReport) -> String + Sync),
     ) -> Result<VerifiedCorpus<'a>, EngineError> {
         let targets = Targets::new(logs.to_vec(), false);

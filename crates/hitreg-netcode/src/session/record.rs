@@ -145,9 +145,9 @@ impl<G: Game, S: RecordSink + ?Sized> Observer<G> for SessionRecorder<'_, S, G> 
 }
 
 /// The number of records in a batch.
-const TOGETHER: usize = 512;
+const BATCH_RECORDS: usize = 512;
 /// The most batches that may wait; beyond this, the session's thread blocks.
-const WAITING: usize = 64;
+const WAITING_BATCHES_MAX: usize = 64;
 
 /// Hands records in batches to a writer thread, which lays out, compresses and writes them. Dropping it hands over the last
 /// batch.
@@ -168,14 +168,14 @@ pub struct BatchReceiver {
 impl RecordBatcher {
     /// Creates both ends.
     pub fn new() -> (RecordBatcher, BatchReceiver) {
-        let ((full, to_take), (used, to_fill)) = (sync_channel(WAITING), channel());
-        let batch = Vec::with_capacity(TOGETHER);
+        let ((full, to_take), (used, to_fill)) = (sync_channel(WAITING_BATCHES_MAX), channel());
+        let batch = Vec::with_capacity(BATCH_RECORDS);
         (RecordBatcher { batch, full, used: to_fill }, BatchReceiver { full: to_take, used })
     }
 
     #[cold]
     fn hand_over(&mut self) {
-        let empty = self.used.try_recv().unwrap_or_else(|_| Vec::with_capacity(TOGETHER));
+        let empty = self.used.try_recv().unwrap_or_else(|_| Vec::with_capacity(BATCH_RECORDS));
         // A receiver that has ended reports its own error.
         let _ = self.full.send(std::mem::replace(&mut self.batch, empty));
     }
@@ -185,7 +185,7 @@ impl RecordSink for RecordBatcher {
     #[inline]
     fn record(&mut self, record: Record) {
         self.batch.push(record);
-        if self.batch.len() == TOGETHER {
+        if self.batch.len() == BATCH_RECORDS {
             self.hand_over();
         }
     }
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn records_keep_their_order() {
-        for count in [0, 1, TOGETHER as u32, 100_000] {
+        for count in [0, 1, BATCH_RECORDS as u32, 100_000] {
             let (mut batches, handed) = RecordBatcher::new();
             let taking = std::thread::spawn(move || {
                 let mut taken = Vec::new();
