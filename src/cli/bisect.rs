@@ -384,9 +384,10 @@ pub(super) fn run_step(games: &Games, args: &StepArgs, output: &mut Output) -> C
     let target = output.files.target(&args.output, FileType::Answer)?;
     let log = engine_with_notes(games).read_log(&args.log)?;
     let game = games.of(&log.session).map_err(|error| CommandError::file(&args.log, error))?;
-    let which = (PlayerId(args.player), CommandSeq(args.command));
+    let (player, command) = (PlayerId(args.player), CommandSeq(args.command));
     let entities = args.body.iter().cloned().collect();
-    let after = step(game, &log.session, which, &entities).map_err(|error| CommandError::file(&args.log, error))?;
+    let after =
+        step(game, &log.session, player, command, &entities).map_err(|error| CommandError::file(&args.log, error))?;
     store::save_bytes(&target, after.as_bytes())?;
     Ok(CommandOutcome::Done)
 }

@@ -119,7 +119,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     if brief {
         sides.replays.limit_tables(options.on.tables());
     }
-    let Traces { names, made: [a, b], overlap_only, gaps, .. } = match sides.traces_in_files(&engine) {
+    let Traces { names, sides: [a, b], overlap_only, gaps, .. } = match sides.make_traces(&engine) {
         Err(EngineError::Missing(missing)) => {
             if let Some(target) = &junit {
                 write_junit(target, &untestable_junit(&missing))?;

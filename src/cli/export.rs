@@ -13,9 +13,9 @@ use super::corpus::{CorpusArgs, EachLog, WorkerArgs, are_several};
 use super::figures::count;
 use super::progress::Progress;
 use super::replay_args::{WhatIfArgs, offered_tables};
-use super::trouble::{engine_with_notes, note_hole};
+use super::trouble::{engine_with_notes, note_gap};
 use super::{CommandError, CommandOutcome, CommandResult, Output, OutputPath, Outputs};
-use crate::engine::{Engine, EngineError, Games, Playable, SurveyedLog, write_replayed};
+use crate::engine::{Engine, EngineError, Games, Playable, ReplaySinks, SurveyedLog, write_replayed};
 use crate::log::{FileKind, TraceLayout};
 use crate::perfetto::{self, PerfettoError, SHOWN};
 use crate::record::SessionStretch;
@@ -461,7 +461,7 @@ impl ReplayedTables {
         // If no table is requested, all tables are counted.
         let tables = if tables == TableSet::NONE { TableSet::ALL } else { tables };
         let options = ReplayOptions { network: true, tables, ..options };
-        note_hole(export.file, log.survey.first_hole());
+        note_gap(export.file, log.survey.first_hole());
         let progress = Progress::of_replay(log.survey.duration(), export.alone);
         let folder = store::temporary_folder()?;
         let target = folder.file(ReplayedTables::NAME);
@@ -483,7 +483,9 @@ impl ReplayedTables {
                 }
             };
             let attempt = ReplayAttempt { options: &options, encodes };
-            let ran = log.replay_once(game, attempt, &mut seen, &mut rows, &mut |at| progress.reached(at))?;
+            let reached = &mut |at| progress.reached(at);
+            let ran =
+                log.replay_once(game, attempt, ReplaySinks { seen: &mut seen, to: &mut rows, progress: reached })?;
             if let Some(packets) = packets {
                 let mut rest = Vec::new();
                 packets.end(&mut |packet| rest.push(packet));

@@ -172,7 +172,7 @@ fn count_shots(
         let mut add = |header: &TraceHeader, rows: Table| {
             summing.get_or_insert_with(|| SummaryBuilder::of(header)).add(&rows);
         };
-        let ran = surveyed.replay_once(game, attempt, &mut |_| {}, &mut add, &mut |_| {});
+        let ran = surveyed.replay_rows(game, attempt, &mut add);
         Ok(ran?.map(|ran| (summing.unwrap_or_default().summary(), ran.first_difference)))
     })
     .map_err(|error: EngineError| error.what(path))?;

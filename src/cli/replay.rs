@@ -19,7 +19,8 @@ use super::trouble::engine_with_notes;
 use super::{CommandError, CommandResult, Output, OutputFormat, OutputPath};
 use crate::drawing::{DrawingScore, ViewErrorCollector};
 use crate::engine::{
-    CollectedRows, Engine, EngineError, Games, LogRecords, Playable, SurveyedLog, retry_with_encoding, write_replayed,
+    CollectedRows, Engine, EngineError, Games, LogRecords, Playable, ReplaySinks, SurveyedLog, retry_with_encoding,
+    write_replayed,
 };
 use crate::fairness::{Fairness, FairnessBuilder};
 use crate::golden::ReplaySummary;
@@ -282,7 +283,8 @@ fn play(
     let watch = Stopwatch::start();
     let attempt = |encodes: bool, to: &mut dyn FnMut(&TraceHeader, Table)| {
         let attempt = ReplayAttempt { options: &options, encodes };
-        log.replay_once(game, attempt, &mut |_| {}, to, &mut |at| progress.reached(at))
+        let sinks = ReplaySinks { seen: &mut |_| {}, to, progress: &mut |at| progress.reached(at) };
+        log.replay_once(game, attempt, sinks)
     };
     let (mut gathered, ran) = run_attempts(args, game, attempt, trace)?;
     let seconds = watch.elapsed_s();

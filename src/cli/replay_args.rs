@@ -10,7 +10,7 @@ use crate::engine::{ComparisonSpec, CrossBuild, ReplaySpec, ReplaySpecs};
 use crate::record::SessionHeader;
 use crate::replay::{Mode, Part, ReplayOptions, WhatIf, own_settings};
 use crate::settings::{KEYS, PRESETS};
-use crate::trace::schema::{TABLES, TableSet};
+use crate::trace::schema::TABLES;
 use crate::units::{ClockTime, Micros, Tick};
 
 /// How a log is replayed.
@@ -219,8 +219,7 @@ impl SideReplayArgs {
             set: set.to_vec(),
             open: self.open,
             rejudge: self.what_if == WhatIf::Rejudge,
-            tables: TableSet::ALL,
-            part: None,
+            ..ReplaySpec::default()
         };
         Ok(ReplaySpecs { a: spec(&self.a, &self.a_preset, &self.a_set), b: spec(&self.b, &self.b_preset, &self.b_set) })
     }

@@ -7,12 +7,10 @@ use serde::Serialize;
 use super::builds::{BuildArgs, check_build_options};
 use super::progress::Progress;
 use super::replay_args::{PartArgs, SideArgs};
-use super::trouble::{engine_with_notes, hole, note_gaps};
+use super::trouble::{describe_gap, engine_with_notes, note_gaps};
 use super::{CommandError, CommandResult, Output, OutputPath};
-use crate::diff::{DiffOptions, diff};
-use crate::engine::{
-    ComparisonSpec, Engine, Games, LogRecords, ShownReplay, SideRejudgement, SideTrace, Traces, look_for_effects,
-};
+use crate::diff::{DiffOptions, TraceDiff, diff};
+use crate::engine::{ComparisonSpec, Engine, Games, LogRecords, ShownReplay, SideTrace, Traces, look_for_effects};
 use crate::game::Wall;
 use crate::log::FileKind;
 use crate::page::{PageInput, PageLog, PageSubject, html};
@@ -21,7 +19,6 @@ use crate::report::{diff_line, figures, what_if_line};
 use crate::store::{self, FileType, TraceFile};
 use crate::trace::{TraceHeader, TraceSource};
 use crate::units::Micros;
-use crate::why::RejudgedShots;
 
 /// Write an HTML page that shows a session, or the differences between two runs
 ///
@@ -66,6 +63,15 @@ struct ReportSummary {
     difference: Option<String>,
 }
 
+/// The sides of a page.
+struct PageSides<'a> {
+    names: Vec<String>,
+    shown: Vec<ShownReplay>,
+    context: PageContext<'a>,
+    /// The difference of two sides, also in one line.
+    difference: Option<(TraceDiff, String)>,
+}
+
 /// What all sides of a page have in common.
 struct PageContext<'a> {
     map: String,
@@ -76,7 +82,8 @@ struct PageContext<'a> {
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let target = output.files.target(&args.output, FileType::Page)?;
-    let sides = args.sides.sides(output.files.force)?;
+    let mut sides = args.sides.sides(output.files.force)?;
+    (sides.replays.a.with_rejudged, sides.replays.b.with_rejudged) = (true, true);
     check_build_options(sides.run_builds(), output)?;
     let is_part = !args.part.is_whole();
     if is_part && !sides.is_single() {
@@ -85,53 +92,21 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
         return Err(CommandError::request(what));
     }
     let engine = engine_with_notes(games);
-    let (names, traces, rejudged, context, difference) = match sides.is_single() {
-        true => {
-            let (trace, rejudged, context) = single(&engine, args, &sides.first)?;
-            (vec![sides.first.display().to_string()], vec![trace], vec![rejudged], context, None)
-        }
+    let shown = match sides.is_single() {
+        true => PageSides::of_one(&engine, args, &sides.first)?,
         false => {
             let runner = args.build_options.runner(games, sides.run_builds(), output)?;
-            let engine = Engine { runner, ..engine.clone() };
-            let Traces { names, made: [a, b], rejudged, overlap_only, gaps } = sides.traces_for_page(&engine)?;
-            note_gaps(&gaps);
-            let options = DiffOptions { overlap_only, ..DiffOptions::default() };
-            let both = [a.source(), b.source()];
-            let mut found = diff(both[0], both[1], &options).map_err(CommandError::request)?;
-            look_for_effects(&engine, &sides, both, &options, &mut found)?;
-            let mut line = diff_line(&found);
-            line.extend(sides.what_if().map(|what_if| format!(". {}", what_if_line(what_if))));
-            let context = common(&engine, &sides, both.map(TraceSource::header))?;
-            (names.to_vec(), vec![a, b], rejudged.into(), context, Some((found, line)))
+            PageSides::of_two(&Engine { runner, ..engine }, &sides)?
         }
     };
-    let with_notes = |of_side: SideRejudgement| match of_side {
-        Ok(rejudged) => (rejudged, context.notes.clone()),
-        Err(why) => {
-            let note = format!("shots under other settings: {why}");
-            (Vec::new(), context.notes.iter().cloned().chain([note]).collect())
-        }
-    };
-    let rejudged: Vec<(Vec<RejudgedShots>, Vec<String>)> = rejudged.into_iter().map(with_notes).collect();
-    let log = context.log.as_ref().map(|log| log as &dyn PageLog);
-    let sides_shown = names.iter().zip(&traces).zip(&rejudged);
-    let shown: Vec<PageInput<'_>> = sides_shown
-        .map(|((name, trace), (rejudged, notes))| PageInput {
-            name,
-            map: &context.map,
-            trace: trace.source(),
-            log,
-            rejudged,
-            notes,
-        })
-        .collect();
-    let difference = difference.as_ref().map(|(found, line)| (found, line.as_str()));
-    let page =
-        html(&PageSubject { sides: &shown, walls: &context.walls, difference }).map_err(CommandError::Request)?;
+    let page = shown.html()?;
     store::save_bytes(&target, page.as_bytes())?;
-    let difference = difference.map(|(_, line)| line.to_owned());
-    let report =
-        ReportSummary { output: args.output.display().to_string(), bytes: page.len() as u64, difference, sides: names };
+    let report = ReportSummary {
+        output: args.output.display().to_string(),
+        bytes: page.len() as u64,
+        sides: shown.names,
+        difference: shown.difference.map(|(_, line)| line),
+    };
     output.show(&report, |page| {
         page.line(&report.output);
         for (index, name) in report.sides.iter().enumerate() {
@@ -142,68 +117,102 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     })
 }
 
-/// What a page of a trace, or of the replay of a log, shows.
-fn single<'a>(
-    engine: &Engine<'_>,
-    args: &Args,
-    path: &'a Path,
-) -> Result<(SideTrace, SideRejudgement, PageContext<'a>), CommandError> {
-    if store::kind_of(path)? == FileKind::Trace {
-        if !args.part.is_whole() {
-            let what = "a page shows a whole trace. To show a part, give the log, or replay the part into a trace: hitreg \
-                        replay LOG --from TIME --to TIME -o TRACE";
-            return Err(CommandError::file(path, what));
-        }
-        let trace = TraceFile::open(path)?;
-        let context = PageContext::of_traces(&[trace.header()]);
-        return Ok((SideTrace::File(trace, None), Ok(Vec::new()), context));
+impl<'a> PageSides<'a> {
+    /// A trace, or the replay of a log.
+    fn of_one(engine: &Engine<'_>, args: &Args, path: &'a Path) -> Result<PageSides<'a>, CommandError> {
+        let (shown, context) = if store::kind_of(path)? == FileKind::Trace {
+            if !args.part.is_whole() {
+                let what = "a page shows a whole trace. To show a part, give the log, or replay the part into a trace: \
+                            hitreg replay LOG --from TIME --to TIME -o TRACE";
+                return Err(CommandError::file(path, what));
+            }
+            let trace = TraceFile::open(path)?;
+            let context = PageContext::of_traces(&[trace.header()]);
+            (SideTrace::File(trace, None).into(), context)
+        } else {
+            let part = args.part.of(|tick| Ok(engine.time_of(path, tick)?))?.unwrap_or(Part::WHOLE);
+            let records = LogRecords::open(path, part)?;
+            let unknown = engine.games.of_header(records.header()).err().map(|error| error.to_string());
+            let shown = if unknown.is_some() {
+                SideTrace::Memory(Box::new(engine.shown_records(path, part)?)).into()
+            } else {
+                let progress = Progress::of_session("replaying", Micros::ZERO);
+                engine.shown_replay(path, part, &mut |at, length| {
+                    progress.set_length(length);
+                    progress.reached(at);
+                })?
+            };
+            (shown, PageContext::of(engine, records, unknown)?)
+        };
+        Ok(PageSides { names: vec![path.display().to_string()], shown: vec![shown], context, difference: None })
     }
-    let part = args.part.of(|tick| Ok(engine.time_of(path, tick)?))?.unwrap_or(Part::WHOLE);
-    let records = LogRecords::open(path, part)?;
-    let game = engine.games.of_header(records.header()).map_err(|error| error.to_string());
-    let (trace, rejudged) = match &game {
-        Err(_) => (SideTrace::Memory(Box::new(engine.shown_records(path, part)?)), Ok(Vec::new())),
-        Ok(_) => {
-            let progress = Progress::of_session("replaying", Micros::ZERO);
-            let ShownReplay { trace, rejudged } = engine.shown_replay(path, part, &mut |at, length| {
-                progress.set_length(length);
-                progress.reached(at);
-            })?;
-            (trace, rejudged)
-        }
-    };
-    Ok((trace, rejudged, PageContext::of(engine, records, game.err())?))
-}
 
-/// What both sides of a comparison have in common. The packets belong to the recorded session, so they are used only if
-/// no side changes a setting.
-fn common<'a>(
-    engine: &Engine<'_>,
-    sides: &'a ComparisonSpec,
-    traces: [&TraceHeader; 2],
-) -> Result<PageContext<'a>, CommandError> {
-    if store::kind_of(&sides.first)? == FileKind::Trace {
-        return Ok(PageContext::of_traces(&traces));
+    /// The sides of a comparison.
+    fn of_two(engine: &Engine<'_>, sides: &'a ComparisonSpec) -> Result<PageSides<'a>, CommandError> {
+        let Traces { names, sides: [a, b], rejudged: [rejudged_a, rejudged_b], overlap_only, gaps } =
+            sides.make_traces(engine)?;
+        note_gaps(&gaps);
+        let options = DiffOptions { overlap_only, ..DiffOptions::default() };
+        let traces = [a.source(), b.source()];
+        let mut difference = diff(traces[0], traces[1], &options).map_err(CommandError::request)?;
+        look_for_effects(engine, sides, traces, &options, &mut difference)?;
+        let mut line = diff_line(&difference);
+        line.extend(sides.what_if().map(|what_if| format!(". {}", what_if_line(what_if))));
+        let context = PageContext::of_sides(engine, sides, traces.map(TraceSource::header))?;
+        let shown = [(a, rejudged_a), (b, rejudged_b)].map(|(trace, rejudged)| ShownReplay { trace, rejudged });
+        Ok(PageSides { names: names.into(), shown: shown.into(), context, difference: Some((difference, line)) })
     }
-    let records = LogRecords::open(&sides.first, Part::WHOLE)?;
-    let unknown = engine.games.of_header(records.header()).err().map(|error| error.to_string());
-    let context = PageContext::of(engine, records, unknown)?;
-    let is_of_one_log = sides.second.is_none();
-    let log = context.log.filter(|_| is_of_one_log && sides.what_if().is_none());
-    Ok(PageContext { log, ..context })
+
+    fn html(&self) -> Result<String, CommandError> {
+        let PageContext { map, walls, log, notes } = &self.context;
+        let log = log.as_ref().map(|log| log as &dyn PageLog);
+        let notes_of = |shown: &ShownReplay| {
+            let problem = shown.rejudged.as_ref().err().map(|why| format!("shots under other settings: {why}"));
+            notes.iter().cloned().chain(problem).collect()
+        };
+        let notes: Vec<Vec<String>> = self.shown.iter().map(notes_of).collect();
+        let sides = self.names.iter().zip(&self.shown).zip(&notes).map(|((name, shown), notes)| PageInput {
+            name,
+            map,
+            trace: shown.trace.source(),
+            log,
+            rejudged: shown.rejudged.as_deref().unwrap_or_default(),
+            notes,
+        });
+        let sides: Vec<PageInput<'_>> = sides.collect();
+        let difference = self.difference.as_ref().map(|(difference, line)| (difference, line.as_str()));
+        html(&PageSubject { sides: &sides, walls, difference }).map_err(CommandError::Request)
+    }
 }
 
 impl<'a> PageContext<'a> {
     /// That of traces.
     fn of_traces(headers: &[&TraceHeader]) -> PageContext<'a> {
-        let hole = hole(headers.iter().flat_map(|header| &header.gaps).min_by_key(|gap| gap.from));
-        let notes = hole.into_iter().chain(["walls: a trace has no map".to_owned()]).collect();
+        let gap = describe_gap(headers.iter().flat_map(|header| &header.gaps).min_by_key(|gap| gap.from));
+        let notes = gap.into_iter().chain(["walls: a trace has no map".to_owned()]).collect();
         PageContext { map: String::new(), walls: Vec::new(), log: None, notes }
+    }
+
+    /// That of both sides of a comparison. The packets belong to the recorded session, so they are used only if no side
+    /// changes a setting.
+    fn of_sides(
+        engine: &Engine<'_>,
+        sides: &'a ComparisonSpec,
+        headers: [&TraceHeader; 2],
+    ) -> Result<PageContext<'a>, CommandError> {
+        if store::kind_of(&sides.first)? == FileKind::Trace {
+            return Ok(PageContext::of_traces(&headers));
+        }
+        let records = LogRecords::open(&sides.first, Part::WHOLE)?;
+        let unknown = engine.games.of_header(records.header()).err().map(|error| error.to_string());
+        let context = PageContext::of(engine, records, unknown)?;
+        let log = context.log.filter(|_| sides.second.is_none() && sides.what_if().is_none());
+        Ok(PageContext { log, ..context })
     }
 
     /// That of a log. `unknown` says why this build does not play its game.
     fn of(engine: &Engine<'_>, log: LogRecords<'a>, unknown: Option<String>) -> Result<PageContext<'a>, CommandError> {
-        let hole = hole(log.first_hole()?.as_ref());
+        let gap = describe_gap(log.first_gap()?.as_ref());
         let header = log.header();
         let walls = engine.walls(header);
         let no_walls = walls.is_empty().then(|| match &*header.map {
@@ -213,7 +222,7 @@ impl<'a> PageContext<'a> {
         let unknown = unknown.map(|why| format!("predictions, screens and hits: {why}"));
         Ok(PageContext {
             map: header.map.clone(),
-            notes: hole.into_iter().chain(unknown).chain(no_walls).collect(),
+            notes: gap.into_iter().chain(unknown).chain(no_walls).collect(),
             walls,
             log: Some(log),
         })

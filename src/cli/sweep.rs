@@ -7,7 +7,7 @@ use super::corpus::{CheckArgs, CorpusArgs, annotations, of_one_side, print_probl
 use super::page::Page;
 use super::progress::Progress;
 use super::replay_args::{offered_settings, one_of};
-use super::trouble::{engine_with_notes, note_hole};
+use super::trouble::{engine_with_notes, note_gap};
 use super::{CommandError, CommandOutcome, CommandResult, Output, OutputPath};
 use crate::corpus::MeasuredFigures;
 use crate::engine::{self, Engine, EngineError, Games, ReplaySpec, SurveyedLog, SweptLog};
@@ -222,7 +222,7 @@ fn sweep(games: &Games, logs: &[PathBuf], plan: &SweepPlan) -> Result<SweptLogs,
             swept.problems.push((path.clone(), EngineError::other_game(path).into()));
             continue;
         }
-        note_hole(path, log.survey.first_hole());
+        note_gap(path, log.survey.first_hole());
         group.push(log);
         // A group keeps all cores busy.
         if group.len() * plan.runs() >= rayon::current_num_threads() {

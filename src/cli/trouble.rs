@@ -227,7 +227,7 @@ impl From<std::io::Error> for CommandError {
 
 /// An engine that prints a note about the parts of a log that this build skips.
 pub(super) fn engine_with_notes(games: &Games) -> Engine<'_> {
-    Engine { read: note_passed_over, ..Engine::new(games) }
+    Engine { on_read: &note_passed_over, ..Engine::new(games) }
 }
 
 /// Notes the parts of a log that this build does not know, because the results lack them.
@@ -239,15 +239,15 @@ pub(super) fn note_passed_over(path: &Path, header: &SessionHeader) {
 }
 
 /// A message about the first missing part of a session; `None` if it is complete.
-pub(super) fn hole(gap: Option<&GapRecord>) -> Option<String> {
+pub(super) fn describe_gap(gap: Option<&GapRecord>) -> Option<String> {
     let [from, to] = gap.map(|gap| [gap.from, gap.to].map(ClockTime))?;
     Some(format!("a part is missing, from {from} to {to}: results after it do not match the played session"))
 }
 
 /// Notes that a part of a session is missing, because later results do not match the played session.
-pub(super) fn note_hole(path: &Path, gap: Option<&GapRecord>) {
-    if let Some(hole) = hole(gap) {
-        note(path, &hole);
+pub(super) fn note_gap(path: &Path, gap: Option<&GapRecord>) {
+    if let Some(what) = describe_gap(gap) {
+        note(path, &what);
     }
 }
 
@@ -269,5 +269,5 @@ pub(super) fn note_reuse() {
 
 /// Notes the missing parts of replayed logs.
 pub(super) fn note_gaps(gaps: &[(PathBuf, GapRecord)]) {
-    gaps.iter().for_each(|(path, gap)| note_hole(path, Some(gap)));
+    gaps.iter().for_each(|(path, gap)| note_gap(path, Some(gap)));
 }

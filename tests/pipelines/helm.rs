@@ -410,7 +410,7 @@ fn logs_with_own_input_are_verified_in_legs_and_cut_in_parts() {
         let mut trace = Trace::default();
         let mut put = |_: &TraceHeader, rows| trace.append(rows).expect("rows of one replay");
         let ran = log
-            .replay_once(game, ReplayAttempt { options: &options, encodes: false }, &mut |_| {}, &mut put, &mut |_| {})
+            .replay_rows(game, ReplayAttempt { options: &options, encodes: false }, &mut put)
             .expect("it can be replayed");
         assert!(ran.is_some(), "no datagram matters");
         trace

@@ -264,8 +264,7 @@ fn replay_part(log: &SurveyedLog, games: &Games, part: Part) -> Trace {
     let options = ReplayOptions { part: Some(part), ..ReplayOptions::default() };
     let game = games.of_header(&log.header).expect("discs");
     let mut put = |_: &_, rows| trace.append(rows).expect("the same columns");
-    let ran =
-        log.replay_once(game, ReplayAttempt { options: &options, encodes: false }, &mut |_| {}, &mut put, &mut |_| {});
+    let ran = log.replay_rows(game, ReplayAttempt { options: &options, encodes: false }, &mut put);
     assert_eq!(ran.expect("a log of this build").expect("nothing depended on bytes").first_difference, None);
     trace
 }

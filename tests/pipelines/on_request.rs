@@ -74,7 +74,7 @@ fn a_comparison_of_some_tables_makes_only_them_and_finds_the_same() {
         replays.limit_tables(tables);
         let sides =
             ComparisonSpec { first: log.clone(), second: None, replays, across: None, compare_unrelated: false };
-        let [a, b] = sides.traces_in_files(&engine).expect("it is there").made;
+        let [a, b] = sides.make_traces(&engine).expect("it is there").sides;
         let traces = [a.source(), b.source()];
         let names: Vec<String> = traces[0].tables().iter().map(|(table, _)| table.name.clone()).collect();
         let found = diff(traces[0], traces[1], &DiffOptions { on, ..DiffOptions::default() });

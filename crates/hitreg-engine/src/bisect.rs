@@ -113,8 +113,9 @@ pub struct SkippedCandidate {
 pub struct TestedCandidate {
     /// Its path or commit.
     pub name: String,
-    /// `good`, `bad` or `untestable`.
-    pub answer: &'static str,
+    /// The answer. As JSON it is one word.
+    #[serde(serialize_with = "BuildAnswer::serialize_word")]
+    pub answer: BuildAnswer,
 }
 
 /// Judges builds by one log.

@@ -16,7 +16,7 @@ use std::ffi::{OsStr, OsString};
 use std::io::Error;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use hitreg_log::memory::{MemoryLimit, NeedsMemory};
@@ -245,7 +245,7 @@ impl BuildRunner {
             && let Ok(trace) = take(cache.file(*key).path())
         {
             request.check_trace(trace.header())?;
-            (cache.reused)();
+            (cache.on_reuse)();
             return Ok((trace, None));
         }
         let folder = store::temporary_folder().map_err(no_folder)?;
@@ -512,11 +512,17 @@ impl OneSidedLog {
 const CACHE_MOST_BYTES: u64 = 1 << 30;
 
 /// A folder of cached traces.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Cache {
     folder: OwnFolder,
     /// Called when a trace comes from the cache.
-    reused: fn(),
+    on_reuse: Arc<dyn Fn() + Send + Sync>,
+}
+
+impl std::fmt::Debug for Cache {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cache").field("folder", &self.folder).finish_non_exhaustive()
+    }
 }
 
 /// The error for a cache folder that cannot be used.
@@ -529,14 +535,14 @@ pub struct CacheError {
 
 impl Cache {
     /// Opens the cache in a folder, and creates the folder if needed. Removes the oldest traces if the cache is larger
-    /// than 1 GiB. `reused` is called when a trace comes from the cache.
+    /// than 1 GiB. `on_reuse` is called when a trace comes from the cache.
     ///
     /// # Errors
     /// When the folder cannot be created.
-    pub fn open(folder: &Path, reused: fn()) -> Result<Cache, CacheError> {
+    pub fn open(folder: &Path, on_reuse: impl Fn() + Send + Sync + 'static) -> Result<Cache, CacheError> {
         let traces = OwnFolder::open(&folder.join("traces"));
         let folder = traces.map_err(|source| CacheError { folder: folder.to_owned(), source })?;
-        let cache = Cache { folder, reused };
+        let cache = Cache { folder, on_reuse: Arc::new(on_reuse) };
         cache.forget_oldest(CACHE_MOST_BYTES);
         Ok(cache)
     }

@@ -65,8 +65,9 @@ pub struct Traces {
     /// A readable name for each side.
     pub names: [String; 2],
     /// The traces of sides A and B.
-    pub made: [SideTrace; 2],
-    /// The shots of each side under other rules, for a page; none of a side that is a trace or uses another build.
+    pub sides: [SideTrace; 2],
+    /// The shots of each side under other rules, if [`ReplaySpec::with_rejudged`] asks for them; none of a side that is a
+    /// trace or uses another build.
     pub rejudged: [SideRejudgement; 2],
     /// Whether one side holds only what the log recorded, which is less than a replay produces.
     pub overlap_only: bool,
@@ -76,8 +77,8 @@ pub struct Traces {
 
 impl Traces {
     /// The traces of a recording and its replay.
-    fn of_recorded(names: [String; 2], made: [SideTrace; 2]) -> Traces {
-        Traces { names, made, rejudged: [Ok(Vec::new()), Ok(Vec::new())], overlap_only: true, gaps: Vec::new() }
+    fn of_recorded(names: [String; 2], sides: [SideTrace; 2]) -> Traces {
+        Traces { names, sides, rejudged: [Ok(Vec::new()), Ok(Vec::new())], overlap_only: true, gaps: Vec::new() }
     }
 }
 
@@ -87,66 +88,54 @@ impl ComparisonSpec {
     /// # Errors
     /// Fails if a file, a setting or a build is not available, if a build cannot play its log
     /// ([`EngineError::Missing`]), or if the job was stopped.
-    pub fn traces_in_files(&self, engine: &Engine<'_>) -> Result<Traces, EngineError> {
-        self.made(engine, false)
-    }
-
-    /// Makes the traces of both sides in files, and judges the shots of each side under other rules.
-    ///
-    /// # Errors
-    /// Fails as [`ComparisonSpec::traces_in_files`] does.
-    pub fn traces_for_page(&self, engine: &Engine<'_>) -> Result<Traces, EngineError> {
-        self.made(engine, true)
-    }
-
-    fn made(&self, engine: &Engine<'_>, for_page: bool) -> Result<Traces, EngineError> {
+    pub fn make_traces(&self, engine: &Engine<'_>) -> Result<Traces, EngineError> {
         // A build that is compared with itself runs twice: one cached trace would equal itself.
         let uncached = engine.uncached();
         let engine = if self.are_one_build() { &uncached } else { engine };
-        self.traces(engine, for_page).map_err(|error| match error {
+        self.make_traces_with(engine).map_err(|error| match error {
             EngineError::Missing(missing) => missing.of(self).into(),
             error => error,
         })
     }
 
-    fn traces(&self, engine: &Engine<'_>, for_page: bool) -> Result<Traces, EngineError> {
+    fn make_traces_with(&self, engine: &Engine<'_>) -> Result<Traces, EngineError> {
         if let Some(across) = &self.across {
-            return self.across(across, engine);
+            return self.make_cross_build_traces(across, engine);
         }
         let ReplaySpecs { a: spec_a, b: spec_b } = &self.replays;
         let a = ComparisonSource::of(engine, &self.first)?;
         if self.is_single() {
             spec_a.check(engine, &a)?;
-            return against_itself(engine, &a);
+            return compare_with_replay(engine, &a);
         }
         let b = self.second.as_deref().map(|path| ComparisonSource::of(engine, path)).transpose()?;
         spec_a.check(engine, &a)?;
         spec_b.check(engine, b.as_ref().unwrap_or(&a))?;
-        let Some(b) = b else { return self.replays.both(engine, [&a, &a], for_page) };
+        let Some(b) = b else { return self.replays.replay_both(engine, [&a, &a]) };
         let mut replays = self.replays.clone();
         (replays.a.part, replays.b.part) = (b.part(), a.part());
         if self.compare_unrelated {
-            return replays.both(engine, [&a, &b], for_page);
+            return replays.replay_both(engine, [&a, &b]);
         }
         let headers = [&a, &b].map(ComparisonSource::header);
         if let Some(difference) = header_difference(&headers) {
             return Err(MissingSide::unrelated(difference).into());
         }
         if is_one_session(&headers) {
-            return replays.both(engine, [&a, &b], for_page);
+            return replays.replay_both(engine, [&a, &b]);
         }
         for spec in [&mut replays.a, &mut replays.b] {
             spec.tables = spec.tables.with(&frames::SCHEMA);
         }
-        let traces = replays.both(engine, [&a, &b], for_page)?;
-        match usercmd_difference(traces.made.each_ref().map(SideTrace::source))? {
+        let traces = replays.replay_both(engine, [&a, &b])?;
+        match usercmd_difference(traces.sides.each_ref().map(SideTrace::source))? {
             Some(difference) => Err(MissingSide::unrelated(difference).into()),
             None => Ok(traces),
         }
     }
 
     /// A client on another build's server: the server build's run is recorded, and its snapshots replayed by each client.
-    fn across(&self, across: &CrossBuild, engine: &Engine<'_>) -> Result<Traces, EngineError> {
+    fn make_cross_build_traces(&self, across: &CrossBuild, engine: &Engine<'_>) -> Result<Traces, EngineError> {
         if self.second.is_some() {
             let what = "--server-build and --client-build need one log, not two files";
             return Err(EngineError::Request(what.to_owned()));
@@ -166,28 +155,29 @@ impl ComparisonSpec {
         engine.ran(&self.first, rerecorded)?.map_err(|untestable| {
             let reason = format!("as the server, {}", untestable.reason);
             let untestable = UntestableBuild { reason, ..untestable };
-            MissingSide::new(TraceSide::A, (&server, "--record test.hitlog"), untestable)
+            MissingSide::new(TraceSide::A, &server, "--record test.hitlog", untestable)
         })?;
         let sent = ComparisonSource::of(engine, between.path())?;
         let a = ReplaySpec {
             build: self.replays.a.build.clone().or(server.build.clone()),
             open: true,
+            with_rejudged: false,
             ..self.replays.a.clone()
         };
-        let b = ReplaySpec { build: across.client.clone(), open: true, ..self.replays.b.clone() };
+        let b = ReplaySpec { build: across.client.clone(), open: true, with_rejudged: false, ..self.replays.b.clone() };
         let name = |spec: &ReplaySpec| {
             let (client, server) = (build_name(spec.build.as_deref()), build_name(server.build.as_deref()));
             format!("the client of {client} on the server of {server}, {}", self.first.display())
         };
         let names = [name(&a), name(&b)];
-        Ok(Traces { names, ..ReplaySpecs { a, b }.both(engine, [&sent, &sent], false)? })
+        Ok(Traces { names, ..ReplaySpecs { a, b }.replay_both(engine, [&sent, &sent])? })
     }
 
     /// Replays both sides again, never from the cache, and compares each side with its first trace. Without builds,
     /// nothing is replayed: `verify` tests the games of this program.
     ///
     /// # Errors
-    /// Fails as [`ComparisonSpec::traces_in_files`] does, if the traces cannot be compared with these options, and with
+    /// Fails as [`ComparisonSpec::make_traces`] does, if the traces cannot be compared with these options, and with
     /// [`EngineError::Missing`] if the traces of a side differ: it proves nothing about a difference of the sides.
     pub(crate) fn repeat(
         &self,
@@ -199,9 +189,9 @@ impl ComparisonSpec {
         if sides.iter().all(|side| self.build(*side).is_none()) {
             return Ok(());
         }
-        let again = match self.traces_in_files(&engine.quiet().uncached()) {
+        let again = match self.make_traces(&engine.quiet().uncached()) {
             Err(EngineError::Missing(missing)) => return Err(missing.only_once().into()),
-            again => again?.made,
+            again => again?.sides,
         };
         for (side, again) in sides.into_iter().zip(&again) {
             // A file that the user named was not replayed.
@@ -211,7 +201,7 @@ impl ComparisonSpec {
             if let Some(untestable) = disagreement(first[side as usize], again.source(), options)? {
                 let spec =
                     ReplaySpec { build: self.build(side).map(Path::to_owned), ..self.replays.side(side).clone() };
-                return Err(MissingSide::new(side, (&spec, TRACE_OUTPUT), untestable).of(self).into());
+                return Err(MissingSide::new(side, &spec, TRACE_OUTPUT, untestable).of(self).into());
             }
         }
         Ok(())
@@ -295,10 +285,10 @@ impl ReplaySpecs {
         }
     }
 
-    fn both(&self, engine: &Engine<'_>, of: [&ComparisonSource<'_>; 2], for_page: bool) -> Result<Traces, EngineError> {
+    fn replay_both(&self, engine: &Engine<'_>, sources: [&ComparisonSource<'_>; 2]) -> Result<Traces, EngineError> {
         let (a, b) = rayon::join(
-            || self.a.trace(engine, of[0], (TraceSide::A, for_page)),
-            || self.b.trace(engine, of[1], (TraceSide::B, for_page)),
+            || self.a.make_trace(engine, sources[0], TraceSide::A),
+            || self.b.make_trace(engine, sources[1], TraceSide::B),
         );
         check(&engine.runner.stop)?;
         let [a, b] = match (a, b) {
@@ -308,55 +298,53 @@ impl ReplaySpecs {
             }
             (a, b) => [a?, b?],
         };
-        let names = [self.a.name(of[0]), self.b.name(of[1])];
-        let mut gaps: Vec<_> = of.iter().filter_map(|source| source.gap()).collect();
+        let names = [self.a.name(sources[0]), self.b.name(sources[1])];
+        let mut gaps: Vec<_> = sources.iter().filter_map(|source| source.gap()).collect();
         gaps.dedup_by(|b, a| a.0 == b.0);
-        let (made, rejudged) = ([a.trace, b.trace], [a.rejudged, b.rejudged]);
-        Ok(Traces { names, made, rejudged, overlap_only: false, gaps })
+        let (sides, rejudged) = ([a.trace, b.trace], [a.rejudged, b.rejudged]);
+        Ok(Traces { names, sides, rejudged, overlap_only: false, gaps })
     }
 }
 
 /// Compares a log with its replay. A server's log is compared by its states, a client's log by the server's acks.
-fn against_itself(engine: &Engine<'_>, source: &ComparisonSource<'_>) -> Result<Traces, EngineError> {
+fn compare_with_replay(engine: &Engine<'_>, source: &ComparisonSource<'_>) -> Result<Traces, EngineError> {
     let Some(log) = source.log() else {
         let what = "a single trace has nothing to compare with: name a second trace";
         return Err(EngineError::Request(what.to_owned()));
     };
     let (path, plain) = (source.path, ReplaySpec::default());
     let of_build = plain.name(source);
-    if let Some(hole) = log.survey.first_hole() {
-        return Err(MissingSide::incomplete(path, hole).into());
+    if let Some(gap) = log.survey.first_hole() {
+        return Err(MissingSide::incomplete(path, gap).into());
     }
     // What the log says takes about as much as the log.
-    let replayed = log.survey.trace_bytes(plain.tables);
-    let needed = log.session_bytes.saturating_mul(2).saturating_add(replayed);
+    let replay_bytes = log.survey.trace_bytes(plain.tables);
+    let needed = log.session_bytes.saturating_mul(2).saturating_add(replay_bytes);
     engine.games.memory().check(needed).map_err(|source| EngineError::needs_memory(path, source))?;
+    let replay = || Ok::<_, EngineError>(plain.make_trace(engine, source, TraceSide::B)?.trace);
     if log.header.holds() == LogContents::Clients {
-        let replayed = plain.trace(engine, source, (TraceSide::B, false))?.trace;
-        let made = predicted(&*replayed.trace(engine.games.memory())?);
-        let names = [format!("{}, the server's states", path.display()), format!("{of_build}: {}", tally(&made))];
-        let made = [made.said, made.predicted].map(|trace| SideTrace::Memory(Box::new(trace)));
-        return Ok(Traces::of_recorded(names, made));
+        let traces = predicted(&*replay()?.trace(engine.games.memory())?);
+        let of_build = format!("{of_build}: {}", describe_acks(&traces));
+        let names = [format!("{}, the server's states", path.display()), of_build];
+        let sides = [traces.said, traces.predicted].map(|trace| SideTrace::Memory(Box::new(trace)));
+        return Ok(Traces::of_recorded(names, sides));
     }
-    let no_states = |source| EngineError::unsuitable(path, source);
-    let says = recorded(&log.session()?).map_err(no_states)?;
+    let recorded = recorded(&log.session()?).map_err(|source| EngineError::unsuitable(path, source))?;
     let names = [format!("{}, as recorded", path.display()), of_build];
-    let replayed = plain.trace(engine, source, (TraceSide::B, false))?.trace;
-    Ok(Traces::of_recorded(names, [SideTrace::Memory(Box::new(says)), replayed]))
+    Ok(Traces::of_recorded(names, [SideTrace::Memory(Box::new(recorded)), replay()?]))
 }
 
-fn tally(made: &PredictionTraces) -> String {
-    let PredictionTraces { checked, misses, .. } = made;
-    match made.misses - made.explained {
-        _ if made.misses == 0 => format!("{checked} acks, no corrections"),
+fn describe_acks(traces: &PredictionTraces) -> String {
+    let PredictionTraces { checked, misses, explained, .. } = traces;
+    match misses - explained {
+        _ if *misses == 0 => format!("{checked} acks, no corrections"),
         0 => format!("{checked} acks, {misses} corrections, each with a cause"),
         without => format!("{checked} acks, {misses} corrections, {without} without a cause"),
     }
 }
 
 /// The reason why a build cannot be judged, if the second replay of its log differs from the first. `None` if both
-/// agree within the options.
-/// A build that disagrees with itself proves nothing about a difference.
+/// agree within the options. A build that disagrees with itself proves nothing about a difference.
 ///
 /// # Errors
 /// Fails if the traces cannot be compared with these options.
@@ -414,11 +402,7 @@ pub(crate) const TRACE_OUTPUT: &str = "-o test.hittrace";
 
 impl MissingSide {
     /// The side with this replay, whose `output` failed, such as [`TRACE_OUTPUT`].
-    pub(crate) fn new(
-        side: TraceSide,
-        (spec, output): (&ReplaySpec, &str),
-        untestable: UntestableBuild,
-    ) -> MissingSide {
+    pub(crate) fn new(side: TraceSide, spec: &ReplaySpec, output: &str, untestable: UntestableBuild) -> MissingSide {
         let UntestableBuild { reason, last_words, one_sided, .. } = untestable;
         // The log is the reason, so no build is named.
         let build = Some(build_name(spec.build.as_deref())).filter(|_| one_sided.is_none());
@@ -449,8 +433,8 @@ impl MissingSide {
     }
 
     /// The recorded side of a log with a missing part. No replay equals the recording after it.
-    pub(crate) fn incomplete(path: &Path, hole: &GapRecord) -> MissingSide {
-        let (from, to) = (ClockTime(hole.from), ClockTime(hole.to));
+    pub(crate) fn incomplete(path: &Path, gap: &GapRecord) -> MissingSide {
+        let (from, to) = (ClockTime(gap.from), ClockTime(gap.to));
         let reason = format!(
             "a part of the log is missing, from {from} to {to}, so a replay cannot equal the rest: `verify {}` judges the part before it",
             shell_path(path)

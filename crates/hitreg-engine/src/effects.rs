@@ -57,7 +57,7 @@ pub fn look_for_effects(
         if left.is_empty() {
             return Ok(());
         }
-        let [a, b] = [TraceSide::A, TraceSide::B].map(|side| trial.replayed(side, Vec::new(), Some(part)));
+        let [a, b] = [TraceSide::A, TraceSide::B].map(|side| trial.replay(side, Vec::new(), Some(part)));
         let (Some(a), Some(b)) = (a?, b?) else { return Ok(()) };
         left = trial.without_effect(left, [a.source(), b.source()], Some(part))?;
         until = Some(part.to);
@@ -76,7 +76,7 @@ pub fn look_for_effects(
 ///
 /// # Errors
 /// Fails if the job was stopped, or if the log or a build is not available.
-pub(crate) fn behind(
+pub(crate) fn find_origin(
     engine: &Engine<'_>,
     sides: &ComparisonSpec,
     [a, b]: [&dyn TraceSource; 2],
@@ -84,13 +84,9 @@ pub(crate) fn behind(
     first: &Divergence,
 ) -> Result<DivergenceOrigin, EngineError> {
     let have_other_builds = sides.one_log().is_some_and(|(_, [a, b])| a != b);
-    let untried = if have_other_builds { DivergenceOrigin::Unknown } else { DivergenceOrigin::Settings };
+    let without_trial = if have_other_builds { DivergenceOrigin::Unknown } else { DivergenceOrigin::Settings };
     let Some((trial, mut changed)) = SettingTrial::of(engine, sides, [a, b], options)? else {
-        return Ok(untried);
-    };
-    let of_b = |setting: &ChangedSetting| {
-        let value = value_of_other(&setting.key, &a.header().settings, &b.header().settings)?;
-        Some(format!("{}={value}", setting.key))
+        return Ok(without_trial);
     };
     if have_other_builds {
         // A setting that one build does not know belongs to the difference of the builds.
@@ -106,43 +102,44 @@ pub(crate) fn behind(
     let until = first.place.at_us.map(|at_us| Micros(at_us.saturating_add(AFTER_DIVERGENCE.0)));
     let part = until.filter(|_| !sides.run_builds()).map(|to| Part { from: Micros(i64::MIN), to });
     // Without a part, A is the replay that a trial is compared with.
-    let start = part.map(|_| trial.replayed(TraceSide::A, Vec::new(), part)).transpose()?;
+    let start = part.map(|_| trial.replay(TraceSide::A, Vec::new(), part)).transpose()?;
     let before = match &start {
         None => a,
         Some(Some(start)) => start.source(),
-        Some(None) => return Ok(untried),
+        Some(None) => return Ok(without_trial),
     };
-    // `None` if A cannot replay the log with these settings.
-    let gives_it = |settings: Vec<String>| -> Result<Option<bool>, EngineError> {
-        check(&engine.runner.stop)?;
-        let Some(other) = trial.replayed(TraceSide::A, settings, part)? else { return Ok(None) };
-        let found = diff(before, other.source(), &trial.options).ok().and_then(|found| found.first);
-        // The same values in the same row, after usercmds with the same outcomes. Other fields may show other settings.
-        let is_it = |found: Divergence| {
-            let outcomes = |usercmds: &[UsercmdRow]| -> Vec<_> {
-                usercmds.iter().map(|row| (row.player, row.command, row.how.clone())).collect()
-            };
-            let after = |of: &Divergence| [&of.usercmds_a, &of.usercmds_b].map(|usercmds| outcomes(usercmds));
-            (&found.table, &found.place, &found.field, &found.a, &found.b)
-                == (&first.table, &first.place, &first.field, &first.a, &first.b)
-                && after(&found) == after(first)
-        };
-        Ok(Some(found.is_some_and(is_it)))
+    let of_b = |setting: &ChangedSetting| {
+        let value = value_of_other(&setting.key, &a.header().settings, &b.header().settings)?;
+        Some(format!("{}={value}", setting.key))
     };
-    let alone = |setting: &ChangedSetting| of_b(setting).map_or(Ok(None), |pair| gives_it(vec![pair]));
-    let tried: Vec<Option<bool>> = changed.par_iter().map(alone).collect::<Result<_, _>>()?;
-    if let Some((setting, _)) = changed.iter().zip(&tried).find(|(_, gives_it)| **gives_it == Some(true)) {
+    let reproduces = |settings: Vec<String>| trial.reproduces(first, before, settings, part);
+    let with_setting = |setting: &ChangedSetting| of_b(setting).map_or(Ok(None), |pair| reproduces(vec![pair]));
+    let results: Vec<Option<bool>> = changed.par_iter().map(with_setting).collect::<Result<_, _>>()?;
+    if let Some((setting, _)) = changed.iter().zip(&results).find(|(_, reproduces)| **reproduces == Some(true)) {
         return Ok(DivergenceOrigin::Setting(setting.clone()));
     }
     if !have_other_builds {
         return Ok(DivergenceOrigin::Settings);
     }
-    let together = if let [alone] = &tried[..] { *alone } else { gives_it(changed.iter().filter_map(of_b).collect())? };
-    Ok(match together {
+    let with_all_settings =
+        if let [only] = results[..] { only } else { reproduces(changed.iter().filter_map(of_b).collect())? };
+    Ok(match with_all_settings {
         Some(true) => DivergenceOrigin::Settings,
         Some(false) => DivergenceOrigin::Builds,
         None => DivergenceOrigin::Unknown,
     })
+}
+
+/// Whether two divergences have the same values in the same row, after usercmds with the same outcomes. Other fields may
+/// show other settings.
+fn is_same_divergence(one: &Divergence, other: &Divergence) -> bool {
+    let outcomes = |usercmds: &[UsercmdRow]| -> Vec<_> {
+        usercmds.iter().map(|row| (row.player, row.command, row.how.clone())).collect()
+    };
+    let before = |of: &Divergence| [&of.usercmds_a, &of.usercmds_b].map(|usercmds| outcomes(usercmds));
+    (&one.table, &one.place, &one.field, &one.a, &one.b)
+        == (&other.table, &other.place, &other.field, &other.a, &other.b)
+        && before(one) == before(other)
 }
 
 /// Replays the common log of both sides under single settings.
@@ -179,7 +176,7 @@ impl<'a> SettingTrial<'a> {
         part: Option<Part>,
     ) -> Result<Vec<ChangedSetting>, EngineError> {
         let [of_a, of_b] = [a, b].map(|trace| &trace.header().settings[..]);
-        let tried = |setting: &ChangedSetting| -> Result<bool, EngineError> {
+        let has_no_effect = |setting: &ChangedSetting| -> Result<bool, EngineError> {
             for (side, trace, [own, other]) in [(TraceSide::A, a, [of_a, of_b]), (TraceSide::B, b, [of_b, of_a])] {
                 check(&self.engine.runner.stop)?;
                 let Some(value) = value_of_other(&setting.key, own, other) else { return Ok(false) };
@@ -188,19 +185,34 @@ impl<'a> SettingTrial<'a> {
                     let compared = diff(trace, other.source(), &self.options);
                     compared.is_ok_and(|found| found.verdict == TraceVerdict::Same)
                 };
-                if !self.replayed(side, vec![pair], part)?.as_ref().is_some_and(same) {
+                if !self.replay(side, vec![pair], part)?.as_ref().is_some_and(same) {
                     return Ok(false);
                 }
             }
             Ok(true)
         };
-        let nothing: Vec<bool> = settings.par_iter().map(tried).collect::<Result<_, _>>()?;
+        let results: Vec<bool> = settings.par_iter().map(has_no_effect).collect::<Result<_, _>>()?;
         check(&self.engine.runner.stop)?;
-        Ok(settings.into_iter().zip(nothing).filter(|(_, nothing)| *nothing).map(|(setting, _)| setting).collect())
+        Ok(settings.into_iter().zip(results).filter(|(_, has_none)| *has_none).map(|(setting, _)| setting).collect())
+    }
+
+    /// Whether A has the divergence `first` from its trace `before` when it is replayed with more settings. `None` if A
+    /// cannot replay the log with them.
+    fn reproduces(
+        &self,
+        first: &Divergence,
+        before: &dyn TraceSource,
+        settings: Vec<String>,
+        part: Option<Part>,
+    ) -> Result<Option<bool>, EngineError> {
+        check(&self.engine.runner.stop)?;
+        let Some(after) = self.replay(TraceSide::A, settings, part)? else { return Ok(None) };
+        let found = diff(before, after.source(), &self.options).ok().and_then(|found| found.first);
+        Ok(Some(found.is_some_and(|found| is_same_divergence(&found, first))))
     }
 
     /// One side with more settings; `None` if that side then has no trace.
-    fn replayed(
+    fn replay(
         &self,
         side: TraceSide,
         pairs: Vec<String>,
@@ -210,9 +222,9 @@ impl<'a> SettingTrial<'a> {
         let mut spec = [a, b][side as usize].clone();
         spec.set.extend(pairs);
         spec.part = part.or(spec.part);
-        match spec.trace(&self.engine, &self.source, (side, false)) {
+        match spec.make_trace(&self.engine, &self.source, side) {
             Err(EngineError::Missing(_)) => Ok(None),
-            made => Ok(Some(made?.trace)),
+            shown => Ok(Some(shown?.trace)),
         }
     }
 }

@@ -33,7 +33,7 @@ pub use crate::games::{
 pub use crate::merge::MergedLog;
 pub use crate::moment::{ExplainedLog, ExplainingRows};
 pub use crate::shown::{LogRecords, ShownReplay, SideRejudgement};
-pub use crate::surveyed_log::{CollectedRows, SurveyedLog, retry_with_encoding, write_replayed};
+pub use crate::surveyed_log::{CollectedRows, ReplaySinks, SurveyedLog, retry_with_encoding, write_replayed};
 pub use crate::sweep::{SweptLog, sweep};
 
 use std::error::Error;
@@ -58,27 +58,33 @@ use hitreg_netcode::replay::ReplayError;
 use hitreg_netcode::settings::SettingError;
 
 /// The games of this program, how it runs builds, and a callback for each log that it reads.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Engine<'a> {
     /// The games.
     pub games: &'a Games,
     /// Called with the path and header of each log that is read. The command line uses it to report the parts that
     /// [`passed_over`](hitreg_netcode::info::passed_over) finds.
-    pub read: fn(&Path, &SessionHeader),
+    pub on_read: &'a (dyn Fn(&Path, &SessionHeader) + Sync),
     /// Runs other builds.
     pub runner: BuildRunner,
 }
 
+impl std::fmt::Debug for Engine<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").field("games", &self.games).field("runner", &self.runner).finish_non_exhaustive()
+    }
+}
+
 impl<'a> Engine<'a> {
-    /// Creates an engine whose `read` callback does nothing, and which caches no traces of builds.
+    /// Creates an engine whose `on_read` callback does nothing, and which caches no traces of builds.
     pub fn new(games: &'a Games) -> Engine<'a> {
-        Engine { games, read: |_, _| {}, runner: BuildRunner::own(games.memory()) }
+        Engine { games, on_read: &|_, _| {}, runner: BuildRunner::own(games.memory()) }
     }
 
-    /// The same engine with a `read` callback that does nothing.
+    /// The same engine with an `on_read` callback that does nothing.
     #[must_use]
     pub fn quiet(&self) -> Engine<'a> {
-        Engine { read: |_, _| {}, ..self.clone() }
+        Engine { on_read: &|_, _| {}, ..self.clone() }
     }
 
     /// The same engine, which never takes a trace of a build from the cache.
@@ -293,7 +299,7 @@ impl Engine<'_> {
     /// Fails if the file cannot be read or is not a complete log.
     pub fn read_log(&self, path: &Path) -> Result<LogFile, EngineError> {
         let log = LogFile::read(self.games.memory(), path)?;
-        (self.read)(path, &log.session.header);
+        (self.on_read)(path, &log.session.header);
         Ok(log)
     }
 }

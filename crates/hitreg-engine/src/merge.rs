@@ -37,7 +37,7 @@ impl Engine<'_> {
     pub fn merge(&self, paths: &[PathBuf], target: &Target) -> Result<MergedLog, EngineError> {
         let header = |path: &PathBuf| Ok(MergeReader::default().open(path)?.header().clone());
         let headers = paths.iter().map(header).collect::<Result<Vec<SessionHeader>, EngineError>>()?;
-        paths.iter().zip(&headers).for_each(|(path, header)| (self.read)(path, header));
+        paths.iter().zip(&headers).for_each(|(path, header)| (self.on_read)(path, header));
         let readers = paths.iter().map(|_| MergeReader::default()).collect();
         let mut files = MergeFiles { memory: self.games.memory(), paths, readers };
         let plan = MergePlan::of(&headers.iter().collect::<Vec<_>>(), &mut files)?;

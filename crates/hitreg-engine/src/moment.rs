@@ -34,7 +34,7 @@ impl Engine<'_> {
     ///
     /// # Errors
     /// Fails if the log cannot be read.
-    pub fn first_hole(&self, path: &Path) -> Result<Option<GapRecord>, EngineError> {
+    pub fn first_gap(&self, path: &Path) -> Result<Option<GapRecord>, EngineError> {
         store::open_indexed_log(path)?.first_hole().map_err(|source| EngineError::content(path, source))
     }
 
@@ -60,7 +60,7 @@ impl Engine<'_> {
     /// Fails if the log cannot be read. If it does not contain the shot, the error names the nearest ones.
     pub fn recorded_shot(&self, path: &Path, fired: &Trace, asked: &WhyQuery) -> Result<ExplainingRows, EngineError> {
         if let WhyQuery::Correction { player, number } = *asked {
-            return self.recorded_correction(path, (player, number));
+            return self.recorded_correction(path, player, number);
         }
         let shot = asked.shot(fired).map_err(|error| EngineError::unsuitable(path, error))?;
         let rows = ShotRows::of(fired, shot);
@@ -71,7 +71,7 @@ impl Engine<'_> {
     }
 
     /// What explains a correction in the table `corrections` that a game records.
-    fn recorded_correction(&self, path: &Path, (player, number): (u32, u32)) -> Result<ExplainingRows, EngineError> {
+    fn recorded_correction(&self, path: &Path, player: u32, number: u32) -> Result<ExplainingRows, EngineError> {
         let fail = |source| EngineError::content(path, source);
         let mut reader = LogReader::new(store::open(path)?).map_err(fail)?;
         let mut session = Session::new(reader.header().clone());
@@ -102,7 +102,7 @@ impl Engine<'_> {
         let fail = |source| EngineError::content(path, source);
         let mut reader = LogReader::new(store::open(path)?).map_err(fail)?;
         let header = reader.header().clone();
-        (self.read)(path, &header);
+        (self.on_read)(path, &header);
         let mut session = Session::new(header);
         while let Some(chunk) = reader.next_chunk().map_err(fail)? {
             let of_shots = |records: PlayerRecords| {
@@ -153,7 +153,7 @@ impl<'a> ExplainedLog<'a> {
     ) -> Result<ExplainedLog<'a>, EngineError> {
         let mut log = store::open_indexed_log(path)?;
         let header = log.header().clone();
-        (engine.read)(path, &header);
+        (engine.on_read)(path, &header);
         let engine = engine.quiet();
         // A keyframe holds the state of a closed loop under the log's own settings.
         let continues = options.settings.is_none() && options.mode != Mode::Open;
@@ -174,7 +174,7 @@ impl<'a> ExplainedLog<'a> {
     }
 
     fn shots_in(&self, part: Part) -> Result<Trace, EngineError> {
-        self.replayed(part, (&self.options, &[shots::NAME]), &Table::clone)
+        self.replay_part(part, &self.options, &[shots::NAME], &Table::clone)
     }
 
     /// Finds a shot or a correction, and what explains it.
@@ -211,11 +211,11 @@ impl<'a> ExplainedLog<'a> {
         let rules = OtherRules::of(&self.header, &self.options)?;
         let tables = [&ShotRows::TABLES[..], &[shots::NAME]].concat();
         let (mut selected, judges) = rules
-            .replayed(&self.options, |options| self.replayed(part, (options, &tables), &|table| rows.select(table)))?;
+            .replayed(&self.options, |options| self.replay_part(part, options, &tables, &|table| rows.select(table)))?;
         let rejudged = match judges.is_err() || selected.header.is_open() && !self.game.judges_again() {
             true => Vec::new(),
             false => rules.of_trace(&mut selected, &self.options, |options| {
-                self.replayed(part, (options, &[shots::NAME]), &Table::clone)
+                self.replay_part(part, options, &[shots::NAME], &Table::clone)
             })?,
         };
         let session = self.engine.records_around(self.path, &rows)?;
@@ -228,7 +228,7 @@ impl<'a> ExplainedLog<'a> {
             Some(near) => near,
             None => {
                 let all =
-                    self.replayed(Part::WHOLE, (&self.options, &[corrections::NAME]), &CorrectionRows::corrected)?;
+                    self.replay_part(Part::WHOLE, &self.options, &[corrections::NAME], &CorrectionRows::corrected)?;
                 (corrected(all), OtherCorrections::default())
             }
         };
@@ -240,7 +240,7 @@ impl<'a> ExplainedLog<'a> {
             Some((made, acked_us)) => Part { from: made, to: Micros(acked_us.saturating_add(1)) },
             None => Part::WHOLE,
         };
-        let trace = self.replayed(part, (&self.options, &CorrectionRows::TABLES), &|table| rows.select(table))?;
+        let trace = self.replay_part(part, &self.options, &CorrectionRows::TABLES, &|table| rows.select(table))?;
         let session = Session::new(self.header.clone());
         Ok(ExplainingRows { trace: rows.with(trace), session, rejudged: Vec::new(), other_corrections })
     }
@@ -276,19 +276,13 @@ impl<'a> ExplainedLog<'a> {
         self.from(part.from, |log| {
             let is_until_end = log.survey.played().is_none_or(|(_, last)| part.to > last);
             let to = if is_until_end { Part::WHOLE.to } else { part.to };
-            let options = limited(log, Part { from: Part::WHOLE.from, to }, (&self.options, &[corrections::NAME]));
+            let options = limited(log, Part { from: Part::WHOLE.from, to }, &self.options, &[corrections::NAME]);
             let mut kept = CollectedRows::default();
             let mut put = |header: &TraceHeader, rows: Table| {
                 let rows = if rows.name == corrections::NAME { CorrectionRows::corrected(&rows) } else { rows };
                 kept.add(header, rows);
             };
-            let ran = log.replay_once(
-                self.game,
-                ReplayAttempt { options: &options, encodes: false },
-                &mut |_| {},
-                &mut put,
-                &mut |_| {},
-            )?;
+            let ran = log.replay_rows(self.game, ReplayAttempt { options: &options, encodes: false }, &mut put)?;
             ran.map(|_| Ok((corrected(kept.finish()?), log.corrections_before()))).transpose()
         })
     }
@@ -320,28 +314,23 @@ impl<'a> ExplainedLog<'a> {
     }
 
     /// The selected rows of these tables in a part of the session. Replays with these options.
-    fn replayed(
+    fn replay_part(
         &self,
         part: Part,
-        (options, tables): (&ReplayOptions, &[&str]),
+        options: &ReplayOptions,
+        tables: &[&str],
         select: &dyn Fn(&Table) -> Table,
     ) -> Result<Trace, EngineError> {
         self.from(part.from, |log| {
             let Some(part) = part_of_session(part, log.survey.played()) else {
                 return Ok(Trace::default());
             };
-            let options = limited(log, part, (options, tables));
+            let options = limited(log, part, options, tables);
             collect_replayed(|encodes, put| {
                 let mut put_selected = |header: &TraceHeader, rows: Table| {
                     put(header, if tables.contains(&&*rows.name) { select(&rows) } else { rows });
                 };
-                log.replay_once(
-                    self.game,
-                    ReplayAttempt { options: &options, encodes },
-                    &mut |_| {},
-                    &mut put_selected,
-                    &mut |_| {},
-                )
+                log.replay_rows(self.game, ReplayAttempt { options: &options, encodes }, &mut put_selected)
             })
         })
     }
@@ -356,7 +345,7 @@ fn selected(mut trace: Trace, tables: &[&str], select: impl Fn(&Table) -> Table)
 }
 
 /// The options of a replay that makes only these tables, in a part if the log can be streamed.
-fn limited(log: &SurveyedLog, part: Part, (options, tables): (&ReplayOptions, &[&str])) -> ReplayOptions {
+fn limited(log: &SurveyedLog, part: Part, options: &ReplayOptions, tables: &[&str]) -> ReplayOptions {
     let part = Some(part).filter(|part| *part != Part::WHOLE && log.streams_closed(options));
     ReplayOptions { part, tables: TableSet::named(tables.iter().copied()), ..options.clone() }
 }

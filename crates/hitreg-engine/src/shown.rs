@@ -7,7 +7,7 @@ use std::io::BufReader;
 use std::path::Path;
 
 use crate::engine::{Engine, EngineError, Playable, SideTrace, SurveyedLog};
-use crate::surveyed_log::{CollectedRows, collect_replayed};
+use crate::surveyed_log::{CollectedRows, ReplaySinks, collect_replayed};
 use hitreg_analysis::page::{PageLog, only_shown};
 use hitreg_analysis::why::{RejudgeRules, RejudgedShots};
 use hitreg_log::log::IndexedLog;
@@ -69,7 +69,7 @@ impl Engine<'_> {
         let part = Some(part).filter(|part| *part != Part::WHOLE);
         let options = ReplayOptions { part, network: true, memory: self.games.memory(), ..ReplayOptions::default() };
         let length = log.survey.duration();
-        log.replayed_and_rejudged(game, &options, only_shown, &mut |at| progress(at, length))
+        log.replay_and_rejudge(game, &options, only_shown, &mut |at| progress(at, length))
     }
 
     /// The trace of a log's own records, for a game that this build does not play.
@@ -95,7 +95,7 @@ impl Engine<'_> {
 
 impl SurveyedLog {
     /// Replays the log, and judges its shots under other rules. `shape` is applied to all rows.
-    pub(crate) fn replayed_and_rejudged(
+    pub(crate) fn replay_and_rejudge(
         &self,
         game: &dyn Playable,
         options: &ReplayOptions,
@@ -105,13 +105,17 @@ impl SurveyedLog {
         let rules = OtherRules::of(&self.header, options)?;
         let mut judged = CollectedRows::default();
         let (trace, judges) = rules.replayed(options, |options| {
-            self.keep_replayed(options.part, |encodes, write| {
+            self.replay_into_trace(options.part, |encodes, write| {
                 judged = CollectedRows::default();
                 let mut put = |header: &TraceHeader, rows: Table| match is_rejudged_table(&rows.name) {
                     true => judged.add(header, rows),
                     false => write(header, shape(rows)),
                 };
-                self.replay_once(game, ReplayAttempt { options, encodes }, &mut |_| {}, &mut put, progress)
+                self.replay_once(
+                    game,
+                    ReplayAttempt { options, encodes },
+                    ReplaySinks { seen: &mut |_| {}, to: &mut put, progress },
+                )
             })
         })?;
         if let Err(source) = judges {
@@ -122,9 +126,7 @@ impl SurveyedLog {
         }
         let again = |options: &ReplayOptions| {
             let options = ReplayOptions { tables: TableSet::named([shots::NAME]), ..options.clone() };
-            collect_replayed(|encodes, put| {
-                self.replay_once(game, ReplayAttempt { options: &options, encodes }, &mut |_| {}, put, &mut |_| {})
-            })
+            collect_replayed(|encodes, put| self.replay_rows(game, ReplayAttempt { options: &options, encodes }, put))
         };
         let rejudged = match rules.of_trace(&mut judged.finish()?, options, again) {
             Err(EngineError::Replay { source, .. }) => Err(source),
@@ -148,9 +150,9 @@ impl<'a> LogRecords<'a> {
     ///
     /// # Errors
     /// Fails if the log cannot be read.
-    pub fn first_hole(&self) -> Result<Option<GapRecord>, EngineError> {
-        let hole = self.log.borrow_mut().first_hole();
-        hole.map_err(|source| EngineError::content(self.path, source))
+    pub fn first_gap(&self) -> Result<Option<GapRecord>, EngineError> {
+        let gap = self.log.borrow_mut().first_hole();
+        gap.map_err(|source| EngineError::content(self.path, source))
     }
 
     /// Returns how many packets of the part were lost, to and from the server: later packets of the log arrived.

@@ -186,9 +186,9 @@ impl<'a> ShrinkProperty<'a> {
         options: DiffOptions,
     ) -> Result<ShrinkProperty<'a>, EngineError> {
         let sides = replays.of_log(log);
-        let made = sides.traces_in_files(engine);
+        let traces = sides.make_traces(engine);
         check(&engine.runner.stop)?;
-        let [a, b] = made?.made;
+        let [a, b] = traces?.sides;
         let traces = [a.source(), b.source()];
         let sought = first_in(&diff(traces[0], traces[1], &options)?);
         let sought = sought.ok_or_else(|| {
@@ -223,9 +223,9 @@ impl<'a> ShrinkProperty<'a> {
                 Ok(answer? == BuildAnswer::Bad)
             }
             ShrinkProperty::Differs { replays, options, sought } => {
-                let [a, b] = match replays.of_log(path).traces_in_files(engine) {
+                let [a, b] = match replays.of_log(path).make_traces(engine) {
                     Err(EngineError::Missing(_)) => return Ok(false),
-                    traces => traces?.made,
+                    traces => traces?.sides,
                 };
                 let found = diff(a.source(), b.source(), options)?;
                 Ok(first_in(&found).is_some_and(|shown| shown == *sought))

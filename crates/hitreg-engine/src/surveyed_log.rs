@@ -64,7 +64,7 @@ impl Engine<'_> {
     /// Fails if the file cannot be read or is not a log.
     pub fn survey(&self, path: &Path) -> Result<SurveyedLog, EngineError> {
         let log = SurveyedLog::of(self.games.memory(), path)?;
-        (self.read)(path, &log.header);
+        (self.on_read)(path, &log.header);
         Ok(log)
     }
 }
@@ -143,11 +143,10 @@ impl SurveyedLog {
         self.start.as_ref().is_none_or(|start| of_its_own && (start.has_sizes() || !options.sizes))
     }
 
-    /// Replays the log while reading it, or as one chunk if it [does not stream](Self::streams). `seen` gets each chunk
-    /// before the replay uses it; `to` gets the header and the rows.
+    /// Replays the log while reading it, or as one chunk if it [does not stream](Self::streams).
     ///
     /// Without [`ReplayAttempt::encodes`], the result is `None` if datagrams may have affected the outcome. The caller must
-    /// then discard everything that `to` received.
+    /// then discard everything that the sinks received.
     ///
     /// # Errors
     /// Fails if the log cannot be read again, or if this build cannot replay it.
@@ -155,17 +154,27 @@ impl SurveyedLog {
         &self,
         game: &dyn Playable,
         attempt: ReplayAttempt<'_>,
-        seen: &mut dyn FnMut(&SessionStretch),
-        to: &mut dyn FnMut(&TraceHeader, Table),
-        progress: &mut dyn FnMut(Micros),
+        sinks: ReplaySinks<'_>,
     ) -> Result<Option<ReplayFindings>, EngineError> {
-        let sinks = ReplaySinks { seen, to, progress };
         // A keyframe of a replay without datagrams holds no state of theirs.
         if attempt.encodes && self.start.as_ref().is_some_and(|start| !start.has_sizes()) {
             let whole = SurveyedLog::of(self.memory, &self.path)?;
             return whole.run(game, &whole.source(), attempt, sinks);
         }
         self.run(game, &self.source(), attempt, sinks)
+    }
+
+    /// Replays the log as [`SurveyedLog::replay_once`] does. `to` gets the header and the rows.
+    ///
+    /// # Errors
+    /// Fails as [`SurveyedLog::replay_once`] does.
+    pub fn replay_rows(
+        &self,
+        game: &dyn Playable,
+        attempt: ReplayAttempt<'_>,
+        to: &mut dyn FnMut(&TraceHeader, Table),
+    ) -> Result<Option<ReplayFindings>, EngineError> {
+        self.replay_once(game, attempt, ReplaySinks { seen: &mut |_| {}, to, progress: &mut |_| {} })
     }
 
     fn run(
@@ -201,8 +210,8 @@ impl SurveyedLog {
                 None
             }
         });
-        let mut labelled = |header: &TraceHeader, table| to(&self.labelled(header), table);
-        let ran = game.stream(source, &mut chunks, attempt, &mut labelled, progress);
+        let mut to = |header: &TraceHeader, table| to(&self.with_digest(header), table);
+        let ran = game.stream(source, &mut chunks, attempt, &mut to, progress);
         match broken {
             Some(error) => Err(self.unreadable(error)),
             None => ran.map_err(|source| self.not_replayed(source)),
@@ -220,7 +229,7 @@ impl SurveyedLog {
         let options = ReplayOptions { memory: self.memory, ..options.clone() };
         let replayed = game.replay(&session, &options, progress).map_err(|source| self.not_replayed(source))?;
         seen(&session.without_header());
-        let header = self.labelled(&replayed.trace.header);
+        let header = self.with_digest(&replayed.trace.header);
         replayed.trace.tables.into_iter().for_each(|table| to(&header, table));
         Ok(replayed.findings)
     }
@@ -283,10 +292,10 @@ impl SurveyedLog {
     /// Fails if the log has a missing part and cannot be read again.
     pub fn facts(&self) -> Result<LogFacts, EngineError> {
         let mut ticks_before = 0;
-        if let Some(hole) = self.survey.first_hole() {
+        if let Some(gap) = self.survey.first_hole() {
             let mut reader = self.reader()?;
             while let Some(chunk) = reader.next_chunk().map_err(|source| self.unreadable(source))? {
-                ticks_before += chunk.ticks.iter().filter(|tick| tick.at <= hole.from).count() as u64;
+                ticks_before += chunk.ticks.iter().filter(|tick| tick.at <= gap.from).count() as u64;
             }
         }
         Ok(LogFacts::of_log(&self.header, &self.survey, ticks_before))
@@ -311,8 +320,8 @@ impl SurveyedLog {
                 false => self.pass_chunks(&mut broken, LogReader::next_chunk_of_clients, take),
             }
         };
-        let mut labelled = |header: &TraceHeader, table| to(&self.labelled(header), table);
-        let ran = game.stream_clients(source, &mut pass, options, &mut labelled, progress);
+        let mut to = |header: &TraceHeader, table| to(&self.with_digest(header), table);
+        let ran = game.stream_clients(source, &mut pass, options, &mut to, progress);
         match broken {
             Some(error) => Err(error),
             None => ran.map_err(|source| self.not_replayed(source)),
@@ -372,7 +381,7 @@ impl SurveyedLog {
     }
 
     /// Adds the log's digest to the header of its trace.
-    fn labelled(&self, header: &TraceHeader) -> TraceHeader {
+    fn with_digest(&self, header: &TraceHeader) -> TraceHeader {
         let log_digest = self.digest.map_or(String::new(), |digest| digest.to_string());
         TraceHeader { log_digest, ..header.clone() }
     }
@@ -394,13 +403,19 @@ impl SurveyedLog {
 }
 
 /// What a replay passes on while it runs.
-pub(crate) struct ReplaySinks<'s> {
+pub struct ReplaySinks<'s> {
     /// Gets each chunk before the replay uses it.
-    pub(crate) seen: &'s mut dyn FnMut(&SessionStretch),
+    pub seen: &'s mut dyn FnMut(&SessionStretch),
     /// Gets the header and the rows.
-    pub(crate) to: &'s mut dyn FnMut(&TraceHeader, Table),
+    pub to: &'s mut dyn FnMut(&TraceHeader, Table),
     /// Gets the session time reached.
-    pub(crate) progress: &'s mut dyn FnMut(Micros),
+    pub progress: &'s mut dyn FnMut(Micros),
+}
+
+impl std::fmt::Debug for ReplaySinks<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ReplaySinks").finish_non_exhaustive()
+    }
 }
 
 type LogSource = LogReader<BufReader<InputFile>>;

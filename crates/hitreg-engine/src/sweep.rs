@@ -289,13 +289,8 @@ impl SurveyedLog {
         let options = self.sweep_options().under(Some(settings), rejudge);
         let mut figures = FigureCollector::default();
         let mut add = |header: &TraceHeader, rows: Table| figures.add(header, &rows);
-        let ran = self.replay_once(
-            game,
-            ReplayAttempt { options: &options, encodes: options.sizes },
-            &mut |_| {},
-            &mut add,
-            &mut |_| {},
-        )?;
+        let attempt = ReplayAttempt { options: &options, encodes: options.sizes };
+        let ran = self.replay_rows(game, attempt, &mut add)?;
         let ran = ran.ok_or_else(|| self.not_replayed(ReplayError::NotAsRead))?;
         Ok(self.with_traffic(figures, ran.traffic))
     }
@@ -391,7 +386,7 @@ impl ReplaySpec {
         let sources = errors_of_logs(logs.iter().map(PathBuf::as_path).map(source))?;
         let one = |source: &ComparisonSource<'_>, point: &[&str], _| {
             check(&engine.runner.stop)?;
-            let trace = self.at(plan, point).trace(engine, source, (TraceSide::A, false));
+            let trace = self.at(plan, point).make_trace(engine, source, TraceSide::A);
             let trace = trace.map_err(|error| match error {
                 EngineError::Missing(missing) => missing.of_log(source.path).into(),
                 error => error,

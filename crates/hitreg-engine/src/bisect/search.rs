@@ -362,7 +362,7 @@ impl<S: SearchSpace> Bisection<'_, '_, '_, S> {
             if let BuildAnswer::Untestable(why) = answer {
                 skipped.push(SkippedCandidate { name: self.name(item), why: why.clone() });
             }
-            tested.push(TestedCandidate { name: self.name(item), answer: answer.word() });
+            tested.push(TestedCandidate { name: self.name(item), answer: answer.clone() });
         }
         BisectResult { verdict, probes: tested.len(), speculative, skipped, tested, ..BisectResult::default() }
     }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::build::{Build, BuildRequest};
-use crate::effects::behind;
+use crate::effects::find_origin;
 use crate::engine::{Bodies, ComparisonSpec, Engine, EngineError, GameError, LogFile, Playable, Traces, check};
 use hitreg_analysis::bisect::{self, CauseFinding, DivergenceCause, RerunFn, RerunStep, StateOwner, TickBisection};
 use hitreg_analysis::diff::{CellValue, DiffOptions, NamedValue, TraceSide};
@@ -47,31 +47,31 @@ pub struct TickBisectionResult {
 /// last common state.
 ///
 /// # Errors
-/// Fails as [`ComparisonSpec::traces_in_files`] does, and if the traces cannot be compared with these options.
+/// Fails as [`ComparisonSpec::make_traces`] does, and if the traces cannot be compared with these options.
 pub fn bisect_ticks(
     engine: &Engine<'_>,
     sides: &ComparisonSpec,
     options: &DiffOptions,
 ) -> Result<TickBisectionResult, EngineError> {
-    let Traces { names: [name_a, name_b], made: [a, b], overlap_only, gaps, .. } = sides.traces_in_files(engine)?;
+    let Traces { names: [name_a, name_b], sides: [a, b], overlap_only, gaps, .. } = sides.make_traces(engine)?;
     let options = DiffOptions { overlap_only: overlap_only || options.overlap_only, ..options.clone() };
     let traces = [a.source(), b.source()];
-    let again = sides.one_log().map(|(path, builds)| {
+    let rerun = sides.one_log().map(|(path, builds)| {
         let can_step = traces.map(|trace| trace.header().can(STEP));
         BuildRerun { engine, path, log: OnceCell::new(), builds, can_step }
     });
-    let mut rerun = again
+    let mut rerun_step = rerun
         .as_ref()
-        .map(|again| |side: TraceSide, step: &RerunStep<'_>| again.step(side, step).map_err(|error| error.to_string()));
-    let rerun = rerun.as_mut().map(|rerun| rerun as &mut RerunFn<'_>);
-    let mut found = bisect::bisect_ticks(traces[0], traces[1], &options, rerun)?;
+        .map(|rerun| |side: TraceSide, step: &RerunStep<'_>| rerun.step(side, step).map_err(|error| error.to_string()));
+    let rerun_step = rerun_step.as_mut().map(|step| step as &mut RerunFn<'_>);
+    let mut found = bisect::bisect_ticks(traces[0], traces[1], &options, rerun_step)?;
     check(&engine.runner.stop)?;
     if found.first.is_some() {
         sides.repeat(engine, traces, &options)?;
     }
     let is_setting = |cause: &&mut CauseFinding| cause.cause == DivergenceCause::Settings;
     if let (Some(first), Some(cause)) = (&found.first, found.cause.as_mut().filter(is_setting)) {
-        cause.name(&behind(engine, sides, traces, &options, first)?);
+        cause.name(&find_origin(engine, sides, traces, &options, first)?);
     }
     let named = traces.iter().find_map(|trace| trace.header().session.as_ref().filter(|of| !of.players.is_empty()));
     let players = found.first.as_ref().zip(named).and_then(|(first, session)| {
@@ -163,7 +163,8 @@ struct BodyAfter {
 pub fn step(
     game: &dyn Playable,
     session: &Session,
-    (player, command): (PlayerId, CommandSeq),
+    player: PlayerId,
+    command: CommandSeq,
     entities: &Bodies,
 ) -> Result<String, GameError> {
     let cells = game.step(session, player, command, entities)?;

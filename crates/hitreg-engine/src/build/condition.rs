@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::process::{self, ProcessEnd};
 use super::{BuildRunner, UntestableBuild};
@@ -28,12 +28,12 @@ pub enum BuildAnswer {
 }
 
 impl BuildAnswer {
-    pub(crate) fn word(&self) -> &'static str {
-        match self {
+    pub(crate) fn serialize_word<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(match self {
             BuildAnswer::Good => "good",
             BuildAnswer::Bad => "bad",
             BuildAnswer::Untestable(_) => "untestable",
-        }
+        })
     }
 }
 

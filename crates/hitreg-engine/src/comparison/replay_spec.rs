@@ -32,6 +32,8 @@ pub struct ReplaySpec {
     pub open: bool,
     /// Preset and settings only rejudge the recorded shots, as in [`WhatIf::Rejudge`].
     pub rejudge: bool,
+    /// Also judges the shots under other rules, for a page. Only a replay by this program does.
+    pub with_rejudged: bool,
     /// The tables that a replay by this program produces. Other builds always write all their tables.
     pub tables: TableSet,
     /// The part of the log for which this program writes rows: the part that the other side's trace covers.
@@ -78,28 +80,28 @@ impl ReplaySpec {
     /// Makes the trace of one log.
     ///
     /// # Errors
-    /// Fails as [`ComparisonSpec::traces_in_files`](super::ComparisonSpec::traces_in_files) does.
+    /// Fails as [`ComparisonSpec::make_traces`](super::ComparisonSpec::make_traces) does.
     pub fn trace_of(&self, engine: &Engine<'_>, path: &Path) -> Result<SideTrace, EngineError> {
         let source = ComparisonSource::of(engine, path)?;
         self.check(engine, &source)?;
-        let made = self.trace(engine, &source, (TraceSide::A, false));
+        let made = self.make_trace(engine, &source, TraceSide::A);
         check(&engine.runner.stop)?;
         Ok(made?.trace)
     }
 
-    /// Makes the trace of a side. `for_page` also judges the shots under other rules, if this program replays the log.
-    pub(crate) fn trace(
+    /// Makes the trace of a side.
+    pub(crate) fn make_trace(
         &self,
         engine: &Engine<'_>,
         source: &ComparisonSource<'_>,
-        (side, for_page): (TraceSide, bool),
+        side: TraceSide,
     ) -> Result<ShownReplay, EngineError> {
         let log = match &source.holds {
             ComparisonInput::Trace(trace) => return Ok(SideTrace::File(TraceFile::clone(trace), None).into()),
             ComparisonInput::Log(log) => log,
         };
         let made = match &self.build {
-            None => self.replayed(engine, log, for_page)?,
+            None => self.replay(engine, log)?,
             Some(build) => {
                 let options = self.options();
                 let request = BuildRequest { options: &options, ..log.request()? };
@@ -113,7 +115,7 @@ impl ReplaySpec {
             }
         };
         let made = EngineError::check_machine(source.path, made)?;
-        Ok(made.map_err(|untestable| MissingSide::new(side, (self, TRACE_OUTPUT), untestable))?)
+        Ok(made.map_err(|untestable| MissingSide::new(side, self, TRACE_OUTPUT, untestable))?)
     }
 
     pub(crate) fn rerecord(&self, engine: &Engine<'_>, log: &SurveyedLog, to: &Target) -> BuildOutcome<()> {
@@ -147,7 +149,7 @@ impl ReplaySpec {
         if !self.has_settings() {
             return Ok(None);
         }
-        let known = self.set.iter().filter(|pair| self.builds_own(engine, log, pair).is_none());
+        let known = self.set.iter().filter(|pair| self.build_setting(engine, log, pair).is_none());
         Ok(Some(own_settings(log)?.with_changes(self.preset.as_deref(), known)?))
     }
 
@@ -174,19 +176,19 @@ impl ReplaySpec {
         log: &SessionHeader,
         trace: SideTrace,
     ) -> BuildOutcome<SideTrace> {
-        let says = trace.source().header();
-        let because = |asked: String, found: &str| {
-            let reason = format!("the build ignores {asked}: its trace has {found}");
+        let header = trace.source().header();
+        let because = |option: String, found: &str| {
+            let reason = format!("the build ignores {option}: its trace has {found}");
             Ok(Err(UntestableBuild::because(reason)))
         };
-        if self.open && says.mode != "open" {
-            return because("--mode open".into(), &format!("mode {}", says.mode));
+        if self.open && header.mode != "open" {
+            return because("--mode open".into(), &format!("mode {}", header.mode));
         }
         if self.rejudge {
             return Ok(Ok(trace));
         }
-        for (key, value) in self.changed(engine, log)? {
-            match value_of_setting(&says.settings, &key) {
+        for (key, value) in self.changed_settings(engine, log)? {
+            match value_of_setting(&header.settings, &key) {
                 Some(found) if found == value => {}
                 Some(found) => return because(format!("{key}={value}"), found),
                 None => return because(format!("{key}={value}"), "no such setting"),
@@ -196,24 +198,24 @@ impl ReplaySpec {
     }
 
     /// The settings that this side changes, as a trace lists them.
-    fn changed(&self, engine: &Engine<'_>, log: &SessionHeader) -> Result<Vec<(String, String)>, EngineError> {
+    fn changed_settings(&self, engine: &Engine<'_>, log: &SessionHeader) -> Result<Vec<(String, String)>, EngineError> {
         let Some(settings) = self.settings(engine, log)? else { return Ok(Vec::new()) };
         let recorded = own_settings(log)?.to_pairs();
         let mut changed: Vec<_> = settings.to_pairs().into_iter().filter(|pair| !recorded.contains(pair)).collect();
-        let own = self.set.iter().filter_map(|pair| self.builds_own(engine, log, pair));
-        changed.extend(own.map(|(key, value)| (key.to_owned(), value.to_owned())));
+        let of_build = self.set.iter().filter_map(|pair| self.build_setting(engine, log, pair));
+        changed.extend(of_build.map(|(key, value)| (key.to_owned(), value.to_owned())));
         Ok(changed)
     }
 
     /// The key and value of a `key=value` that only the build can know. That holds if the log has the key, or if this
     /// program does not know the game. A name that resembles one of hitreg's own settings counts as a typing error.
-    fn builds_own<'p>(&self, engine: &Engine<'_>, log: &SessionHeader, pair: &'p str) -> Option<(&'p str, &'p str)> {
+    fn build_setting<'p>(&self, engine: &Engine<'_>, log: &SessionHeader, pair: &'p str) -> Option<(&'p str, &'p str)> {
         let (key, value) = pair.split_once('=').map(|(key, value)| (key.trim(), value.trim()))?;
-        let is_own = self.build.is_some()
+        let is_of_build = self.build.is_some()
             && !Settings::is_known(key)
             && (log.settings.iter().any(|(known, _)| known == key)
                 || (engine.games.of_header(log).is_err() && !Settings::is_named_like_one(key)));
-        is_own.then_some((key, value))
+        is_of_build.then_some((key, value))
     }
 
     fn trace_bytes_of(&self, engine: &Engine<'_>, session: &Session) -> Result<usize, EngineError> {
@@ -227,18 +229,17 @@ impl ReplaySpec {
     }
 
     /// Replays a log. The trace of a short one stays in memory, that of a long one goes into a temporary file.
-    /// `for_page` also judges the shots under other rules.
-    pub(crate) fn replayed(&self, engine: &Engine<'_>, log: &SurveyedLog, for_page: bool) -> BuildOutcome<ShownReplay> {
+    fn replay(&self, engine: &Engine<'_>, log: &SurveyedLog) -> BuildOutcome<ShownReplay> {
         let options = self.replay_options(engine, &log.header)?;
         let game = match engine.games.of_header(&log.header) {
             Ok(game) => game,
             Err(unknown) => return Ok(Err(UntestableBuild::because_of(unknown))),
         };
-        let replayed = match for_page {
-            true => log.replayed_and_rejudged(game, &options, |rows| rows, &mut |_| {}),
+        let replayed = match self.with_rejudged {
+            true => log.replay_and_rejudge(game, &options, |rows| rows, &mut |_| {}),
             false => log
-                .keep_replayed(options.part, |encodes, put| {
-                    log.replay_once(game, ReplayAttempt { options: &options, encodes }, &mut |_| {}, put, &mut |_| {})
+                .replay_into_trace(options.part, |encodes, put| {
+                    log.replay_rows(game, ReplayAttempt { options: &options, encodes }, put)
                 })
                 .map(ShownReplay::from),
         };
@@ -308,7 +309,7 @@ impl<'a> ComparisonSource<'a> {
 }
 
 /// The memory that comparing two traces takes, as a multiple of their size.
-const COMPARED: usize = 2;
+const COMPARE_MEMORY_FACTOR: usize = 2;
 
 /// The trace of one side.
 #[derive(Debug)]
@@ -346,7 +347,7 @@ impl SurveyedLog {
     ///
     /// # Errors
     /// Fails if the trace cannot be written, and as `attempt` does.
-    pub(crate) fn keep_replayed<T>(
+    pub(crate) fn replay_into_trace<T>(
         &self,
         part: Option<Part>,
         attempt: impl FnMut(bool, &mut dyn FnMut(&TraceHeader, Table)) -> Result<Option<T>, EngineError>,
@@ -365,6 +366,6 @@ impl ReplaySpecs {
     /// An estimate by counts of the memory of both sides' traces while they are compared, in bytes.
     pub(crate) fn compared_bytes(&self, engine: &Engine<'_>, session: &Session) -> Result<usize, EngineError> {
         let [a, b] = [&self.a, &self.b].map(|spec| spec.trace_bytes_of(engine, session));
-        Ok(a?.saturating_add(b?).saturating_mul(COMPARED))
+        Ok(a?.saturating_add(b?).saturating_mul(COMPARE_MEMORY_FACTOR))
     }
 }

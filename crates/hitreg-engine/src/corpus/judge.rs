@@ -314,8 +314,7 @@ impl<'a> VerifiedCorpus<'a> {
         }
         let mut replays = ReplaySpecs::default();
         replays.b.build = self.options.build.map(|build| build.path().to_owned());
-        let traces = replays.of_log(log).traces_in_files(self.engine).ok()?;
-        let [a, b] = traces.made;
+        let [a, b] = replays.of_log(log).make_traces(self.engine).ok()?.sides;
         let options = DiffOptions { overlap_only: true, ..DiffOptions::default() };
         diff(a.source(), b.source(), &options).ok()?.first
     }
@@ -464,7 +463,8 @@ impl CorpusJudge for ComparedCorpus<'_> {
 
     fn judge(&self, log: &Path, about: LogRow) -> Result<(Vec<ResultRow>, ()), EngineError> {
         let sides = self.replays.of_log(log);
-        let Traces { made: [a, b], overlap_only, .. } = match sides.traces_in_files(self.engine) {
+        let traces = sides.make_traces(self.engine);
+        let Traces { sides: [a, b], overlap_only, .. } = match traces {
             Err(EngineError::Missing(missing)) => {
                 let (detail, next) = (missing.detail(), missing.command().unwrap_or_default().to_owned());
                 let row = LogRow { verdict: "untestable".to_owned(), detail, next, ..about };

@@ -100,7 +100,7 @@ impl Engine<'_> {
         let Some(first) = start_at(path, &mut log, KeyframeQuery::First)? else { return self.survey(path) };
         let start = start_at(path, &mut log, KeyframeQuery::At(first.survey.needed_from(from)))?;
         let header = log.header().clone();
-        (self.read)(path, &header);
+        (self.on_read)(path, &header);
         let begins_there = start.is_some();
         let start = start.unwrap_or(first);
         let log = SurveyedLog {
