@@ -234,29 +234,30 @@ fn outcome_of(build: Program, games: &Games, args: Vec<OsString>) -> CommandOutc
 fn run_line(build: Program, games: &Games, args: Vec<OsString>) -> CommandResult {
     let program = args.first().map(|arg| usage::as_typed(arg)).unwrap_or_default();
     let mut command = build.command();
-    let typed = args.clone();
+    let typed_args = args.clone();
     let args = usage::with_chosen_subcommand(args)?;
-    let added = config::added_options(&command, &args)?;
-    let words = config::with_words(&args, added.as_ref().map_or(&[], |(_, options)| options));
-    let parsed = command.try_get_matches_from_mut(words);
+    let defaults = config::defaults(&command, &args)?;
+    let args_with_defaults = config::with_words(&args, defaults.as_ref().map_or(&[], |defaults| &defaults.options));
+    let parsed = command.try_get_matches_from_mut(args_with_defaults);
     let parsed = parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
     let (cli, matches) = match parsed {
         Ok(parsed) => parsed,
         // Requested help is a success; help because of missing arguments is an error.
         Err(usage) => {
-            let usage = usage::with_tips(usage, &command, &typed);
+            let usage = usage::with_tips(usage, &command, &typed_args);
             usage.print()?;
-            if let (true, Some((path, options))) = (usage.use_stderr(), &added) {
-                let words = options.iter().flat_map(|option| &option.words).map(|word| word.to_string_lossy());
-                let words = words.collect::<Vec<_>>().join(" ");
-                CommandError::file(path, format!("this file adds {words}")).print_note();
+            if !usage.use_stderr() {
+                return Ok(CommandOutcome::Done);
             }
-            return Ok(if usage.use_stderr() { CommandOutcome::Trouble } else { CommandOutcome::Done });
+            if let Some(defaults) = &defaults {
+                defaults.print_note();
+            }
+            return Ok(CommandOutcome::Trouble);
         }
     };
     cli.color.take_effect();
-    let defaults = added.into_iter().flat_map(|(_, options)| options).map(|option| option.name).collect();
-    let mut output = Output::stdout(cli.format, Outputs::of(&command, &matches, cli.force, defaults));
+    let options = defaults.into_iter().flat_map(|defaults| defaults.options).map(|option| option.name).collect();
+    let mut output = Output::stdout(cli.format, Outputs::of(&command, &matches, cli.force, options));
     process::leave_nothing()?;
     process::start_threads()?;
     let games = games.clone().within(memory_limit()?);

@@ -31,14 +31,26 @@ pub(super) struct DefaultOption {
     pub(super) words: Vec<OsString>,
 }
 
-/// The config file in effect, and the options that it adds to a command line. `None` if it adds none.
+/// The options that a config file adds to a command line.
+pub(super) struct ConfigDefaults {
+    pub(super) path: PathBuf,
+    pub(super) options: Vec<DefaultOption>,
+}
+
+impl ConfigDefaults {
+    /// Notes the added options beside an error in the command line.
+    pub(super) fn print_note(&self) {
+        let words = self.options.iter().flat_map(|option| &option.words).map(|word| word.to_string_lossy());
+        let words = words.collect::<Vec<_>>().join(" ");
+        CommandError::file(&self.path, format!("this file adds {words}")).print_note();
+    }
+}
+
+/// The defaults from the config file in effect. `None` if it adds none.
 ///
 /// # Errors
 /// Fails if the file cannot be read, or contains an unknown option or a wrong value.
-pub(super) fn added_options(
-    command: &Command,
-    args: &[OsString],
-) -> Result<Option<(PathBuf, Vec<DefaultOption>)>, CommandError> {
+pub(super) fn defaults(command: &Command, args: &[OsString]) -> Result<Option<ConfigDefaults>, CommandError> {
     let here = in_force();
     // Without a file in effect and without `--config`, the arguments need only one parse.
     if here.is_none() && !args.iter().any(|arg| arg.to_string_lossy().starts_with("--config")) {
@@ -52,8 +64,8 @@ pub(super) fn added_options(
     let file = ConfigFile::read(&path)?;
     let table = file.table()?;
     file.check(command, &mut vec![OsString::from(command.get_name())], &table)?;
-    let added = applicable(command, args, file.options(command, &matches, &table)?);
-    Ok((!added.is_empty()).then_some((path, added)))
+    let options = applicable(command, args, file.options(command, &matches, &table)?);
+    Ok((!options.is_empty()).then_some(ConfigDefaults { path, options }))
 }
 
 /// A command line with these options at its end.

@@ -1,21 +1,24 @@
 //! `hitreg why`: explains and draws one shot or one correction.
 
+use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use serde::Serialize;
 
 use super::builds::TimeLimitArgs;
+use super::page::Page;
 use super::replay_args::{WhatIfArgs, parse_time};
 use super::trouble::{engine_with_notes, note_gap};
 use super::{CommandError, CommandResult, Output, OutputPath};
 use crate::engine::{Engine, EngineError, ExplainedLog, ExplainingRows, Games, Playable};
 use crate::log::FileKind;
 use crate::recorder::last_usercmd_as_received;
+use crate::replay::WhatIf;
 use crate::report::{why_answer, why_page, why_svg};
 use crate::store::{self, FileType, TraceFile};
 use crate::trace::schema::shots;
-use crate::trace::{Table, Trace, TraceSource, select_rows};
+use crate::trace::{Table, Trace, TraceHeader, TraceSource, select_rows};
 use crate::units::Micros;
 use crate::why::{RejudgedShot, ShotName, ShotRows, Why, WhyError, WhyQuery, near, player, shots_of};
 
@@ -118,50 +121,48 @@ fn in_order(args: &Args) -> Result<(&PathBuf, Option<ShotOrPlayer>), CommandErro
     }
 }
 
-/// What is asked; the player alone if a list of its shots is what can be answered.
-fn asked(args: &Args, named: Option<ShotOrPlayer>) -> Result<Result<WhyQuery, u32>, CommandError> {
-    let player = match named {
-        Some(ShotOrPlayer::Player(player)) => Some(player),
-        _ => args.player,
-    };
-    let asked = match (named, args.at, args.correction) {
-        (Some(ShotOrPlayer::Shot(name)), None, None) => WhyQuery::Shot(name),
-        (Some(ShotOrPlayer::Shot(_)), ..) => {
-            return Err(CommandError::request("a shot has been named: leave out --at and --correction"));
-        }
-        (_, Some(at), _) => WhyQuery::At { at_us: at.0, player },
-        (_, None, Some(number)) => {
-            let player = player.ok_or_else(|| {
-                CommandError::request("--correction needs a player: hitreg why FILE p2 --correction 3, for example")
-            })?;
-            WhyQuery::Correction { player, number }
-        }
-        (_, None, None) => match player {
-            Some(player) => return Ok(Err(player)),
-            None => {
-                return Err(CommandError::request(format!(
+/// A question about a file.
+struct Question<'a> {
+    path: &'a Path,
+    program: &'a str,
+    subject: Subject,
+}
+
+/// What a question is about.
+enum Subject {
+    /// One shot or correction.
+    Event(WhyQuery),
+    /// A player alone. The answer is an error that names its shots.
+    Player(u32),
+}
+
+impl Subject {
+    fn of(args: &Args, named: Option<ShotOrPlayer>) -> Result<Subject, CommandError> {
+        let player = match named {
+            Some(ShotOrPlayer::Player(player)) => Some(player),
+            _ => args.player,
+        };
+        match (named, args.at, args.correction) {
+            (Some(ShotOrPlayer::Shot(name)), None, None) => Ok(Subject::Event(WhyQuery::Shot(name))),
+            (Some(ShotOrPlayer::Shot(_)), ..) => {
+                Err(CommandError::request("a shot has been named: leave out --at and --correction"))
+            }
+            (_, Some(at), _) => Ok(Subject::Event(WhyQuery::At { at_us: at.0, player })),
+            (_, None, Some(number)) => {
+                let player = player.ok_or_else(|| {
+                    CommandError::request("--correction needs a player: hitreg why FILE p2 --correction 3, for example")
+                })?;
+                Ok(Subject::Event(WhyQuery::Correction { player, number }))
+            }
+            (_, None, None) => player.map(Subject::Player).ok_or_else(|| {
+                CommandError::request(format!(
                     "name a shot (p0#95), a player (p0), a time (--at 1.55s) or a correction (p0 --correction 3). To list \
                      the shots of p0, run: hitreg why {} p0",
                     args.file.display()
-                )));
-            }
-        },
-    };
-    Ok(Ok(asked))
-}
-
-/// An answer to a player without a shot: the names of its shots.
-fn which_shot((path, program): (&Path, &str), trace: &Trace, player: u32) -> CommandError {
-    const MOST: usize = 12;
-    let names: Vec<String> = match shots_of(trace, player) {
-        Ok(shots) => shots.iter().map(ToString::to_string).collect(),
-        Err(error) => return CommandError::file(path, error),
-    };
-    let more = names.len().saturating_sub(MOST);
-    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let list = names[..names.len().min(MOST)].join(", ");
-    let command = format!("{program} why {} {}", path.display(), names.first().map_or("", String::as_str));
-    CommandError::file(path, format!("p{player} fired {list}{rest}. Name one of these shots: {command}"))
+                ))
+            }),
+        }
+    }
 }
 
 /// What answers the question.
@@ -176,44 +177,16 @@ struct Answer {
 pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output) -> CommandResult {
     let target = output.files.target_if(&args.svg, FileType::Svg)?;
     let (path, named) = in_order(args)?;
-    let asked = asked(args, named)?;
-    let is_trace = store::kind_of(path)? == FileKind::Trace;
-    if is_trace && (!args.what_if.is_plain() || args.build.is_some()) {
-        return Err(EngineError::replayed(path).into());
-    }
-    let engine = engine_with_notes(games);
-    let answer = match (is_trace, &args.build) {
-        (true, _) => of_source((path, program), &TraceFile::open(path)?, &asked)?,
-        (false, None) => match games.of_header(store::open_indexed_log(path)?.header()) {
-            Ok(game) => of_log(&engine, (path, program), game, args, &asked)?,
-            Err(error) if !args.what_if.is_plain() => return Err(CommandError::file(path, error)),
-            Err(_) => of_records(&engine, (path, program), &asked)?,
-        },
-        (false, Some(build)) => {
-            let spec = args.what_if.by_build(build);
-            let engine = Engine { runner: args.limit.runner(games)?, ..engine };
-            let made = spec.trace_of(&engine, path)?;
-            note_gap(path, engine.first_gap(path)?.as_ref());
-            let mut answer = of_source((path, program), made.source(), &asked)?;
-            answer.changed = args.what_if.changed();
-            if let (Why::Shot(shot), true) = (&mut answer.why, answer.changed.is_empty()) {
-                let rows = ShotRows::of(&answer.trace, shot.name());
-                shot.know_log(&engine.records_around(path, &rows)?);
-            }
-            answer
-        }
-    };
-    let Answer { trace, changed, why, rejudged } = answer;
+    let question = Question { path, program, subject: Subject::of(args, named)? };
+    let Answer { trace, changed, why, rejudged } = question.answer(games, args)?;
     let settings = &trace.header.settings;
     if let Some(target) = &target {
         let svg = why_svg(&why, settings).ok_or_else(|| {
-            CommandError::file(
-                path,
-                "there is nothing to draw: the trace has no line of fire, or no positions. Leave out --svg",
-            )
+            question.error("there is nothing to draw: the trace has no line of fire, or no positions. Leave out --svg")
         })?;
         store::save_bytes(target, svg.as_bytes())?;
     }
+    let (player, command) = why.usercmd();
     let report = WhyReport {
         path: path.display().to_string(),
         game: &trace.header.game,
@@ -222,98 +195,131 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
         what_if: args.what_if.what_if.name(),
         answer: why_answer(&why, settings),
         why: &why,
-        usercmds_as_received: {
-            let (player, command) = why.usercmd();
-            last_usercmd_as_received(settings, player).is_some_and(|last| command <= last.0)
-        },
+        usercmds_as_received: last_usercmd_as_received(settings, player).is_some_and(|last| command <= last.0),
         rejudged: &rejudged,
         svg: args.svg.as_ref().map(|svg| svg.display().to_string()),
     };
-    output.show(&report, |page| {
-        if !changed.is_empty() {
-            page.pair("settings", &changed.join(" "));
-            page.pair("what-if", &format!("{}. {}.", report.what_if, args.what_if.what_if.meaning()));
+    output.show(&report, |page| report.print(page, args.what_if.what_if, &trace.header))
+}
+
+impl WhyReport<'_> {
+    fn print(&self, page: &mut Page, what_if: WhatIf, header: &TraceHeader) {
+        if !self.settings_changed.is_empty() {
+            page.pair("settings", &self.settings_changed.join(" "));
+            page.pair("what-if", &format!("{}. {}.", self.what_if, what_if.meaning()));
             page.blank();
         }
-        if let Some(names) = trace.header.session.as_ref().and_then(|session| session.names_of(why.players())) {
+        if let Some(names) = header.session.as_ref().and_then(|session| session.names_of(self.why.players())) {
             page.pair("players", &names);
             page.blank();
         }
-        page.append(why_page(&why, settings, &rejudged));
-        if let Some(path) = &report.svg {
+        page.append(why_page(self.why, &header.settings, self.rejudged));
+        if let Some(path) = &self.svg {
             page.blank();
             page.line(&format!("Drawing written to {path}"));
         }
-    })
+    }
 }
 
-/// Answers from a trace.
-fn of_source(
-    (path, program): (&Path, &str),
-    source: &dyn TraceSource,
-    asked: &Result<WhyQuery, u32>,
-) -> Result<Answer, CommandError> {
-    let unread = |error: String| CommandError::Request(error);
-    let asked = match asked {
-        Ok(asked) => asked,
-        Err(player) => {
-            let table = select_rows(source, shots::NAME, (&[], None), &Table::clone).map_err(unread)?;
-            return Err(which_shot((path, program), &Trace { tables: vec![table], ..Trace::default() }, *player));
+impl Question<'_> {
+    fn answer(&self, games: &Games, args: &Args) -> Result<Answer, CommandError> {
+        let is_trace = store::kind_of(self.path)? == FileKind::Trace;
+        if is_trace && (!args.what_if.is_plain() || args.build.is_some()) {
+            return Err(EngineError::replayed(self.path).into());
         }
-    };
-    let not_found = |error| CommandError::file(path, error);
-    let trace = near(source, asked).map_err(unread)?.map_err(not_found)?.into_owned();
-    let why = Why::of(&trace, asked).map_err(not_found)?;
-    Ok(Answer { trace, changed: Vec::new(), why, rejudged: Vec::new() })
-}
+        let engine = engine_with_notes(games);
+        match (is_trace, &args.build) {
+            (true, _) => self.answer_from_trace(&TraceFile::open(self.path)?),
+            (false, None) => match games.of_header(store::open_indexed_log(self.path)?.header()) {
+                Ok(game) => self.answer_from_log(&engine, game, args),
+                Err(error) if !args.what_if.is_plain() => Err(self.error(error)),
+                Err(_) => self.answer_from_records(&engine),
+            },
+            (false, Some(build)) => {
+                let engine = Engine { runner: args.limit.runner(games)?, ..engine };
+                self.answer_from_build(&engine, build, args)
+            }
+        }
+    }
 
-/// Answers from the replay of a log.
-fn of_log(
-    engine: &Engine<'_>,
-    (path, program): (&Path, &str),
-    game: &dyn Playable,
-    args: &Args,
-    asked: &Result<WhyQuery, u32>,
-) -> Result<Answer, CommandError> {
-    let (options, changed) = args.what_if.options(store::open_indexed_log(path)?.header())?;
-    let rejudges = options.rejudge.is_some();
-    let log = ExplainedLog::new(engine, path, game, options)?;
-    note_gap(path, engine.first_gap(path)?.as_ref());
-    let asked = match asked {
-        Ok(asked) => asked,
-        Err(player) => return Err(which_shot((path, program), &log.shots()?, *player)),
-    };
-    let not_found = |error| CommandError::file(path, error);
-    let ExplainingRows { trace, session, rejudged, other_corrections } = log.find(asked)?;
-    let mut why = Why::of_part(&trace, asked, &other_corrections).map_err(not_found)?;
-    let mut otherwise = Vec::new();
-    if let Why::Shot(shot) = &mut why {
-        // Under changed settings the packets would differ. With rejudging, they stay as recorded.
-        if changed.is_empty() || rejudges {
+    fn answer_from_trace(&self, source: &dyn TraceSource) -> Result<Answer, CommandError> {
+        let query = self.query(|| {
+            let table = select_rows(source, shots::NAME, (&[], None), &Table::clone).map_err(CommandError::Request)?;
+            Ok(Trace { tables: vec![table], ..Trace::default() })
+        })?;
+        let near = near(source, query).map_err(CommandError::Request)?;
+        let trace = near.map_err(|error| self.error(error))?.into_owned();
+        let why = Why::of(&trace, query).map_err(|error| self.error(error))?;
+        Ok(Answer { trace, changed: Vec::new(), why, rejudged: Vec::new() })
+    }
+
+    /// Answers from the replay of a log by another build.
+    fn answer_from_build(&self, engine: &Engine<'_>, build: &Path, args: &Args) -> Result<Answer, CommandError> {
+        let trace = args.what_if.by_build(build).trace_of(engine, self.path)?;
+        note_gap(self.path, engine.first_gap(self.path)?.as_ref());
+        let mut answer = self.answer_from_trace(trace.source())?;
+        answer.changed = args.what_if.changed();
+        if let (Why::Shot(shot), true) = (&mut answer.why, answer.changed.is_empty()) {
+            let rows = ShotRows::of(&answer.trace, shot.name());
+            shot.know_log(&engine.records_around(self.path, &rows)?);
+        }
+        Ok(answer)
+    }
+
+    /// Answers from the replay of a log by this program.
+    fn answer_from_log(&self, engine: &Engine<'_>, game: &dyn Playable, args: &Args) -> Result<Answer, CommandError> {
+        let (options, changed) = args.what_if.options(store::open_indexed_log(self.path)?.header())?;
+        let rejudges = options.rejudge.is_some();
+        let log = ExplainedLog::new(engine, self.path, game, options)?;
+        note_gap(self.path, engine.first_gap(self.path)?.as_ref());
+        let query = self.query(|| Ok(log.shots()?))?;
+        let ExplainingRows { trace, session, rejudged, other_corrections } = log.find(query)?;
+        let mut why = Why::of_part(&trace, query, &other_corrections).map_err(|error| self.error(error))?;
+        let mut otherwise = Vec::new();
+        if let Why::Shot(shot) = &mut why {
+            // Under changed settings the packets would differ. With rejudging, they stay as recorded.
+            if changed.is_empty() || rejudges {
+                shot.know_log(&session);
+            }
+            otherwise = shot.otherwise(&rejudged);
+        }
+        Ok(Answer { trace, changed, why, rejudged: otherwise })
+    }
+
+    /// Answers from the records of a log of another game.
+    fn answer_from_records(&self, engine: &Engine<'_>) -> Result<Answer, CommandError> {
+        let fired = engine.recorded_shots(self.path)?;
+        note_gap(self.path, engine.first_gap(self.path)?.as_ref());
+        let query = self.query(|| Ok(fired.clone()))?;
+        let ExplainingRows { trace, session, .. } = engine.recorded_shot(self.path, &fired, query)?;
+        let mut why = Why::of(&trace, query).map_err(|error| self.error(error))?;
+        if let Why::Shot(shot) = &mut why {
             shot.know_log(&session);
         }
-        otherwise = shot.otherwise(&rejudged);
+        Ok(Answer { trace, changed: Vec::new(), why, rejudged: Vec::new() })
     }
-    Ok(Answer { trace, changed, why, rejudged: otherwise })
-}
 
-/// Answers from the records of a log of another game.
-fn of_records(
-    engine: &Engine<'_>,
-    (path, program): (&Path, &str),
-    asked: &Result<WhyQuery, u32>,
-) -> Result<Answer, CommandError> {
-    let fired = engine.recorded_shots(path)?;
-    note_gap(path, engine.first_gap(path)?.as_ref());
-    let asked = match asked {
-        Ok(asked) => asked,
-        Err(player) => return Err(which_shot((path, program), &fired, *player)),
-    };
-    let not_found = |error| CommandError::file(path, error);
-    let ExplainingRows { trace, session, .. } = engine.recorded_shot(path, &fired, asked)?;
-    let mut why = Why::of(&trace, asked).map_err(not_found)?;
-    if let Why::Shot(shot) = &mut why {
-        shot.know_log(&session);
+    /// The shot or correction that is asked about.
+    ///
+    /// # Errors
+    /// Fails if only a player is named. The error names its shots.
+    fn query(&self, shots: impl FnOnce() -> Result<Trace, CommandError>) -> Result<&WhyQuery, CommandError> {
+        const LISTED_SHOTS_MAX: usize = 12;
+        let player = match &self.subject {
+            Subject::Event(query) => return Ok(query),
+            Subject::Player(player) => *player,
+        };
+        let shots = shots_of(&shots()?, player).map_err(|error| self.error(error))?;
+        let names: Vec<String> = shots.iter().map(ToString::to_string).collect();
+        let more = names.len().saturating_sub(LISTED_SHOTS_MAX);
+        let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let list = names[..names.len().min(LISTED_SHOTS_MAX)].join(", ");
+        let first = names.first().map_or("", String::as_str);
+        let command = format!("{} why {} {first}", self.program, self.path.display());
+        Err(self.error(format!("p{player} fired {list}{rest}. Name one of these shots: {command}")))
     }
-    Ok(Answer { trace, changed: Vec::new(), why, rejudged: Vec::new() })
+
+    fn error(&self, what: impl Into<Box<dyn Error + Send + Sync>>) -> CommandError {
+        CommandError::file(self.path, what)
+    }
 }

@@ -58,11 +58,11 @@ impl Engine<'_> {
     ///
     /// # Errors
     /// Fails if the log cannot be read. If it does not contain the shot, the error names the nearest ones.
-    pub fn recorded_shot(&self, path: &Path, fired: &Trace, asked: &WhyQuery) -> Result<ExplainingRows, EngineError> {
-        if let WhyQuery::Correction { player, number } = *asked {
+    pub fn recorded_shot(&self, path: &Path, fired: &Trace, query: &WhyQuery) -> Result<ExplainingRows, EngineError> {
+        if let WhyQuery::Correction { player, number } = *query {
             return self.recorded_correction(path, player, number);
         }
-        let shot = asked.shot(fired).map_err(|error| EngineError::unsuitable(path, error))?;
+        let shot = query.shot(fired).map_err(|error| EngineError::unsuitable(path, error))?;
         let rows = ShotRows::of(fired, shot);
         let session = self.records_around(path, &rows)?;
         let trace = selected(all_records(&session), &ShotRows::TABLES, |table| rows.select(table));
@@ -182,17 +182,17 @@ impl<'a> ExplainedLog<'a> {
     /// # Errors
     /// Fails if the log cannot be read or replayed. If the replay does not contain the shot or correction, the error
     /// names the nearest ones.
-    pub fn find(&self, asked: &WhyQuery) -> Result<ExplainingRows, EngineError> {
-        if let WhyQuery::Correction { player, number } = *asked {
+    pub fn find(&self, query: &WhyQuery) -> Result<ExplainingRows, EngineError> {
+        if let WhyQuery::Correction { player, number } = *query {
             return self.correction(player, number);
         }
-        let near = self.near(asked)?.map(|part| self.shots_in(part)).transpose()?;
-        let near = near.and_then(|near| Some((asked.shot(&near).ok()?, near)));
+        let near = self.near(query)?.map(|part| self.shots_in(part)).transpose()?;
+        let near = near.and_then(|near| Some((query.shot(&near).ok()?, near)));
         let (shot, fired) = match near {
             Some(found) => found,
             None => {
                 let all = self.shots()?;
-                (asked.shot(&all).map_err(|error| EngineError::unsuitable(self.path, error))?, all)
+                (query.shot(&all).map_err(|error| EngineError::unsuitable(self.path, error))?, all)
             }
         };
         let mut rows = ShotRows::of(&fired, shot);
@@ -288,9 +288,9 @@ impl<'a> ExplainedLog<'a> {
     }
 
     /// The part of the log in which the replay has the shot, if there is such a shot; `None` if the log does not tell.
-    fn near(&self, asked: &WhyQuery) -> Result<Option<Part>, EngineError> {
+    fn near(&self, query: &WhyQuery) -> Result<Option<Part>, EngineError> {
         let part = |from: i64, to: i64| Some(Part { from: Micros(from), to: Micros(to) });
-        Ok(match *asked {
+        Ok(match *query {
             WhyQuery::At { at_us, .. } => part(at_us.saturating_sub(NEAR.0), at_us.saturating_add(NEAR.0 + 1)),
             WhyQuery::Shot(name) => self
                 .made_at(name.shooter, name.command)?
