@@ -278,7 +278,7 @@ fn rows(folder: &Path) -> BenchJob {
 fn replayed(folder: &Path) -> BenchJob {
     let log = bytes(folder, "log");
     Box::new(move || {
-        let mut summary = ReplaySummary::new(TraceHeader::default(), false);
+        let mut summary = ReplaySummary::new(TraceHeader::default());
         let (mut fairness, mut view_errors) = (FairnessBuilder::default(), ViewErrorCollector::default());
         streamed(&log, &mut |_, rows| {
             summary.add(&rows);

@@ -55,7 +55,7 @@ pub(crate) fn write(seconds: f64, players: u16, folder: &Path) -> Result<(), Box
     let scenario = Scenario { players, seconds, link, ..Scenario::default() };
     let rules = Arc::new(ArenaRules::default());
     let header = SessionHeader { origin: Origin::Live, ..scenario.header::<Arena>(&rules)? };
-    let targets = Targets::new([], true);
+    let targets = Targets::default().replacing_recordings();
     let begin = |name: String, player| {
         let header = SessionHeader { side: Some(RecordedSide { session: SessionId(1), player }), ..header.clone() };
         Recording::begin(&targets.file(&folder.join(name), FileType::Log)?, &header)

@@ -360,7 +360,7 @@ fn run_corpus(games: &Games, args: &Args, output: &mut Output) -> CommandResult 
     let corpus = args.corpus.corpus(&args.files)?;
     let outputs = &mut output.files;
     let timelines = match args.perfetto {
-        true => outputs.target_of_each(folder, (&corpus.logs, "json"), &FileType::Events)?,
+        true => outputs.target_of_each(folder, &corpus.logs, "json", &FileType::Events)?,
         false => Vec::new(),
     };
     let folders = if args.perfetto { Vec::new() } else { outputs.names_in(folder, &corpus.logs)? };

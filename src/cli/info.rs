@@ -103,7 +103,7 @@ fn show_log(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
         format!("{torn}. Run: hitreg recover {path} -o recovered.hitlog")
     });
     let info = figures.info(header);
-    let (shots, shots_unknown) = match count_shots(games, path, header, (&info, args.replay)) {
+    let (shots, shots_unknown) = match count_shots(games, path, header, &info, args.replay) {
         Ok(shots) => (Some(shots), None),
         Err(why) => (None, Some(why)),
     };
@@ -136,7 +136,8 @@ fn count_shots(
     games: &Games,
     path: &Path,
     header: &SessionHeader,
-    (info, replay): (&SessionInfo, bool),
+    info: &SessionInfo,
+    replays: bool,
 ) -> Result<(u64, u64), String> {
     let hears = info.records.get("heard").is_some_and(|heard| *heard > 0);
     let judged = info.records.get("judged").copied().unwrap_or_default();
@@ -146,7 +147,7 @@ fn count_shots(
         // The server runs again on what it heard.
         (LogContents::Server, _) if hears => Mode::Closed,
         (LogContents::Clients, None) if judged == 0 => return Err("the recording has no results of shots".to_owned()),
-        (LogContents::Clients, None) if !replay => {
+        (LogContents::Clients, None) if !replays => {
             return Err(format!("{reported}; run with --replay to count the shots"));
         }
         (LogContents::Clients, None) => Mode::Open,
@@ -156,7 +157,7 @@ fn count_shots(
         0 => format!("a replay counts them, and this build does not play `{}`", header.game),
         _ => format!("{} recorded; this build does not play `{}`", counted(judged as u64, "shot result"), header.game),
     })?;
-    if !replay {
+    if !replays {
         return Err("run with --replay to count".to_owned());
     }
     let tables = TableSet::named([shots::SCHEMA.name]);
@@ -420,7 +421,7 @@ fn show_trace(path: &Path, output: &mut Output) -> CommandResult {
     let fail = |source| StoreError::trace_content(path, source);
     let mut reader = store::open_trace(path)?;
     let (header, version) = (reader.header().clone(), reader.format());
-    let mut summary = ReplaySummary::new(header.clone(), false);
+    let mut summary = ReplaySummary::new(header.clone());
     while let Some(rows) = reader.next_rows().map_err(fail)? {
         summary.add(&rows);
     }

@@ -145,7 +145,8 @@ impl Outputs {
             Some("verify" | "review") => WatchedInputs::default(),
             _ => WatchedInputs::of(&inputs),
         };
-        let targets = Targets::new(inputs, force).watching(watched.clone());
+        let targets = Targets::new(inputs).watching(watched.clone());
+        let targets = if force { targets.replacing_recordings() } else { targets };
         Outputs { targets, watched, force, given, defaults, take_stdout: AtomicBool::new(false) }
     }
 
@@ -181,7 +182,8 @@ impl Outputs {
     pub(super) fn target_of_each(
         &mut self,
         folder: &OutputPath,
-        (logs, ending): (&[PathBuf], &str),
+        logs: &[PathBuf],
+        ending: &str,
         kind: &FileType,
     ) -> Result<Vec<Target>, CommandError> {
         let names = self.names_in(folder, logs)?;

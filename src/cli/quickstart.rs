@@ -96,7 +96,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     let options = ReplayOptions { memory: games.memory(), ..ReplayOptions::default() };
     let (first, seconds) = replay(&options)?;
     let (second, _) = replay(&options)?;
-    let (without, _) = replay(&options.under(Some(without_lag_compensation(&session)?), true))?;
+    let (without, _) = replay(&options.under(Some(without_lag_compensation(&session)?), WhatIf::Rejudge))?;
     let off = Summary::of(&without.trace).shots;
     let on_hits = DiffOptions { on: DiffScope::Hits, ..DiffOptions::default() };
     let hits = diff(&first.trace, &without.trace, &on_hits).map_err(EngineError::from)?.hits;

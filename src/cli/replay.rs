@@ -222,7 +222,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     args.check_open_loop(log, Args::server_option(output))?;
     let trace_to = output.files.target_if(&args.output, FileType::Trace)?;
     let record_to = output.files.target_if(&args.record, FileType::Log)?;
-    let report = play(games, args, (log, true), trace_to.as_ref(), record_to.as_ref())?;
+    let report = play(games, args, log, true, trace_to.as_ref(), record_to.as_ref())?;
     let on_terminal = std::io::stdout().is_terminal();
     output.show(&report, |page| {
         page::print(page, &report, program);
@@ -247,7 +247,7 @@ impl RowCollectors {
             weighing: FairnessBuilder::of(&header),
             drawing: ViewErrorCollector::of(&header),
             hits: keeps_shots.then(CollectedRows::default),
-            summary: ReplaySummary::new(header, false),
+            summary: ReplaySummary::new(header),
         }
     }
 
@@ -261,12 +261,13 @@ impl RowCollectors {
     }
 }
 
-/// Replays a log, with a progress bar if it is `alone`. `trace` is the target of its trace, and `record` the target of
+/// Replays a log, with a progress bar if it is the only one (`is_only`). `trace` is the target of its trace, and `record` the target of
 /// the run as a new log.
 fn play(
     games: &Games,
     args: &Args,
-    (path, alone): (&Path, bool),
+    path: &Path,
+    is_only: bool,
     trace: Option<&Target>,
     record: Option<&Target>,
 ) -> Result<ReplayReport, CommandError> {
@@ -279,7 +280,7 @@ fn play(
         ));
     }
     let game = games.of_header(&log.header).map_err(|error| CommandError::file(path, error))?;
-    let progress = Progress::of_replay(log.survey.duration(), alone);
+    let progress = Progress::of_replay(log.survey.duration(), is_only);
     let watch = Stopwatch::start();
     let attempt = |encodes: bool, to: &mut dyn FnMut(&TraceHeader, Table)| {
         let attempt = ReplayAttempt { options: &options, encodes };
@@ -361,7 +362,7 @@ fn scores(game: &dyn Playable, log: &SurveyedLog, options: &ReplayOptions) -> Re
         Some(settings) => settings,
         None => &own_settings(&log.header)?,
     };
-    Ok(log.score(game, (settings, options.part.unwrap_or(Part::WHOLE)))?)
+    Ok(log.score(game, settings, options.part.unwrap_or(Part::WHOLE))?)
 }
 
 /// Surveys the log, or finds the keyframe to start from, and returns the requested part.
@@ -433,7 +434,7 @@ const LISTED_LOGS: usize = 20;
 fn run_corpus(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let corpus = args.corpus.corpus(&args.logs)?;
     let mut targets = |folder: &Option<OutputPath>, ending: &str, kind: FileType| match folder {
-        Some(folder) => output.files.target_of_each(folder, (&corpus.logs, ending), &kind).map(Some),
+        Some(folder) => output.files.target_of_each(folder, &corpus.logs, ending, &kind).map(Some),
         None => Ok(None),
     };
     let traces = targets(&args.output, "hittrace", FileType::Trace)?;
@@ -444,7 +445,7 @@ fn run_corpus(games: &Games, args: &Args, output: &mut Output) -> CommandResult 
     let replayed = EachLog::run("replaying", &corpus, args.workers.threads(), &|number, log| {
         args.check_open_loop(log, needs_server)?;
         let (trace, record) = (of(&traces, number), of(&records, number));
-        let report = play(games, args, (log, false), trace.as_ref(), record.as_ref())?;
+        let report = play(games, args, log, false, trace.as_ref(), record.as_ref())?;
         let of_json =
             |report: &ReplayReport| serde_json::to_value(report).map_err(|error| CommandError::Output(error.into()));
         Ok(ReplayedLog {

@@ -81,7 +81,7 @@ impl WhatIfArgs {
         let changed: Vec<String> = changes.map(|(key, value)| format!("{key}={value}")).collect();
         let settings = (!changed.is_empty()).then_some(settings);
         let options = ReplayOptions { mode: self.mode.unwrap_or_default(), ..ReplayOptions::default() };
-        Ok((options.under(settings, self.what_if == WhatIf::Rejudge), changed))
+        Ok((options.under(settings, self.what_if), changed))
     }
 
     /// The replay by another build.
@@ -91,7 +91,7 @@ impl WhatIfArgs {
             preset: self.preset.clone(),
             set: self.set.clone(),
             open: self.is_open(),
-            rejudge: self.what_if == WhatIf::Rejudge,
+            what_if: self.what_if,
             ..ReplaySpec::default()
         }
     }
@@ -218,7 +218,7 @@ impl SideReplayArgs {
             preset: preset.clone(),
             set: set.to_vec(),
             open: self.open,
-            rejudge: self.what_if == WhatIf::Rejudge,
+            what_if: self.what_if,
             ..ReplaySpec::default()
         };
         Ok(ReplaySpecs { a: spec(&self.a, &self.a_preset, &self.a_set), b: spec(&self.b, &self.b_preset, &self.b_set) })

@@ -113,7 +113,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     };
     let progress = Progress::of_steps("shrinking");
     let mut on_step = |step: &ShrinkStep| progress.step(format!("{} to go, {} tried", step.kind.name(), step.probes));
-    let shrunk = shrink_log(&quiet, recorder, (&args.log, &log.session), &property, &mut on_step);
+    let shrunk = shrink_log(&quiet, recorder, &args.log, &log.session, &property, &mut on_step);
     drop(progress);
     let shrunk = match shrunk {
         Ok(shrunk) => shrunk,

@@ -66,17 +66,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
     let summaries = runs.iter().map(|run| results.summary(*run));
     let mut summaries = summaries.collect::<Result<Vec<CorpusSummary>, _>>().map_err(CommandError::request)?;
     if let Some((target, kind)) = &rows {
-        // The row of a log is the last of its rows.
-        let mut logs: Vec<(String, Vec<String>)> = Vec::new();
-        let mut add = |rows: &[ResultRow]| {
-            if let Some(ResultRow::Log(log)) = rows.last() {
-                logs.push((log.log.clone(), rows.iter().map(write_row).collect()));
-            }
-        };
-        runs.iter().try_for_each(|run| results.each_log(*run, &mut add)).map_err(CommandError::request)?;
-        logs.sort_unstable();
-        let lines: Vec<String> = logs.into_iter().flat_map(|(_, lines)| lines).collect();
-        save_rows(target, kind, &lines)?;
+        save_rows(target, kind, &row_lines(&results, &runs)?)?;
     }
     if let Some(target) = &html {
         let exists = |page: &str| target.path().with_file_name(page).is_file();
@@ -104,6 +94,20 @@ pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
     let outcomes: Vec<CommandOutcome> =
         summaries.iter().map(|summary| corpus_outcome(summary, &newest.thresholds)).collect();
     Ok(CommandOutcome::worst(&outcomes))
+}
+
+/// All rows of these runs as lines, sorted by log.
+fn row_lines(results: &ResultSet, runs: &[usize]) -> Result<Vec<String>, CommandError> {
+    let mut logs: Vec<(String, Vec<String>)> = Vec::new();
+    let mut add = |rows: &[ResultRow]| {
+        // The row of a log is the last of its rows.
+        if let Some(ResultRow::Log(log)) = rows.last() {
+            logs.push((log.log.clone(), rows.iter().map(write_row).collect()));
+        }
+    };
+    runs.iter().try_for_each(|run| results.each_log(*run, &mut add)).map_err(CommandError::request)?;
+    logs.sort_unstable();
+    Ok(logs.into_iter().flat_map(|(_, lines)| lines).collect())
 }
 
 /// The kind of a file of rows, by its name.

@@ -1,6 +1,6 @@
 //! `hitreg sweep`: measures how settings affect hits, errors and traffic.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::builds::BuildArgs;
 use super::corpus::{CheckArgs, CorpusArgs, annotations, of_one_side, print_problems};
@@ -153,13 +153,8 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
             return Err(CommandError::request("a build has no bots: leave out --what-if rerecord, or --build"));
         }
         Some(build) => {
-            let spec = ReplaySpec { build: Some(build.clone()), ..ReplaySpec::default() };
-            let progress = Progress::of_things("sweeping", (plan.runs() * corpus.logs.len()) as u64);
             let engine = Engine { runner, ..engine_with_notes(games) };
-            let figures = spec.sweep(&engine, (&corpus.logs, &plan), &|| progress.one_done())?;
-            let mut swept = SweptLogs::default();
-            corpus.logs.iter().cloned().zip(figures).try_for_each(|(path, figures)| swept.add(path, figures))?;
-            swept
+            sweep_by_build(&engine, build, &corpus.logs, &plan)?
         }
     }
     .check()?;
@@ -197,6 +192,21 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     let of_list = corpus.problems.iter().map(|_| CommandOutcome::Trouble);
     let outcomes: Vec<CommandOutcome> = of_logs.chain(of_list).chain([outcome]).collect();
     Ok(CommandOutcome::worst(&outcomes))
+}
+
+/// Sweeps logs by another build.
+fn sweep_by_build(
+    engine: &Engine<'_>,
+    build: &Path,
+    logs: &[PathBuf],
+    plan: &SweepPlan,
+) -> Result<SweptLogs, CommandError> {
+    let spec = ReplaySpec { build: Some(build.to_owned()), ..ReplaySpec::default() };
+    let progress = Progress::of_things("sweeping", (plan.runs() * logs.len()) as u64);
+    let figures = spec.sweep(engine, logs, plan, &|| progress.one_done())?;
+    let mut swept = SweptLogs::default();
+    logs.iter().cloned().zip(figures).try_for_each(|(path, figures)| swept.add(path, figures))?;
+    Ok(swept)
 }
 
 /// Sweeps the logs of a game that this program plays.

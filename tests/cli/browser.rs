@@ -97,7 +97,8 @@ fn write_pages(folder: &Path) {
     let mut session = read_session(&fs::read(folder.join("a.hitlog")).expect("a log")[..]).expect("sound");
     session.header.game = "somebody else's".into();
     session.header.players[1].name = "Ann".into();
-    let target = Targets::new([], true).file(&folder.join("unknown.hitlog"), FileType::Log).expect("a place");
+    let target =
+        Targets::default().replacing_recordings().file(&folder.join("unknown.hitlog"), FileType::Log).expect("a place");
     store::save_log(&target, &session, WriterOptions::whole()).expect("written");
     hitreg(folder, "report unknown.hitlog -o unknown.html");
 

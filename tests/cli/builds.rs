@@ -395,7 +395,7 @@ fn verify_says_that_a_build_differs_from_a_good_log() {
             times.iter_mut().for_each(|at| *at += 1);
         }
     }
-    let target = Targets::new([], true).file(&trace, FileType::Trace).unwrap();
+    let target = Targets::default().replacing_recordings().file(&trace, FileType::Trace).unwrap();
     hitreg::store::save_trace(&target, &moved).unwrap();
     let build = path(folder, "build");
     script(&build, &format!("cp {} \"$4\"", word(&trace)));

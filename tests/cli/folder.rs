@@ -50,7 +50,7 @@ impl Folder {
 
     /// Writes a log, and replaces an existing one.
     pub(crate) fn save_log(&self, name: &str, session: &Session) {
-        let target = Targets::new([], true).file(&self.path(name), FileType::Log).expect("a place");
+        let target = Targets::default().replacing_recordings().file(&self.path(name), FileType::Log).expect("a place");
         store::save_log(&target, session, WriterOptions::whole()).expect("written");
     }
 

@@ -143,7 +143,8 @@ fn names_in_a_trace_cannot_choose_paths() {
     for name in ["../outside", "a/b", "..", "", "C:x", "new\nline", outside.to_str().unwrap()] {
         let tables = ["good", name].map(|name| Table::new(name, Vec::new()));
         let trace = Trace { tables: tables.into(), ..Trace::default() };
-        let target = Targets::new([], true).file(&folder.path("evil.hittrace"), FileType::Trace).unwrap();
+        let target =
+            Targets::default().replacing_recordings().file(&folder.path("evil.hittrace"), FileType::Trace).unwrap();
         hitreg::store::save_trace(&target, &trace).unwrap();
         folder.done("export evil.hittrace --all -o tables --force");
         let outside = |path: &std::path::Path| path.exists();
@@ -161,7 +162,7 @@ fn each_table_has_a_file_whatever_its_name() {
     let names = ["good", "Capital", "two words", "two%20words", "Größe", "a", "A", "", ".", &long, &format!("{long}!")];
     let tables = names.map(|name| Table::new(name, Vec::new()));
     let trace = Trace { tables: tables.into(), ..Trace::default() };
-    let target = Targets::new([], true).file(&folder.path("a.hittrace"), FileType::Trace).unwrap();
+    let target = Targets::default().replacing_recordings().file(&folder.path("a.hittrace"), FileType::Trace).unwrap();
     hitreg::store::save_trace(&target, &trace).unwrap();
     folder.done("export a.hittrace --all --to csv -o tables");
     let files = fs::read_dir(folder.path("tables")).unwrap();

@@ -205,7 +205,7 @@ fn verify_compares_the_recorded_shots_with_those_of_a_build() {
     let replay =
         || assert!(Command::new(&honest).arg("replay").arg(&log).arg("-o").arg(&trace).status().unwrap().success());
     replay();
-    let targets = hitreg::store::Targets::new([], true);
+    let targets = hitreg::store::Targets::default().replacing_recordings();
     // An engine records the shots that its server judged.
     let mut session = hitreg::store::read_log(&log).unwrap();
     let replayed = hitreg::store::read_trace(&trace).unwrap();
@@ -271,7 +271,7 @@ fn verify_compares_the_recorded_shots_with_those_of_a_build() {
     cells[0] ^= 1;
     session.states.push(hitreg::record::StateKey { viewer: Some(hitreg::units::PlayerId(0)), ..key }, &cells);
     session.put_in_order();
-    let targets = hitreg::store::Targets::new([], true);
+    let targets = hitreg::store::Targets::default().replacing_recordings();
     let target = targets.file(&log, hitreg::store::FileType::Log).unwrap();
     hitreg::store::save_log(&target, &session, hitreg::log::WriterOptions::whole()).unwrap();
     let what = bodies()["what"].as_str().unwrap().to_owned();
@@ -288,7 +288,8 @@ fn shots_of_a_build_without_their_table_are_not_known() {
     assert!(Command::new(&pucks).arg("replay").arg(&log).arg("-o").arg(&trace).output().unwrap().status.success());
     let mut few = hitreg::store::read_trace(&trace).unwrap();
     few.tables.retain(|table| table.name != "shots");
-    let target = hitreg::store::Targets::new([], true).file(&trace, hitreg::store::FileType::Trace).unwrap();
+    let target =
+        hitreg::store::Targets::default().replacing_recordings().file(&trace, hitreg::store::FileType::Trace).unwrap();
     hitreg::store::save_trace(&target, &few).unwrap();
     let build = folder.join("build");
     script(&build, &format!("cp {} \"$4\"", word(&trace)));

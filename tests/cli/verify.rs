@@ -411,7 +411,7 @@ fn a_build_that_writes_less_than_the_log_is_described() {
     let ticks = hashless.tables.iter_mut().find(|table| table.name == "ticks").unwrap();
     ticks.columns.retain(|column| column.name != "hash");
     let save = |name: &str, trace: &Trace| {
-        let target = Targets::new([], true).file(&folder.path(name), FileType::Trace).unwrap();
+        let target = Targets::default().replacing_recordings().file(&folder.path(name), FileType::Trace).unwrap();
         store::save_trace(&target, trace).unwrap();
     };
     save("hashless.hittrace", &hashless);

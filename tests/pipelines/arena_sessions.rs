@@ -4,7 +4,7 @@ use crate::built_in::{record, replay};
 use hitreg::arena::{Arena, ArenaMap, ArenaRules};
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::record::Session;
-use hitreg::replay::{Mode, ReplayOptions, ReplayOutput};
+use hitreg::replay::{Mode, ReplayOptions, ReplayOutput, WhatIf};
 use hitreg::session::scenario::Scenario;
 use hitreg::settings::Settings;
 use hitreg::summary::Summary;
@@ -87,7 +87,8 @@ fn judging_under_a_longer_limit_does_not_change_the_session() {
     longest.set("lag_compensation.max_unlag_ms", "1500").expect("a setting");
     let limits = |rejudged: bool| {
         let settings = rejudged.then(|| longest.clone());
-        let replayed = replay(&session, &ReplayOptions::default().under(settings, true)).expect("a log of this build");
+        let replayed =
+            replay(&session, &ReplayOptions::default().under(settings, WhatIf::Rejudge)).expect("a log of this build");
         assert_eq!(replayed.findings.first_difference, None);
         let table = shots::Columns::of(&replayed.trace);
         let is_limited = |row: &usize| table.limit.get(*row) == "max_unlag";

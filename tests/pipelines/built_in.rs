@@ -41,6 +41,6 @@ pub(crate) fn shrink<E: Error + Send + 'static>(
     session: &Session,
     still: &PropertyCheck<'_, E>,
 ) -> Result<ShrinkResult, ShrinkError<E>> {
-    let still = (still, rayon::current_num_threads());
-    hitreg::shrink::shrink(game(&built_in(), session), MemoryLimit::default(), session, still, &mut |_| {})
+    let (built_in, parallel) = (built_in(), rayon::current_num_threads());
+    hitreg::shrink::shrink(game(&built_in, session), MemoryLimit::default(), session, still, parallel, &mut |_| {})
 }

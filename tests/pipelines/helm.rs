@@ -264,10 +264,12 @@ fn errors_far_from_the_origin_are_those_near_it() {
         let rows = corrections::Columns::of(&trace);
         let results: Vec<String> = rows.result.iter().map(str::to_owned).collect();
         let scores = score::<Ships>(
-            (&session.header, ReorderWindow::default()),
+            &session.header,
+            ReorderWindow::default(),
             &mut |take| take(session.clone().without_header()),
             &rules,
-            (&Settings::default(), Part::WHOLE),
+            &Settings::default(),
+            Part::WHOLE,
         )
         .expect("sound states");
         let tails = scores.into_iter().map(|score| score.error_units.expect("drawn"));

@@ -74,7 +74,7 @@ fn assert_same(session: &Session) {
     assert!(whole.jumps.len() > 20, "{} jumps", whole.jumps.len());
     let settings = Settings::from_pairs(&session.header.settings).expect("recorded settings");
     let score = |near, pass: LogPass<'_, DrawingScoreError>| {
-        playable().score((&session.header, near), pass, (&settings, Part::WHOLE)).expect("bodies")
+        playable().score(&session.header, near, pass, &settings, Part::WHOLE).expect("bodies")
     };
     let scores = score(ReorderWindow::default(), &mut |take| take(session.clone().without_header()));
     assert!(scores.iter().all(|score| score.samples > 500), "{scores:?}");

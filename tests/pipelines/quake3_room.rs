@@ -121,10 +121,12 @@ fn a_real_clients_demo_equals_its_received_snapshots() {
     let settings = replay::own_settings(&demo.header).expect("settings");
     let rules = survey(RecordingKind::Demo, &file("duel.dm_71")[..], &ServerLog::default()).expect("a demo").rules;
     let scores = score::<Quake3>(
-        (&demo.header, replay::ReorderWindow::default()),
+        &demo.header,
+        replay::ReorderWindow::default(),
         &mut |take| take(demo.clone().without_header()),
         &rules,
-        (&settings, replay::Part::WHOLE),
+        &settings,
+        replay::Part::WHOLE,
     )
     .expect("sound states");
     assert!(scores.iter().all(|score| score.samples > 400), "drawing the other is scored");

@@ -245,10 +245,12 @@ fn others_are_drawn_better_from_the_history() {
         let mut settings = Settings::from_pairs(&case.session.header.settings).expect("settings");
         settings.set("interpolation.lerp_ms", "100").expect("key");
         let scores = score::<QuakeWorld>(
-            (&case.session.header, replay::ReorderWindow::default()),
+            &case.session.header,
+            replay::ReorderWindow::default(),
             &mut |take| take(case.session.clone().without_header()),
             &case.rules,
-            (&settings, replay::Part::WHOLE),
+            &settings,
+            replay::Part::WHOLE,
         )
         .expect("states");
         for mode in &scores {

@@ -11,7 +11,7 @@ use hitreg::record::{
     SessionHeader, SessionId, SessionStretch, StateKey, TickRecord,
 };
 use hitreg::replay::{
-    LogSurvey, Mode, ReplayError, ReplayOptions, ReplayOutput, ReplaySource, compare_hashes, own_settings,
+    LogSurvey, Mode, ReplayError, ReplayOptions, ReplayOutput, ReplaySource, WhatIf, compare_hashes, own_settings,
 };
 use hitreg::session::scenario::Scenario;
 use hitreg::settings::Among;
@@ -31,7 +31,7 @@ fn short() -> Session {
 fn ticking(session: &Session, hz: &str) -> ReplayOptions {
     let mut settings = own_settings(&session.header).expect("recorded settings");
     settings.set("server.tick_hz", hz).expect("a rate");
-    ReplayOptions::default().under(Some(settings), false)
+    ReplayOptions::default().under(Some(settings), WhatIf::Replay)
 }
 
 fn tick_times(replayed: &ReplayOutput) -> Vec<i64> {
@@ -140,7 +140,7 @@ fn a_clients_log_alone_has_no_shots_to_judge_again() {
     let session = short();
     let rejudged = |mode| {
         let settings = own_settings(&session.header).expect("recorded settings");
-        let options = ReplayOptions { mode, ..ReplayOptions::default().under(Some(settings), true) };
+        let options = ReplayOptions { mode, ..ReplayOptions::default().under(Some(settings), WhatIf::Rejudge) };
         replay(&session, &options)
     };
     assert!(matches!(rejudged(Mode::Open), Err(ReplayError::NoJudge)));

@@ -16,7 +16,7 @@ use hitreg::log::{
     write_trace_meanwhile,
 };
 use hitreg::record::{GapRecord, Outline, Session, SessionStretch};
-use hitreg::replay::{LogSurvey, ReplayAttempt, ReplayFindings, ReplayOptions, ReplaySource};
+use hitreg::replay::{LogSurvey, ReplayAttempt, ReplayFindings, ReplayOptions, ReplaySource, WhatIf};
 use hitreg::session::SessionRecorder;
 use hitreg::session::scenario::Scenario;
 use hitreg::settings::Settings;
@@ -118,7 +118,7 @@ fn streamed_replays_have_the_same_rows() {
                 (whole.findings.hashes_compared, whole.findings.rollbacks)
             );
             assert!(ran.first_difference.is_none() && ran.rollback_error.is_none());
-            let mut summary = ReplaySummary::new(trace.header.clone(), true);
+            let mut summary = ReplaySummary::for_golden(trace.header.clone());
             let (mut drawing, mut weighing) = (ViewErrorCollector::default(), FairnessBuilder::default());
             replay_stream(&file, &options, &mut |_, rows| {
                 summary.add(&rows);
@@ -209,7 +209,7 @@ fn other_settings_find_the_recorded_links_in_the_log() {
     let mut settings = Settings::from_pairs(&session.header.settings).expect("recorded settings");
     settings.set("client.cmd_hz", "50").expect("a setting");
     settings.set("server.update_hz", "33").expect("a setting");
-    let options = ReplayOptions { network: true, ..ReplayOptions::default() }.under(Some(settings), false);
+    let options = ReplayOptions { network: true, ..ReplayOptions::default() }.under(Some(settings), WhatIf::Replay);
     let whole = replay(&session, &options).expect("a log of this build");
     let (trace, ran, _) = joined_rows(&file(&session, Micros::from_ms(500)), &options);
     assert!(whole.findings.first_difference.is_some() && ran.first_difference == whole.findings.first_difference);
@@ -243,7 +243,7 @@ fn silent_players_cause_no_reading_ahead() {
         *read.borrow_mut() = newest.unwrap_or(Micros::ZERO);
         chunk
     });
-    let mut summary = ReplaySummary::new(TraceHeader::default(), false);
+    let mut summary = ReplaySummary::new(TraceHeader::default());
     let mut progress = |at: Micros| {
         let ahead = *read.borrow() - at;
         let most_so_far = *most.borrow();

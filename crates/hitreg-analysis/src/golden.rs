@@ -29,20 +29,19 @@ pub struct ReplaySummary {
 }
 
 impl ReplaySummary {
-    /// The outcome of a replay before its first rows. `golden` says whether a golden is needed, which takes the shots
-    /// in words.
-    pub fn new(header: TraceHeader, golden: bool) -> ReplaySummary {
-        ReplaySummary {
-            figures: SummaryBuilder::of(&header),
-            header,
-            tables: Vec::new(),
-            shots: golden.then(String::new),
-        }
+    /// The outcome of a replay before its first rows.
+    pub fn new(header: TraceHeader) -> ReplaySummary {
+        ReplaySummary { figures: SummaryBuilder::of(&header), header, tables: Vec::new(), shots: None }
+    }
+
+    /// The same for a golden, which takes the shots in words.
+    pub fn for_golden(header: TraceHeader) -> ReplaySummary {
+        ReplaySummary { shots: Some(String::new()), ..ReplaySummary::new(header) }
     }
 
     /// The outcome of a whole trace.
     pub fn of(trace: &Trace) -> ReplaySummary {
-        let mut summary = ReplaySummary::new(trace.header.clone(), true);
+        let mut summary = ReplaySummary::for_golden(trace.header.clone());
         trace.tables.iter().for_each(|table| summary.add(table));
         summary
     }

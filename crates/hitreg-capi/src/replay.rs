@@ -432,7 +432,7 @@ pub unsafe extern "C" fn hitreg_trace_write(trace: *const hitreg_trace, path: *c
     // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let (trace, path) = (look(trace, "trace")?, text(path, "path")?);
-        let target = Targets::new([], true).file(Path::new(path), FileType::Trace)?;
+        let target = Targets::default().replacing_recordings().file(Path::new(path), FileType::Trace)?;
         Ok(store::save_trace(&target, &trace.trace)?)
     })
 }

@@ -239,7 +239,7 @@ impl ComparisonSpec {
     /// How changed settings are applied: by replay or by rejudging. `None` if no side changes a setting.
     pub fn what_if(&self) -> Option<WhatIf> {
         let sides = [&self.replays.a, &self.replays.b];
-        let rejudged = sides.iter().any(|spec| spec.rejudge);
+        let rejudged = sides.iter().any(|spec| spec.what_if == WhatIf::Rejudge);
         let has_settings = sides.iter().any(|spec| spec.has_settings());
         has_settings.then_some(if rejudged { WhatIf::Rejudge } else { WhatIf::Replay })
     }

@@ -225,9 +225,11 @@ pub trait Playable: sealed::Sealed + Send + Sync {
     /// Fails if this build cannot read the log's rules or bodies.
     fn score(
         &self,
-        log: (&SessionHeader, ReorderWindow),
+        header: &SessionHeader,
+        near: ReorderWindow,
         pass: LogPass<'_, DrawingScoreError>,
-        settings: (&Settings, Part),
+        settings: &Settings,
+        part: Part,
     ) -> Result<Vec<ModeScore>, GameError>;
 
     /// The walls of a log's map. Empty if the game has no outline or cannot read the log's rules.
@@ -347,12 +349,14 @@ impl<G: Netcode> Playable for GameEntry<G> {
 
     fn score(
         &self,
-        (header, near): (&SessionHeader, ReorderWindow),
+        header: &SessionHeader,
+        near: ReorderWindow,
         pass: LogPass<'_, DrawingScoreError>,
-        settings: (&Settings, Part),
+        settings: &Settings,
+        part: Part,
     ) -> Result<Vec<ModeScore>, GameError> {
         let rules = rules_of::<G>(header)?;
-        Ok(score::score::<G>((header, near), pass, &rules, settings)?)
+        Ok(score::score::<G>(header, near, pass, &rules, settings, part)?)
     }
 
     fn outline(&self, header: &SessionHeader) -> Vec<Wall> {

@@ -135,7 +135,7 @@ pub enum ShrinkError<E: std::error::Error + 'static> {
 /// Shrinks a session as long as `still` finds the property in it.
 ///
 /// `still` receives sessions that the game recorded. It must give the same answer for the same session, and may be
-/// called from several threads at once: `at_once` candidates are tested at a time. `progress` is called after each round
+/// called from several threads at once: `parallel` candidates are tested at a time. `progress` is called after each round
 /// of candidates.
 ///
 /// # Errors
@@ -145,11 +145,12 @@ pub fn shrink<E: std::error::Error + Send + 'static>(
     game: &dyn Playable,
     memory: MemoryLimit,
     session: &Session,
-    (still, at_once): (&PropertyCheck<'_, E>, usize),
+    still: &PropertyCheck<'_, E>,
+    parallel: usize,
     progress: &mut dyn FnMut(&ShrinkStep),
 ) -> Result<ShrinkResult, ShrinkError<E>> {
     let record = |session: &Session| Ok(Some(game.rerecord(memory, session, None)?));
-    shrink_by(session, (ShrinkEdit::Rerecorded, &record), (still, at_once), progress)
+    shrink_by(session, ShrinkEdit::Rerecorded, &record, still, parallel, progress)
 }
 
 /// Records a candidate's input and links again; `None` if the candidate cannot be replayed.
@@ -246,10 +247,11 @@ pub enum Rerecorder<'a> {
 }
 
 /// Records a candidate of the log at `path` with another build; `None` if the build cannot record it.
-fn recorded_by(
+fn record_candidate(
     engine: &Engine<'_>,
     build: &Build,
-    (path, session): (&Path, &Session),
+    path: &Path,
+    session: &Session,
 ) -> Result<Option<Session>, EngineError> {
     let folder = store::temporary_folder()?;
     let (candidate, again) = (folder.file("candidate.hitlog"), folder.file("again.hitlog"));
@@ -299,21 +301,23 @@ fn without_results(session: &Session) -> Session {
 pub fn shrink_log(
     engine: &Engine<'_>,
     recorder: Rerecorder<'_>,
-    (path, session): (&Path, &Session),
+    path: &Path,
+    session: &Session,
     property: &ShrinkProperty<'_>,
     progress: &mut dyn FnMut(&ShrinkStep),
 ) -> Result<ShrinkResult, ShrinkError<EngineError>> {
     let still = |session: &Session| property.shows(engine, session);
-    let at_once = candidates_at_once(engine, recorder, (path, session), property).map_err(ShrinkError::Property)?;
+    let parallel = candidates_at_once(engine, recorder, path, session, property).map_err(ShrinkError::Property)?;
     let shrunk = match recorder {
-        Rerecorder::Game(game) => shrink(game, engine.games.memory(), session, (&still, at_once), progress),
+        Rerecorder::Game(game) => shrink(game, engine.games.memory(), session, &still, parallel, progress),
         Rerecorder::Build(build) if can_record(engine, build, path).map_err(ShrinkError::Property)? => {
-            let record = |session: &Session| recorded_by(engine, build, (path, session)).map_err(ShrinkError::Property);
-            shrink_by(session, (ShrinkEdit::Rerecorded, &record), (&still, at_once), progress)
+            let record =
+                |session: &Session| record_candidate(engine, build, path, session).map_err(ShrinkError::Property);
+            shrink_by(session, ShrinkEdit::Rerecorded, &record, &still, parallel, progress)
         }
         Rerecorder::Build(..) | Rerecorder::Nothing => {
             let record = |session: &Session| Ok(Some(unhashed(session)));
-            shrink_by(session, (ShrinkEdit::Cut, &record), (&still, at_once), progress).and_then(|shrunk| {
+            shrink_by(session, ShrinkEdit::Cut, &record, &still, parallel, progress).and_then(|shrunk| {
                 let session = without_results(&shrunk.session);
                 let shows = still(&session).map_err(ShrinkError::Property)?;
                 Ok(if shows { ShrinkResult { session, ..shrunk } } else { shrunk })
@@ -336,7 +340,8 @@ pub fn shrink_log(
 fn candidates_at_once(
     engine: &Engine<'_>,
     recorder: Rerecorder<'_>,
-    (path, session): (&Path, &Session),
+    path: &Path,
+    session: &Session,
     property: &ShrinkProperty<'_>,
 ) -> Result<usize, EngineError> {
     // The whole session, and the smallest one so far.

@@ -332,17 +332,18 @@ impl SurveyedLog {
     ///
     /// # Errors
     /// Fails if the log cannot be read again, or if a recorded state does not belong to this game.
-    pub fn score(&self, game: &dyn Playable, settings: (&Settings, Part)) -> Result<Vec<ModeScore>, EngineError> {
+    pub fn score(&self, game: &dyn Playable, settings: &Settings, part: Part) -> Result<Vec<ModeScore>, EngineError> {
         let unscored = |source| EngineError::unsuitable(&self.path, source);
         let Some(near) = self.survey.near() else {
-            let (log, mut whole) = ((&self.header, ReorderWindow::default()), self.session()?.without_header());
-            return game.score(log, &mut |take| take(std::mem::take(&mut whole)), settings).map_err(unscored);
+            let mut whole = self.session()?.without_header();
+            let mut pass = |take: &mut dyn FnMut(SessionStretch) -> _| take(std::mem::take(&mut whole));
+            return game.score(&self.header, ReorderWindow::default(), &mut pass, settings, part).map_err(unscored);
         };
         let mut broken = None;
         let mut pass = |take: &mut dyn FnMut(SessionStretch) -> Result<(), DrawingScoreError>| {
             self.pass_chunks(&mut broken, LogReader::next_chunk_of_clients, take)
         };
-        let scores = game.score((&self.header, near), &mut pass, settings);
+        let scores = game.score(&self.header, near, &mut pass, settings, part);
         match broken {
             Some(error) => Err(error),
             None => scores.map_err(unscored),

@@ -148,7 +148,8 @@ type FigureRun<'a, L> = dyn Fn(&L, &[&str], u16) -> Result<RunFigures, EngineErr
 fn sweep_by<L: Sync>(
     logs: Vec<Result<L, EngineError>>,
     plan: &SweepPlan,
-    (run, at_once): (&FigureRun<'_, L>, usize),
+    run: &FigureRun<'_, L>,
+    parallel: usize,
 ) -> Vec<SweptLog> {
     let (points, repeats) = (plan.points(), plan.repeats());
     let of_point = |log| points.iter().flat_map(move |point| (0..repeats).map(move |repeat| (log, point, repeat)));
@@ -157,7 +158,7 @@ fn sweep_by<L: Sync>(
         let (log, point, repeat) = runs[number];
         run(log, point, repeat)
     };
-    let mut figures = crate::in_order(runs.len(), at_once, one).into_iter();
+    let mut figures = crate::in_order(runs.len(), parallel, one).into_iter();
     let mut of_log = |log: Result<L, EngineError>| {
         log?;
         // All runs of the log are taken, even if the first fails.
@@ -267,15 +268,15 @@ pub fn sweep(game: &dyn Playable, logs: &[SurveyedLog], plan: &SweepPlan, done: 
         let settings = plan.settings(&log.header, point)?;
         let figures = for_one_log(&log.path, || match session {
             Some(session) => log.figures_of_bots(game, session, &settings, repeat),
-            None => log.figures(game, settings, plan.what_if() == WhatIf::Rejudge),
+            None => log.figures(game, settings, plan.what_if()),
         });
         done();
         figures
     };
     let most = rayon::current_num_threads();
-    let at_once = logs.iter().map(|log| log.sweeps_at_once(game, is_rerecorded, most)).min().unwrap_or(most);
+    let parallel = logs.iter().map(|log| log.sweeps_at_once(game, is_rerecorded, most)).min().unwrap_or(most);
     let of_log = |log| Ok((log, is_rerecorded.then(|| SurveyedLog::session(log)).transpose()?));
-    sweep_by(logs.iter().map(of_log).collect(), plan, (&one, at_once))
+    sweep_by(logs.iter().map(of_log).collect(), plan, &one, parallel)
 }
 
 impl SurveyedLog {
@@ -285,8 +286,8 @@ impl SurveyedLog {
         ReplayOptions { sizes: true, tables, memory: self.memory, ..ReplayOptions::default() }
     }
 
-    fn figures(&self, game: &dyn Playable, settings: Settings, rejudge: bool) -> Result<RunFigures, EngineError> {
-        let options = self.sweep_options().under(Some(settings), rejudge);
+    fn figures(&self, game: &dyn Playable, settings: Settings, what_if: WhatIf) -> Result<RunFigures, EngineError> {
+        let options = self.sweep_options().under(Some(settings), what_if);
         let mut figures = FigureCollector::default();
         let mut add = |header: &TraceHeader, rows: Table| figures.add(header, &rows);
         let attempt = ReplayAttempt { options: &options, encodes: options.sizes };
@@ -368,7 +369,8 @@ impl ReplaySpec {
     pub fn sweep(
         &self,
         engine: &Engine<'_>,
-        (logs, plan): (&[PathBuf], &SweepPlan),
+        logs: &[PathBuf],
+        plan: &SweepPlan,
         done: &(dyn Fn() + Sync),
     ) -> Result<Vec<SweptLog>, EngineError> {
         let mut game = None;
@@ -397,7 +399,7 @@ impl ReplaySpec {
             done();
             Ok(figures.finish())
         };
-        let swept = sweep_by(sources, plan, (&one, rayon::current_num_threads()));
+        let swept = sweep_by(sources, plan, &one, rayon::current_num_threads());
         check(&engine.runner.stop)?;
         errors_of_logs(swept)
     }
@@ -405,8 +407,7 @@ impl ReplaySpec {
     /// This side at one point of a plan.
     fn at(&self, plan: &SweepPlan, point: &[&str]) -> ReplaySpec {
         let (preset, set) = plan.options(point);
-        let rejudge = plan.what_if() == WhatIf::Rejudge;
-        ReplaySpec { preset: preset.map(str::to_owned), set, rejudge, ..self.clone() }
+        ReplaySpec { preset: preset.map(str::to_owned), set, what_if: plan.what_if(), ..self.clone() }
     }
 }
 

@@ -342,7 +342,8 @@ fn run_checked(
 ) -> Result<Option<(VerifiedReplay, LogDifference)>, EngineError> {
     let mut summary: Option<ReplaySummary> = None;
     let mut summarize = |header: &TraceHeader, rows: &Table| {
-        summary.get_or_insert_with(|| ReplaySummary::new(header.clone(), checks.golden)).add(rows);
+        let new = if checks.golden { ReplaySummary::for_golden } else { ReplaySummary::new };
+        summary.get_or_insert_with(|| new(header.clone())).add(rows);
     };
     let (ran, records) = match checks.records {
         true => compare_while_replaying(RecordComparer::new(&log.header, &log.survey.hidden), |sender| {

@@ -137,7 +137,7 @@ impl Recorder {
         let out: Box<dyn RecordOutput> = match options.rotation {
             Some(rotation) => Box::new(RotatingFiles::begin(path.to_owned(), header.clone(), rotation, how)?),
             None => {
-                let target = Targets::new([], false).file(path, FileType::Log)?;
+                let target = Targets::default().file(path, FileType::Log)?;
                 Box::new(RecordingClaim::new(&target)?.begin(&header, how.0, how.1)?)
             }
         };
@@ -183,7 +183,7 @@ impl Recorder {
     pub fn trace(path: &Path, about: Description, log: Digest) -> Result<Recorder, FinishError> {
         let capabilities = about.capabilities.clone();
         let (header, kinds) = about.into_header()?;
-        let target = Targets::new([], true).file(path, FileType::Trace)?;
+        let target = Targets::default().replacing_recordings().file(path, FileType::Trace)?;
         let out = Box::new(PendingTrace::new(target, log, capabilities, header.clone()));
         // The ticks of a replay are those of the log, in any order.
         Recorder::begin(out, RecorderShared::new(header, kinds, QueuePolicy::Wait, None), RecorderOptions::patient())

@@ -74,11 +74,11 @@ pub struct ReplayOptions {
 }
 
 impl ReplayOptions {
-    /// Sets the settings of the replay, `None` for the log's own. With `rejudge`, the session keeps its own settings
-    /// and these only judge its shots.
+    /// Sets the settings of the replay, `None` for the log's own. With [`WhatIf::Rejudge`], the session keeps its own
+    /// settings and these only judge its shots.
     #[must_use]
-    pub fn under(self, settings: Option<Settings>, rejudge: bool) -> ReplayOptions {
-        let (settings, rejudge) = if rejudge { (None, settings) } else { (settings, None) };
+    pub fn under(self, settings: Option<Settings>, what_if: WhatIf) -> ReplayOptions {
+        let (settings, rejudge) = if what_if == WhatIf::Rejudge { (None, settings) } else { (settings, None) };
         ReplayOptions { settings, rejudge, ..self }
     }
 }

@@ -46,10 +46,12 @@ pub enum DrawingScoreError {
 /// # Errors
 /// When a recorded state does not belong to this game.
 pub fn score<G: Game>(
-    (header, near): (&SessionHeader, ReorderWindow),
+    header: &SessionHeader,
+    near: ReorderWindow,
     pass: LogPass<'_, DrawingScoreError>,
     rules: &G::Rules,
-    (settings, part): (&Settings, Part),
+    settings: &Settings,
+    part: Part,
 ) -> Result<Vec<ModeScore>, DrawingScoreError> {
     let rows = StateRows::new::<G>(&header.classes)?;
     let mut scoring = Scoring::<G>::new(rows, (rules, settings, part), header.players.len());

@@ -65,8 +65,8 @@ fn shrink<G: Netcode, E: std::error::Error + Send + 'static>(
     still: &PropertyCheck<'_, E>,
     progress: &mut dyn FnMut(&ShrinkStep),
 ) -> Result<ShrinkResult, ShrinkError<E>> {
-    let still = (still, rayon::current_num_threads());
-    hitreg::shrink::shrink(&*replaying::<G>(), MemoryLimit::default(), session, still, progress)
+    let parallel = rayon::current_num_threads();
+    hitreg::shrink::shrink(&*replaying::<G>(), MemoryLimit::default(), session, still, parallel, progress)
 }
 
 /// Records the input and links of a session again.

@@ -30,8 +30,8 @@ pub struct ReplaySpec {
     pub set: Vec<String>,
     /// Replays open loop: only the clients, on the recorded snapshots.
     pub open: bool,
-    /// Preset and settings only rejudge the recorded shots, as in [`WhatIf::Rejudge`].
-    pub rejudge: bool,
+    /// How preset and settings apply: by replay or by rejudging.
+    pub what_if: WhatIf,
     /// Also judges the shots under other rules, for a page. Only a replay by this program does.
     pub with_rejudged: bool,
     /// The tables that a replay by this program produces. Other builds always write all their tables.
@@ -141,7 +141,7 @@ impl ReplaySpec {
             memory: engine.games.memory(),
             ..ReplayOptions::default()
         }
-        .under(settings, self.rejudge))
+        .under(settings, self.what_if))
     }
 
     /// The settings of this side, without settings that only its build knows. `None` if the log's own settings apply.
@@ -163,7 +163,7 @@ impl ReplaySpec {
         if self.open {
             options.extend(["--mode".to_owned(), "open".to_owned()]);
         }
-        if self.rejudge && self.has_settings() {
+        if self.what_if == WhatIf::Rejudge && self.has_settings() {
             options.extend(["--what-if".to_owned(), WhatIf::Rejudge.name().to_owned()]);
         }
         options
@@ -184,7 +184,7 @@ impl ReplaySpec {
         if self.open && header.mode != "open" {
             return because("--mode open".into(), &format!("mode {}", header.mode));
         }
-        if self.rejudge {
+        if self.what_if == WhatIf::Rejudge {
             return Ok(Ok(trace));
         }
         for (key, value) in self.changed_settings(engine, log)? {

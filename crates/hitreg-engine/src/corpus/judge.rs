@@ -299,7 +299,7 @@ impl<'a> VerifiedCorpus<'a> {
         may_reuse: bool,
         next: &'a (dyn Fn(&LogReport) -> String + Sync),
     ) -> Result<VerifiedCorpus<'a>, EngineError> {
-        let targets = Targets::new(logs.to_vec(), false);
+        let targets = Targets::new(logs.to_vec());
         let goldens = logs.iter().map(|path| Ok((path.clone(), Goldens::of(path, options.keep, &targets)?)));
         let goldens = goldens.collect::<Result<_, EngineError>>()?;
         // A run that writes goldens judges every log, so that it writes every golden.

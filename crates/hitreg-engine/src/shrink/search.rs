@@ -36,14 +36,16 @@ const SHORT: Micros = Micros::from_s(2);
 const SHORTEST_WINDOW: usize = 32;
 
 /// Shrinks like [`shrink`](super::shrink), with the caller's `record` in place of a game, for candidates made by `edit`. Tests
-/// `at_once` candidates at a time; the result does not depend on that number.
+/// `parallel` candidates at a time; the result does not depend on that number.
 ///
 /// # Errors
 /// Under the conditions of [`shrink`](super::shrink).
 pub(super) fn shrink_by<E: std::error::Error + Send + 'static>(
     session: &Session,
-    (edit, record): (ShrinkEdit, &RecordCandidate<'_, E>),
-    (still, at_once): (&PropertyCheck<'_, E>, usize),
+    edit: ShrinkEdit,
+    record: &RecordCandidate<'_, E>,
+    still: &PropertyCheck<'_, E>,
+    parallel: usize,
     progress: &mut dyn FnMut(&ShrinkStep),
 ) -> Result<ShrinkResult, ShrinkError<E>> {
     if !still(session).map_err(ShrinkError::Property)? {
@@ -57,7 +59,7 @@ pub(super) fn shrink_by<E: std::error::Error + Send + 'static>(
     let can_begin = edit == ShrinkEdit::Cut || can_begin(&again, record);
     let (current, counts, failed) = (again, before, SortedSet::new());
     let mut search =
-        ShrinkSearch { edit, record, still, at_once, progress, current, counts, failed, probes: 0, can_begin };
+        ShrinkSearch { edit, record, still, parallel, progress, current, counts, failed, probes: 0, can_begin };
     search.run()?;
     let ShrinkSearch { current: session, counts: after, probes, .. } = search;
     let removed =
@@ -70,7 +72,7 @@ struct ShrinkSearch<'a, E: std::error::Error + 'static> {
     record: &'a RecordCandidate<'a, E>,
     still: &'a PropertyCheck<'a, E>,
     /// How many candidates are tested at once.
-    at_once: usize,
+    parallel: usize,
     progress: &'a mut dyn FnMut(&ShrinkStep),
     /// The smallest session so far that shows the property.
     current: Session,
@@ -233,7 +235,7 @@ impl<E: std::error::Error + Send + 'static> ShrinkSearch<'_, E> {
     /// Takes the first of `count` candidates that is smaller and still shows the property, and returns its index.
     /// `make` creates each candidate's input from the current session.
     ///
-    /// Tests `at_once` candidates at a time. Results after the first success are dropped, so that the
+    /// Tests `parallel` candidates at a time. Results after the first success are dropped, so that the
     /// outcome does not depend on the number of threads.
     fn take_first(
         &mut self,
@@ -241,17 +243,17 @@ impl<E: std::error::Error + Send + 'static> ShrinkSearch<'_, E> {
         count: usize,
         make: &(dyn Fn(&Session, usize) -> Session + Sync),
     ) -> Result<Option<usize>, ShrinkError<E>> {
-        let at_once = self.at_once.max(1);
-        for begin in (0..count).step_by(at_once) {
-            let batch = begin..count.min(begin + at_once);
-            let (tests, failed, counts) = ((self.edit, self.record, self.still), &self.failed, self.counts);
-            let (current, can_begin) = (&self.current, self.can_begin);
+        let parallel = self.parallel.max(1);
+        for begin in (0..count).step_by(parallel) {
+            let batch = begin..count.min(begin + parallel);
+            let (edit, record, still, can_begin) = (self.edit, self.record, self.still, self.can_begin);
+            let (current, failed, counts) = (&self.current, &self.failed, self.counts);
             let try_one = |index| {
                 let mut candidate = make(current, index);
                 if !can_begin {
                     candidate.states = States::default();
                 }
-                probe(tests, failed, counts, &candidate)
+                probe(edit, record, still, failed, counts, &candidate)
             };
             let tried: Vec<Result<ProbeResult, ShrinkError<E>>> = batch.clone().into_par_iter().map(try_one).collect();
             for (index, probe) in batch.zip(tried) {
@@ -281,7 +283,9 @@ impl<E: std::error::Error + Send + 'static> ShrinkSearch<'_, E> {
 
 /// Tests one candidate's input against a session of `counts`.
 fn probe<E: std::error::Error + 'static>(
-    (edit, record, still): (ShrinkEdit, &RecordCandidate<'_, E>, &PropertyCheck<'_, E>),
+    edit: ShrinkEdit,
+    record: &RecordCandidate<'_, E>,
+    still: &PropertyCheck<'_, E>,
     failed: &SortedSet<Digest>,
     smaller_than: CostCounts,
     candidate: &Session,

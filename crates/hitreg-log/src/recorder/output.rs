@@ -127,7 +127,7 @@ impl RotatingFiles {
 
     fn begin_file(&self, beginning: &PartStart) -> Result<Recording, FinishError> {
         let (number, (chunks, when_full)) = (self.number, self.how);
-        let target = Targets::new([], false).file(&Recording::numbered(&self.path, number), FileType::Log)?;
+        let target = Targets::default().file(&Recording::numbered(&self.path, number), FileType::Log)?;
         Ok(RecordingClaim::new(&target)?.begin(&beginning.header(&self.header, number), chunks, when_full)?)
     }
 
@@ -295,7 +295,7 @@ impl FlightRecording {
 
     /// Writes the kept data as a log.
     pub(super) fn save(mut self, path: &Path) -> Result<(), FinishError> {
-        let target = Targets::new([], false).file(path, FileType::Log)?;
+        let target = Targets::default().file(path, FileType::Log)?;
         self.newest.into_iter().for_each(|newest| self.forget(newest));
         let begins = self.parts.front().map_or(&self.beginning, |part| &part.beginning);
         let header = begins.header(&self.header, self.forgotten.map_or(1, |(parts, _)| parts + 1));

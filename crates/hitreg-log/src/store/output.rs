@@ -88,11 +88,15 @@ struct Guard {
 }
 
 impl Targets {
-    /// Creates the targets of a command that reads `inputs`. Logs and traces are replaced only if
-    /// `may_replace_recordings` is set.
-    pub fn new(inputs: impl IntoIterator<Item = PathBuf>, may_replace_recordings: bool) -> Targets {
-        let watched = WatchedInputs::default();
-        Targets { inputs: inputs.into_iter().collect(), watched, may_replace_recordings, given: Mutex::default() }
+    /// Creates the targets of a command that reads `inputs`. They replace no logs and traces.
+    pub fn new(inputs: impl IntoIterator<Item = PathBuf>) -> Targets {
+        Targets { inputs: inputs.into_iter().collect(), ..Targets::default() }
+    }
+
+    /// Also replaces logs and traces.
+    #[must_use]
+    pub fn replacing_recordings(self) -> Targets {
+        Targets { may_replace_recordings: true, ..self }
     }
 
     /// Also refuses to write after an input changed.

@@ -231,7 +231,7 @@ fn nothing_is_written_after_an_input_changed() {
     let folder = tempfile::tempdir().unwrap();
     let [input, part, output] = ["a.hitlog", "b.hitlog.part", "out.golden"].map(|name| folder.path().join(name));
     let target = |watched: &PathBuf| {
-        let targets = Targets::new([], false).watching(WatchedInputs::of([watched]));
+        let targets = Targets::default().watching(WatchedInputs::of([watched]));
         targets.file(&output, FileType::Golden).unwrap()
     };
     for path in [&input, &part] {

@@ -165,8 +165,8 @@ fn shrinks(session: &Session, exercised: &mut SoakCoverage) -> CheckResult {
     // A candidate that cannot be replayed shows nothing.
     let still =
         |session: &Session| -> Result<bool, std::convert::Infallible> { Ok(shows(session).is_ok_and(|n| n > 0)) };
-    let still = (&still as _, rayon::current_num_threads());
-    let shrunk = match shrink(&*playable(), MemoryLimit::default(), session, still, &mut |_| {}) {
+    let parallel = rayon::current_num_threads();
+    let shrunk = match shrink(&*playable(), MemoryLimit::default(), session, &still, parallel, &mut |_| {}) {
         Ok(shrunk) => shrunk,
         Err(ShrinkError::NotShown) => return Ok(()),
         Err(error) => return Err(broken(Shrink, error.to_string())),

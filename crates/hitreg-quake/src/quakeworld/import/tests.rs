@@ -254,10 +254,12 @@ fn watched(demo: &[u8], format: &str) -> Session {
     let rules: QuakeWorldRules = hitreg_log::serial::from_msgpack(&session.header.rules).expect("rules");
     let settings = Settings::from_pairs(&session.header.settings).expect("settings");
     let scores = score::<QuakeWorld>(
-        (&session.header, ReorderWindow::default()),
+        &session.header,
+        ReorderWindow::default(),
         &mut |take| take(session.clone().without_header()),
         &rules,
-        (&settings, Part::WHOLE),
+        &settings,
+        Part::WHOLE,
     )
     .expect("scores");
     let p95 = |mode: &str| {
