@@ -38,11 +38,7 @@ pub struct ParquetWriter<W: Write + Send> {
     waiting: Table,
 }
 
-impl<W: Write + Send> std::fmt::Debug for ParquetWriter<W> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ParquetWriter").finish_non_exhaustive()
-    }
-}
+hitreg_log::partial_debug!([W: Write + Send] ParquetWriter<W> {});
 
 impl<W: Write + Send> ParquetWriter<W> {
     /// Begins a file for a table with these columns.

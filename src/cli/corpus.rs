@@ -128,7 +128,7 @@ impl ResultArgs {
         reports: Option<&Target>,
     ) -> Result<(JudgedCorpus<J::Report>, CorpusSummary), CommandError> {
         let bar = CorpusBar::new(what, corpus.logs.len());
-        let judged = run.judge(&corpus.logs, judge, &|log| bar.log_judged(log))?;
+        let judged = run.judge(&corpus.logs, judge, &|log| bar.add(log.verdict == "differs", "differ"))?;
         drop(bar);
         let mut builder = CorpusSummaryBuilder::default();
         judged.logs.iter().for_each(|log| builder.add(&log.rows));
@@ -210,16 +210,7 @@ impl CorpusBar {
         CorpusBar { bar: Progress::of_logs(what, logs as u64), counted: Default::default() }
     }
 
-    /// Counts a log that no verdict is given on.
-    fn log_done(&self, failed: bool) {
-        self.add(failed, "failed");
-    }
-
-    /// Counts a log that was judged.
-    fn log_judged(&self, log: &LogRow) {
-        self.add(log.verdict == "differs", "differ");
-    }
-
+    /// Counts a log that is done, and those of which `word` is true.
     fn add(&self, is_counted: bool, word: &str) {
         use std::sync::atomic::Ordering;
         let more = u64::from(is_counted);
@@ -468,7 +459,7 @@ impl<R: Send> EachLog<R> {
         let bar = CorpusBar::new(what, corpus.logs.len());
         let results = for_each_log(&corpus.logs, threads, &|number| {
             let result = work(number, &corpus.logs[number]);
-            bar.log_done(result.is_err());
+            bar.add(result.is_err(), "failed");
             match result {
                 Err(error) if error.is_about_all_logs() => Err(error),
                 result => Ok(result),

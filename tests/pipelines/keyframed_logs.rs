@@ -95,7 +95,7 @@ const PLAIN: VerifyOptions<'_> = VerifyOptions {
 };
 
 fn judged(engine: &Engine<'_>, logs: &[PathBuf], verify: &VerifyOptions<'_>, threads: usize) -> Vec<LogReport> {
-    let judge = VerifiedCorpus::new(verify, engine, logs, (LogRow::default(), false), &|_| String::new());
+    let judge = VerifiedCorpus::new(verify, engine, logs, LogRow::default(), false, &|_| String::new());
     let run = CorpusRun { threads, results: None, stop: &engine.runner.stop };
     let judged = run.judge(logs, &judge.expect("nothing is written"), &|_| {}).expect("they can be verified");
     judged.logs.into_iter().map(JudgedLog::verified).collect()

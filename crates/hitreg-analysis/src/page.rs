@@ -113,11 +113,7 @@ pub struct PageInput<'a> {
     pub notes: &'a [String],
 }
 
-impl std::fmt::Debug for PageInput<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PageInput").field("name", &self.name).field("map", &self.map).finish_non_exhaustive()
-    }
-}
+hitreg_log::partial_debug!(PageInput<'_> { name, map });
 
 /// Everything that the scripts read, except the columns.
 #[derive(Serialize)]

@@ -33,11 +33,7 @@ pub struct JsonlWriter<'a> {
     keys: Vec<String>,
 }
 
-impl std::fmt::Debug for JsonlWriter<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("JsonlWriter").field("keys", &self.keys).finish_non_exhaustive()
-    }
-}
+hitreg_log::partial_debug!(JsonlWriter<'_> { keys });
 
 impl<'a> JsonlWriter<'a> {
     /// Returns a writer for tables with these columns.
@@ -85,11 +81,7 @@ impl RowWriter for JsonlWriter<'_> {
 /// Writes rows as comma-separated values under a line of column names. Missing values ([`MissingCells`]) are empty.
 pub struct CsvWriter<'a>(csv::Writer<RowOutput<'a>>);
 
-impl std::fmt::Debug for CsvWriter<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("CsvWriter").finish_non_exhaustive()
-    }
-}
+hitreg_log::partial_debug!(CsvWriter<'_> {});
 
 impl<'a> CsvWriter<'a> {
     /// Writes the names of the columns.

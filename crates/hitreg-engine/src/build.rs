@@ -519,11 +519,7 @@ pub struct Cache {
     on_reuse: Arc<dyn Fn() + Send + Sync>,
 }
 
-impl std::fmt::Debug for Cache {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Cache").field("folder", &self.folder).finish_non_exhaustive()
-    }
-}
+hitreg_log::partial_debug!(Cache { folder });
 
 /// The error for a cache folder that cannot be used.
 #[derive(Debug, thiserror::Error)]

@@ -69,11 +69,7 @@ pub struct Engine<'a> {
     pub runner: BuildRunner,
 }
 
-impl std::fmt::Debug for Engine<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Engine").field("games", &self.games).field("runner", &self.runner).finish_non_exhaustive()
-    }
-}
+hitreg_log::partial_debug!(Engine<'_> { games, runner });
 
 impl<'a> Engine<'a> {
     /// Creates an engine whose `on_read` callback does nothing, and which caches no traces of builds.

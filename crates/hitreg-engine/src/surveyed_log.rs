@@ -413,11 +413,7 @@ pub struct ReplaySinks<'s> {
     pub progress: &'s mut dyn FnMut(Micros),
 }
 
-impl std::fmt::Debug for ReplaySinks<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ReplaySinks").finish_non_exhaustive()
-    }
-}
+hitreg_log::partial_debug!(ReplaySinks<'_> {});
 
 type LogSource = LogReader<BufReader<InputFile>>;
 

@@ -50,16 +50,7 @@ pub struct VerifyOptions<'a> {
     pub clock: &'a (dyn Fn() -> f64 + Sync),
 }
 
-impl std::fmt::Debug for VerifyOptions<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("VerifyOptions")
-            .field("keep", &self.keep)
-            .field("needs_golden", &self.needs_golden)
-            .field("rollback_every", &self.rollback_every)
-            .field("whole", &self.whole)
-            .finish_non_exhaustive()
-    }
-}
+hitreg_log::partial_debug!(VerifyOptions<'_> { keep, needs_golden, rollback_every, whole });
 
 impl VerifyOptions<'_> {
     /// Verifies a log. Problems with it or its golden go into its report.

@@ -12,11 +12,7 @@ pub struct StateHasher {
     inner: Xxh3Default,
 }
 
-impl std::fmt::Debug for StateHasher {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("StateHasher").finish_non_exhaustive()
-    }
-}
+crate::partial_debug!(StateHasher {});
 
 impl StateHasher {
     /// Returns a hasher with no input yet.

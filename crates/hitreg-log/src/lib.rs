@@ -11,6 +11,7 @@ pub mod hash;
 pub mod log;
 pub mod memory;
 pub mod merge;
+mod partial_debug;
 pub mod record;
 pub mod recorded;
 pub mod recorder;

@@ -50,11 +50,7 @@ pub struct Client<G: Game> {
     packets: u32,
 }
 
-impl<G: Game> std::fmt::Debug for Client<G> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Client").field("player", &self.player).finish_non_exhaustive()
-    }
-}
+hitreg_log::partial_debug!([G: Game] Client<G> { player });
 
 state!(Client<G: Game> {
     clock,

@@ -416,11 +416,7 @@ pub struct ReplaySource<'a> {
     pub keyframes: Option<(&'a KeyframeSchedule, &'a dyn Fn(Keyframe))>,
 }
 
-impl std::fmt::Debug for ReplaySource<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ReplaySource").field("header", &self.header).field("start", &self.start).finish_non_exhaustive()
-    }
-}
+hitreg_log::partial_debug!(ReplaySource<'_> { header, start });
 
 /// Reads a log from beginning to end and passes on each of its chunks.
 pub type LogPass<'a, E = ReplayError> =

@@ -42,11 +42,7 @@ pub struct Server<G: Game> {
     rejudge: RejudgeSettings,
 }
 
-impl<G: Game> std::fmt::Debug for Server<G> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Server").field("tick", &self.tick).field("now", &self.now).finish_non_exhaustive()
-    }
-}
+hitreg_log::partial_debug!([G: Game] Server<G> { tick, now });
 
 // The rollback check is diagnostic only; it is not part of the simulation state.
 state!(Server<G: Game> { tick, now } but {

@@ -77,11 +77,7 @@ pub struct Machine<G: Netcode, L, C = <G as Netcode>::Client, S = <G as Netcode>
     resumed: Option<Vec<PlayerId>>,
 }
 
-impl<G: Netcode, L, C, S> std::fmt::Debug for Machine<G, L, C, S> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Machine").finish_non_exhaustive()
-    }
-}
+hitreg_log::partial_debug!([G: Netcode, L, C, S] Machine<G, L, C, S> {});
 
 /// The state of a machine just after a tick, ready to be saved.
 pub(crate) struct AfterTick<'m, G: Netcode, L, C, S = <G as Netcode>::Server> {

@@ -280,11 +280,7 @@ pub struct VerifiedCorpus<'a> {
     next: &'a (dyn Fn(&LogReport) -> String + Sync),
 }
 
-impl std::fmt::Debug for VerifiedCorpus<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("VerifiedCorpus").field("about", &self.about).finish_non_exhaustive()
-    }
-}
+hitreg_log::partial_debug!(VerifiedCorpus<'_> { about });
 
 impl<'a> VerifiedCorpus<'a> {
     /// Prepares the verification of these logs, and checks that all requested files may be written.
@@ -440,11 +436,7 @@ pub struct ComparedCorpus<'a> {
     pub command: &'a (dyn Fn(&str) -> String + Sync),
 }
 
-impl std::fmt::Debug for ComparedCorpus<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ComparedCorpus").field("about", &self.about).finish_non_exhaustive()
-    }
-}
+hitreg_log::partial_debug!(ComparedCorpus<'_> { about });
 
 impl CorpusJudge for ComparedCorpus<'_> {
     type Report = ();

@@ -71,11 +71,7 @@ pub struct TraceWriter<W> {
     content: Vec<u8>,
 }
 
-impl<W> std::fmt::Debug for TraceWriter<W> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("TraceWriter").field("tables", &self.tables).finish_non_exhaustive()
-    }
-}
+crate::partial_debug!([W] TraceWriter<W> { tables });
 
 impl<W: Write> TraceWriter<W> {
     /// Writes the header of a new trace.
@@ -178,11 +174,7 @@ pub struct TraceReader<R> {
     check: IndexCheck,
 }
 
-impl<R> std::fmt::Debug for TraceReader<R> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("TraceReader").field("header", &self.header).finish_non_exhaustive()
-    }
-}
+crate::partial_debug!([R] TraceReader<R> { header });
 
 impl<R: Read> TraceReader<R> {
     /// Opens a trace and reads its header. The reads are small, so `from` should be buffered.

@@ -62,11 +62,7 @@ pub struct LogWriter<W> {
     sink: ChunkSink<W>,
 }
 
-impl<W> std::fmt::Debug for LogWriter<W> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("LogWriter").field("header", &self.header).finish_non_exhaustive()
-    }
-}
+crate::partial_debug!([W] LogWriter<W> { header });
 
 impl<W: Write> LogWriter<W> {
     /// Writes the header of a new log.
@@ -212,11 +208,7 @@ pub struct BackgroundLogWriter<W> {
     thread: Option<JoinHandle<Result<W, WriteError>>>,
 }
 
-impl<W> std::fmt::Debug for BackgroundLogWriter<W> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("BackgroundLogWriter").field("header", &self.header).finish_non_exhaustive()
-    }
-}
+crate::partial_debug!([W] BackgroundLogWriter<W> { header });
 
 /// The chunks dropped because the disk was too slow.
 #[derive(Clone, Copy, Debug, Default)]
@@ -435,11 +427,7 @@ pub struct StretchWriter<W> {
     sink: ChunkSink<W>,
 }
 
-impl<W> std::fmt::Debug for StretchWriter<W> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("StretchWriter").field("header", &self.header).finish_non_exhaustive()
-    }
-}
+crate::partial_debug!([W] StretchWriter<W> { header });
 
 impl<W: Write> StretchWriter<W> {
     /// Writes the header of a new log. `unknown` holds the kinds of

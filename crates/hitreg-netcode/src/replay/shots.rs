@@ -500,14 +500,7 @@ impl CoverTracker {
     }
 }
 
-impl std::fmt::Debug for CoverTracker {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("CoverTracker")
-            .field("tick", &self.tick)
-            .field("entities", &self.entities)
-            .finish_non_exhaustive()
-    }
-}
+hitreg_log::partial_debug!(CoverTracker { tick, entities });
 
 #[cfg(test)]
 mod tests {

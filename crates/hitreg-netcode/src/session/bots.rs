@@ -16,11 +16,7 @@ pub struct BotInput<G: Bots> {
     players: Vec<BotSchedule<G>>,
 }
 
-impl<G: Bots> std::fmt::Debug for BotInput<G> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("BotInput").finish_non_exhaustive()
-    }
-}
+hitreg_log::partial_debug!([G: Bots] BotInput<G> {});
 
 struct BotSchedule<G: Bots> {
     bot: BotPlayer<G>,
@@ -39,11 +35,7 @@ pub struct BotPlayer<G: Bots> {
     last_ms: i64,
 }
 
-impl<G: Bots> std::fmt::Debug for BotPlayer<G> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("BotPlayer").finish_non_exhaustive()
-    }
-}
+hitreg_log::partial_debug!([G: Bots] BotPlayer<G> {});
 
 /// Returns the random delay of a player's first frame, less than one frame interval.
 pub fn frame_phase(seed: Seed, player: PlayerId, cmd_hz: Hz) -> Micros {

@@ -100,11 +100,7 @@ pub struct ClientRequests {
     pub on_arrival: Box<dyn FnMut(PlayerId, RequestKind) + Send>,
 }
 
-impl std::fmt::Debug for ClientRequests {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ClientRequests").field("player", &self.player).finish_non_exhaustive()
-    }
-}
+hitreg_log::partial_debug!(ClientRequests { player });
 
 /// How packets and snapshots travel.
 enum Transport<B> {

@@ -41,11 +41,7 @@ pub struct SessionRecorder<'a, S: ?Sized, G: Game> {
     heard: SortedSet<PlayerId>,
 }
 
-impl<S: ?Sized, G: Game> std::fmt::Debug for SessionRecorder<'_, S, G> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SessionRecorder").finish_non_exhaustive()
-    }
-}
+hitreg_log::partial_debug!([S: ?Sized, G: Game] SessionRecorder<'_, S, G> {});
 
 impl<'a, S: RecordSink + ?Sized, G: Game> SessionRecorder<'a, S, G> {
     /// Creates a recorder that writes into `sink`.

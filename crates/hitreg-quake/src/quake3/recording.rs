@@ -134,11 +134,7 @@ impl<'a> CaptureReader<'a> {
     }
 }
 
-impl std::fmt::Debug for CaptureReader<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Capture").field("offset", &self.offset).finish_non_exhaustive()
-    }
-}
+hitreg_log::partial_debug!(CaptureReader<'_> { offset });
 
 /// The marker at the end, in place of a message's number and length.
 const END: [u8; 8] = [0xff; 8];

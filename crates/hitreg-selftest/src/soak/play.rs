@@ -27,11 +27,7 @@ pub struct SoakMaps {
     orchard: PreparedMap,
 }
 
-impl std::fmt::Debug for SoakMaps {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SoakMaps").finish_non_exhaustive()
-    }
-}
+hitreg_log::partial_debug!(SoakMaps {});
 
 /// A map with the routes of its bots. Computing the routes takes longer than playing most plans.
 struct PreparedMap {
