@@ -86,7 +86,7 @@ pub use hitreg_analysis::{
     bisect, diff, drawing, fairness, golden, page, perfetto, report, summary, swept, text_diff, why,
 };
 pub use hitreg_arena as arena;
-pub use hitreg_engine::{build, engine, shrink, sweep, verify};
+pub use hitreg_engine::{self as engine, build, shrink, sweep, verify};
 pub use hitreg_live as live;
 pub use hitreg_log::{
     fields, hash, log, memory, merge, record, recorded, recorder, rng, serial, sorted, stats, store, trace, traffic,

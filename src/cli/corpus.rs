@@ -10,7 +10,7 @@ use super::progress::{Progress, now_ms};
 use super::{CommandError, CommandOutcome, CommandResult, Output, OutputPath};
 use crate::build::Build;
 use crate::corpus::{
-    BadShare, Corpus, CorpusJudge, CorpusRun, CorpusShare, CorpusSummary, CorpusSummaryBuilder, JudgedCorpus, LogRow,
+    BadShare, Corpus, CorpusJudge, CorpusRun, CorpusShare, CorpusSummary, CorpusSummaryBuilder, JudgedCorpus,
     MeasuredFigures, ResultFolder, THIS_BUILD, Threshold, ThresholdFigure, ThresholdResult, for_each_log, is_corpus,
 };
 use crate::diff::TraceVerdict;

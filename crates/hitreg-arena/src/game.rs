@@ -249,10 +249,10 @@ impl ArenaEffect {
 
 /// The game, for commands: its logs are replayed, and its bots play on its own maps and on map files.
 #[cfg(not(test))]
-pub fn playable() -> Box<dyn hitreg_engine::engine::Playable> {
+pub fn playable() -> Box<dyn hitreg_engine::Playable> {
     use super::map::ArenaMap;
 
-    hitreg_engine::engine::recording::<Arena>(|map| match map {
+    hitreg_engine::recording::<Arena>(|map| match map {
         None => Ok(ArenaRules::default()),
         Some(map) => {
             let name = std::path::Path::new(map.path).file_stem().unwrap_or_default().to_string_lossy();

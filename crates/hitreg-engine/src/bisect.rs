@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::build::condition::{BuildAnswer, Condition};
 use crate::build::{Build, BuildRequest, BuildRunner, StopSignal, UntestableBuild};
 use crate::comparison::{disagreement, only_once};
-use crate::engine::{BuildOutcome, EngineError};
+use crate::{BuildOutcome, EngineError};
 use hitreg_analysis::diff::{DiffOptions, TraceDiff, TraceVerdict, diff};
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::Trace;

@@ -11,7 +11,7 @@ use serde::Serialize;
 use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::build::{Build, UntestableBuild, with_last_output};
-use crate::engine::{Engine, EngineError, SideRejudgement, check};
+use crate::{Engine, EngineError, SideRejudgement, check};
 use hitreg_analysis::bisect::{PredictionTraces, predicted};
 use hitreg_analysis::corpus::THIS_BUILD;
 use hitreg_analysis::diff::{DiffError, DiffOptions, Divergence, TraceSide, TraceVerdict, diff};

@@ -10,8 +10,8 @@ use serde::Serialize;
 
 use crate::build::{Build, BuildRequest, OneSidedLog, ProcessEnd, UntestableBuild};
 use crate::comparison::first_place;
-use crate::engine::{BuildOutcome, Engine, EngineError, LogFile, check};
 use crate::verify::{BodyRows, RecordComparison, RecordDifference, before_gap, of_bodies, of_shots};
+use crate::{BuildOutcome, Engine, EngineError, LogFile, check};
 use hitreg_analysis::diff::{DiffOptions, TraceVerdict, diff};
 use hitreg_log::log::WriterOptions;
 use hitreg_log::record::{PlayerRecords, Session, value_of_setting};

@@ -10,7 +10,7 @@ pub use results::{ResultFolder, ResultSet, is_parquet};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use crate::engine::EngineError;
+use crate::EngineError;
 use hitreg_log::rng::Rng;
 use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::store::{self, StoreError};

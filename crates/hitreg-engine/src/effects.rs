@@ -4,7 +4,7 @@
 use rayon::prelude::*;
 
 use crate::comparison::ComparisonSource;
-use crate::engine::{ComparisonSpec, Engine, EngineError, ReplaySpecs, SideTrace, check};
+use crate::{ComparisonSpec, Engine, EngineError, ReplaySpecs, SideTrace, check};
 use hitreg_analysis::bisect::DivergenceOrigin;
 use hitreg_analysis::diff::{
     ChangedSetting, DiffOptions, Divergence, TraceDiff, TraceSide, TraceVerdict, UsercmdRow, diff, settings_that_differ,

@@ -1,40 +1,4 @@
-//! The commands of the `hitreg` program as a library: the games of a build, comparison, verification, bisection,
-//! shrinking, merging and pages. The command line adds arguments, pages and exit codes.
-//!
-//! Nothing here prints or reads the clock or the environment. The caller can stop a running job through the [`StopSignal`] of
-//! its [`BuildRunner`]. Files are read and written through [`store`], and other
-//! builds run through [`build`](crate::build).
-//!
-//! ```
-//! use hitreg_engine::engine::{Games, MapFile};
-//! use hitreg_log::record::Session;
-//! use hitreg_netcode::replay::ReplayOptions;
-//! use hitreg_netcode::session::scenario::Scenario;
-//!
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let games = Games::default().with(hitreg_arena::playable());
-//! let scenario = Scenario { players: 2, seconds: 1.0, ..Scenario::default() };
-//! let ready = games.recordable(Some("arena"))?.set_up(&scenario, None::<&MapFile<'_>>)?;
-//! let mut session = Session::new(ready.header().clone());
-//! ready.run(&mut session, &|| true)?;
-//! let replayed = games.of(&session)?.replay(&session, &ReplayOptions::default(), &mut |_| {})?;
-//! assert!(replayed.findings.first_difference.is_none() && replayed.findings.hashes_compared > 0);
-//! # Ok(())
-//! # }
-//! ```
-
-pub use crate::bisect;
-pub use crate::comparison::{ComparisonSpec, CrossBuild, MissingSide, ReplaySpec, ReplaySpecs, SideTrace, Traces};
-pub use crate::contract::{ContractPoint, PointResult, check_contract};
-pub use crate::effects::look_for_effects;
-pub use crate::games::{
-    Bodies, GameError, Games, MapFile, Playable, ReadySession, RulesError, SelfPlaying, recording, replaying,
-};
-pub use crate::merge::MergedLog;
-pub use crate::moment::{ExplainedLog, ExplainingRows};
-pub use crate::shown::{LogRecords, ShownReplay, SideRejudgement};
-pub use crate::surveyed_log::{CollectedRows, ReplaySinks, SurveyedLog, retry_with_encoding, write_replayed};
-pub use crate::sweep::{SweptLog, sweep};
+//! The engine: the games of a program, how it runs builds, and its errors.
 
 use std::error::Error;
 use std::io::Read;
@@ -46,6 +10,7 @@ use xxhash_rust::xxh3::Xxh3Default;
 use crate::build::condition::BadCondition;
 use crate::build::git::GitError;
 use crate::build::{BuildError, BuildRunner, StopSignal, UntestableBuild};
+use crate::{Games, MissingSide};
 use hitreg_analysis::diff::DiffError;
 use hitreg_log::log::{self, LogError};
 use hitreg_log::memory::{MemoryLimit, NeedsMemory};

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::engine::{Engine, EngineError};
+use crate::{Engine, EngineError};
 use hitreg_log::log::{LogError, LogReader, StretchWriter, WriteError, WriterOptions};
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::merge::{AlignedClient, MergePlan, SessionCut, SideLogs};

@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use crate::engine::{Engine, EngineError, Playable, SurveyedLog};
 use crate::shown::OtherRules;
 use crate::surveyed_log::{CollectedRows, collect_replayed, part_of_correction};
+use crate::{Engine, EngineError, Playable, SurveyedLog};
 use hitreg_analysis::why::{CorrectionRows, NEAR, OtherCorrections, RejudgedShots, ShotRows, WhyError, WhyQuery};
 use hitreg_log::log::{KeyframeQuery, LogReader};
 use hitreg_log::record::{GapRecord, PlayerRecords, Session, SessionHeader, SessionStretch};

@@ -6,8 +6,8 @@ use std::cell::RefCell;
 use std::io::BufReader;
 use std::path::Path;
 
-use crate::engine::{Engine, EngineError, Playable, SideTrace, SurveyedLog};
 use crate::surveyed_log::{CollectedRows, ReplaySinks, collect_replayed};
+use crate::{Engine, EngineError, Playable, SideTrace, SurveyedLog};
 use hitreg_analysis::page::{PageLog, only_shown};
 use hitreg_analysis::why::{RejudgeRules, RejudgedShots};
 use hitreg_log::log::IndexedLog;

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::build::condition::{BuildAnswer, Condition};
 use crate::build::{Build, BuildRequest};
-use crate::engine::{Engine, EngineError, Playable, ReplaySpecs, check};
+use crate::{Engine, EngineError, Playable, ReplaySpecs, check};
 use hitreg_analysis::diff::{DiffOptions, TraceDiff, TraceVerdict, diff};
 use hitreg_log::log::WriterOptions as LogOptions;
 use hitreg_log::memory::MemoryLimit;

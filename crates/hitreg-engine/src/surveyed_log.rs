@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::build::{BuildRequest, OneSidedLog, UntestableBuild};
-use crate::engine::{BuildOutcome, Engine, EngineError, HashingReader, LogFile, Playable};
 use crate::verify::LogFacts;
+use crate::{BuildOutcome, Engine, EngineError, HashingReader, LogFile, Playable};
 use hitreg_analysis::diff::DiffError;
 use hitreg_log::log::{KeyframeQuery, LogError, LogReader, TraceLayout, WriterOptions, write_trace_meanwhile};
 use hitreg_log::memory::MemoryLimit;

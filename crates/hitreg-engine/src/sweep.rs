@@ -6,7 +6,7 @@ pub use hitreg_analysis::swept::{Sweep, SweepCell, SweepFigures, SweepRow, Sweep
 use std::path::PathBuf;
 
 use crate::comparison::ComparisonSource;
-use crate::engine::{Engine, EngineError, Playable, ReplaySpec, SurveyedLog, check, for_one_log};
+use crate::{Engine, EngineError, Playable, ReplaySpec, SurveyedLog, check, for_one_log};
 use hitreg_analysis::diff::{DiffError, TraceSide};
 use hitreg_analysis::fairness::CoverSums;
 use hitreg_analysis::summary::{Summary, SummaryBuilder, is_relocation};

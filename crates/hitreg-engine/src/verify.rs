@@ -18,9 +18,8 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use rayon::prelude::*;
 
 use crate::build::{Build, OneSidedLog};
-use crate::engine::{Engine, EngineError, SurveyedLog, retry_with_encoding};
-use crate::in_order;
 use crate::surveyed_log::{KeyframedRun, Leg, ReplaySinks};
+use crate::{Engine, EngineError, SurveyedLog, in_order, retry_with_encoding};
 use hitreg_analysis::diff::DiffError;
 use hitreg_analysis::golden::ReplaySummary;
 use hitreg_log::record::{EventTime, Session, SessionHeader, SessionStretch};

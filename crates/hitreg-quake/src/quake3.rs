@@ -27,7 +27,7 @@ use crate::import::check_places;
 use aim::MELEE;
 use body::{Quake3Input, command_of};
 use diagnosis::explain;
-use hitreg_engine::engine::{Playable, replaying};
+use hitreg_engine::{Playable, replaying};
 use hitreg_log::units::{EntityId, Seed};
 use hitreg_log::usercmd::Usercmd;
 use hitreg_netcode::game::{

@@ -28,7 +28,7 @@ use crate::import::check_places;
 use body::{FIRST_MODEL, command_of};
 use diagnosis::{MissedPrediction, explain, lies_still};
 use events::{effect_name, events_of};
-use hitreg_engine::engine::{Playable, replaying};
+use hitreg_engine::{Playable, replaying};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
 use hitreg_log::usercmd::{Input, Usercmd};
 use hitreg_netcode::game::{

@@ -15,7 +15,7 @@ use serde::Serialize;
 
 pub use crate::soak::plan::{FalseClaims, PlanLimits, PlannedFault, PlayerPlan, SoakPlan};
 pub use crate::soak::play::SoakMaps;
-use hitreg_engine::engine::panic_text;
+use hitreg_engine::panic_text;
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::named;
 

@@ -12,7 +12,7 @@ use super::{BisectResult, BuildJudge, OlderBranch, StepProgress};
 use crate::build::condition::BuildAnswer;
 use crate::build::git::{Repository, make};
 use crate::build::{Build, UntestableBuild};
-use crate::engine::{BuildOutcome, EngineError, check};
+use crate::{BuildOutcome, EngineError, check};
 use hitreg_log::store::{self, FolderError, LockedFolder, OwnFolder, Target};
 use hitreg_log::trace::{Digest, Trace};
 

@@ -11,7 +11,7 @@ use std::thread::Scope;
 use super::{BisectResult, BuildJudge, OlderBranch, SearchVerdict, SkippedCandidate, StepProgress, TestedCandidate};
 use crate::build::condition::BuildAnswer;
 use crate::build::{Build, StopSignal, UntestableBuild};
-use crate::engine::{BuildOutcome, EngineError, check};
+use crate::{BuildOutcome, EngineError, check};
 use hitreg_analysis::diff::{DiffOptions, diff};
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::Trace;

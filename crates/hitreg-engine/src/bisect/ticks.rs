@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::build::{Build, BuildRequest};
 use crate::effects::find_origin;
-use crate::engine::{Bodies, ComparisonSpec, Engine, EngineError, GameError, LogFile, Playable, Traces, check};
+use crate::{Bodies, ComparisonSpec, Engine, EngineError, GameError, LogFile, Playable, Traces, check};
 use hitreg_analysis::bisect::{self, CauseFinding, DivergenceCause, RerunFn, RerunStep, StateOwner, TickBisection};
 use hitreg_analysis::diff::{CellValue, DiffOptions, NamedValue, TraceSide};
 use hitreg_log::record::{FieldSchema, GapRecord, Session, SessionHeader, TextCode, Texts, cells_of};

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use super::{TRACE_OUTPUT, build_name};
 use crate::build::{Build, BuildRequest, UntestableBuild};
-use crate::engine::{
+use crate::surveyed_log::collect_replayed;
+use crate::{
     BuildOutcome, Engine, EngineError, MissingSide, ReplaySpecs, ShownReplay, SurveyedLog, check, write_replayed,
 };
-use crate::surveyed_log::collect_replayed;
 use hitreg_analysis::diff::TraceSide;
 use hitreg_log::log::{FileKind, TraceLayout};
 use hitreg_log::memory::MemoryLimit;

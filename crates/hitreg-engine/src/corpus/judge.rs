@@ -7,8 +7,8 @@ use std::sync::{Mutex, PoisonError};
 
 use super::results::ResultFolder;
 use crate::build::StopSignal;
-use crate::engine::{Engine, EngineError, HashingReader, ReplaySpecs, Traces, for_one_log};
 use crate::verify::{Goldens, LogReport, LogVerdict, VerdictReason, VerifyOptions};
+use crate::{Engine, EngineError, HashingReader, ReplaySpecs, Traces, for_one_log};
 use hitreg_analysis::corpus::{LogRow, ResultRow, compared_rows, name_of};
 use hitreg_analysis::diff::{DiffError, DiffOptions, Divergence, diff};
 use hitreg_analysis::summary::Coverage;

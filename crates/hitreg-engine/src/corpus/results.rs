@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::CorpusShare;
-use crate::engine::EngineError;
+use crate::EngineError;
 use hitreg_analysis::corpus::{CorpusSummary, CorpusSummaryBuilder, LogRow, ResultRow, read_row, write_row};
 use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::store::{self, FileIdentity, LineFile, LineSpan, StoreError};

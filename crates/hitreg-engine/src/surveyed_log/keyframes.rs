@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::{ReplaySinks, SurveyedLog, retry_with_encoding};
-use crate::engine::{Engine, EngineError, Playable};
+use crate::{Engine, EngineError, Playable};
 use hitreg_log::log::{IndexedLog, KeyframeQuery, LogReader};
 use hitreg_log::record::Keyframe;
 use hitreg_log::sorted::SortedMap;

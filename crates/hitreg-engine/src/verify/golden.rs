@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::verdict::{LogFinding, LogReport, LogVerdict, VerdictReason};
-use crate::engine::EngineError;
+use crate::EngineError;
 use hitreg_analysis::golden::{self, GoldenChange};
 use hitreg_analysis::text_diff::TextDiff;
 use hitreg_log::store::{self, FileType, StoreError, Target, Targets, TemporaryFolder};
