@@ -203,7 +203,7 @@ fn run_git(games: &Games, args: &GitArgs, output: &mut Output) -> CommandResult 
     args.search.run(games, CandidateKind::Commit, &args.log, runner, output, run)
 }
 
-/// What is being looked for.
+/// What makes a build or commit bad.
 #[derive(clap::Args)]
 struct SearchArgs {
     /// Shell command that decides instead of comparing traces. {} is replaced by the log, {build} by the build, both

@@ -48,7 +48,7 @@ pub(super) fn check_build_options(runs_builds: bool, output: &Output) -> Result<
 }
 
 impl TimeLimitArgs {
-    /// Runs builds within the limit, and caches nothing.
+    /// A runner of builds within the limit, which caches nothing.
     pub(super) fn runner(&self, games: &Games) -> Result<BuildRunner, CommandError> {
         let (stop, memory) = (process::stop()?, games.memory());
         Ok(BuildRunner { time_limit: self.get(), cache: None, stop, memory })
@@ -61,7 +61,7 @@ impl TimeLimitArgs {
 }
 
 impl BuildArgs {
-    /// Runs builds, if `runs_builds` says that there are any.
+    /// A runner of builds. Without builds (`runs_builds`), it caches nothing.
     pub(super) fn runner(
         &self,
         games: &Games,
@@ -73,7 +73,7 @@ impl BuildArgs {
         if runs_builds { self.build_runner(games) } else { Ok(BuildRunner::own(games.memory())) }
     }
 
-    /// Runs builds.
+    /// A runner of builds, with the cache.
     pub(super) fn build_runner(&self, games: &Games) -> Result<BuildRunner, CommandError> {
         let cache = match &self.cache {
             _ if self.no_cache => None,

@@ -175,7 +175,7 @@ impl ResultArgs {
     }
 
     /// The build of a side and its digest, which is empty if no results are kept. `None` if the build's files do not
-    /// determine it, so that its verdicts are not reused: it is a script, or `runs_again` says so.
+    /// determine it, so that its verdicts are not reused: it is a script, or always runs again (`runs_again`).
     pub(super) fn build(
         &self,
         build: Option<&Build>,

@@ -141,7 +141,7 @@ impl FileExport<'_> {
     fn check_what_if(self) -> Result<(), CommandError> {
         match store::kind_of(self.file)? {
             FileKind::Trace if self.args.what_if.is_plain() => Ok(()),
-            FileKind::Trace => Err(EngineError::replayed(self.file).into()),
+            FileKind::Trace => Err(EngineError::already_replayed(self.file).into()),
             FileKind::Log | FileKind::Other => self.args.what_if.check(),
         }
     }

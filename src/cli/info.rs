@@ -79,7 +79,7 @@ struct LogInfo {
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
     let path = &args.file;
     match store::kind_of(path)? {
-        FileKind::Trace if output.is_typed("replay") => Err(EngineError::replayed(path).into()),
+        FileKind::Trace if output.is_typed("replay") => Err(EngineError::already_replayed(path).into()),
         FileKind::Trace => show_trace(path, output),
         FileKind::Log | FileKind::Other => show_log(games, args, output),
     }

@@ -68,7 +68,7 @@ const USUAL_EVERY_S: u32 = 10;
 const SHORTEST_EVERY_S: u32 = 1;
 
 impl KeyframeArgs {
-    /// Refuses keyframes that were asked for and that a session of this length, or a log that goes to a stream, cannot
+    /// Refuses requested keyframes that a session of this length, or a log that goes to a stream, cannot
     /// have.
     pub(super) fn check(&self, log: &Target, length: Micros, output: &Output) -> Result<(), CommandError> {
         let Some(every) = self.keyframes.filter(|_| output.is_typed("keyframes")) else { return Ok(()) };
@@ -89,7 +89,7 @@ impl KeyframeArgs {
     /// log cannot have any.
     ///
     /// # Errors
-    /// When the log cannot have the keyframes that were asked for. It stays, without them.
+    /// When the log cannot have the requested keyframes. It stays, without them.
     pub(super) fn add(
         &self,
         games: &Games,
@@ -105,7 +105,7 @@ impl KeyframeArgs {
         }
         let engine = engine_with_notes(games);
         let surveyed = engine.survey(log.path())?;
-        match made(&engine, &surveyed, every)? {
+        match make_keyframes(&engine, &surveyed, every)? {
             Ok(keyframes) => {
                 write(log.path(), &keyframes, &log.replaceable())?;
                 Ok(keyframes.len())
@@ -122,7 +122,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     let engine = engine_with_notes(games);
     let cannot = |why: &str| CommandError::file(&args.log, why);
     let log = engine.survey(&args.log)?;
-    let keyframes = made(&engine, &log, args.every)?.map_err(|why| cannot(&why))?;
+    let keyframes = make_keyframes(&engine, &log, args.every)?.map_err(|why| cannot(&why))?;
     write(&args.log, &keyframes, &target)?;
     let (before, after) = (FileSize::of(&args.log).0, FileSize::of(&args.output));
     let report = KeyframesReport {
@@ -142,7 +142,11 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
 }
 
 /// The keyframes of a log, or why it has none.
-fn made(engine: &Engine<'_>, log: &SurveyedLog, every_s: u32) -> Result<Result<Vec<Keyframe>, String>, CommandError> {
+fn make_keyframes(
+    engine: &Engine<'_>,
+    log: &SurveyedLog,
+    every_s: u32,
+) -> Result<Result<Vec<Keyframe>, String>, CommandError> {
     // Only a build that plays the game can make keyframes, whatever the interval.
     if let Err(other_game) = engine.games.of_header(&log.header) {
         return Ok(Err(other_game.to_string()));

@@ -145,8 +145,8 @@ const SPARE_THREADS: usize = 4;
 /// # Errors
 /// When the system allows no thread.
 pub(super) fn start_threads() -> Result<(), CommandError> {
-    let asked = std::env::var("RAYON_NUM_THREADS").ok().and_then(|number| number.parse().ok());
-    let wanted = asked.filter(|number| *number > 0).or_else(|| available_parallelism().map(usize::from).ok());
+    let requested = std::env::var("RAYON_NUM_THREADS").ok().and_then(|number| number.parse().ok());
+    let wanted = requested.filter(|number| *number > 0).or_else(|| available_parallelism().map(usize::from).ok());
     let wanted = wanted.unwrap_or(1);
     let mut threads = Vec::new();
     let mut failed = None;

@@ -289,7 +289,7 @@ fn run_live(games: &Games, args: &LiveArgs, output: &mut Output) -> CommandResul
     let mut keyframes = 0;
     if let (true, Some((first, last))) = (ran.is_ok(), span) {
         match args.recording.keyframes.add(games, &log_target, last - first, output) {
-            // A session that was ended early may be too short for those that were asked for.
+            // A session that was ended early may be too short for the requested keyframes.
             Err(_) if stop.load(Ordering::Relaxed) => {}
             added => keyframes = added?,
         }

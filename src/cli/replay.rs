@@ -193,7 +193,7 @@ impl Args {
             let what = format!("{what}, and --mode open runs only the clients: leave one out");
             return Err(CommandError::request(what));
         }
-        // Whoever replays the log says what is wrong with it.
+        // The replay reports what is wrong with the log.
         let is_log = store::kind_of(log)? == FileKind::Log;
         let opened = if is_log { store::open_log(log).ok() } else { None };
         match opened.is_some_and(|log| log.header().holds() == LogContents::Clients) {

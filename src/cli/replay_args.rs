@@ -57,7 +57,7 @@ impl WhatIfArgs {
     }
 
     /// The requested changes of settings, as `key=value` or `preset NAME`.
-    pub(super) fn changed(&self) -> Vec<String> {
+    pub(super) fn changes(&self) -> Vec<String> {
         self.preset.iter().map(|name| format!("preset {name}")).chain(self.set.iter().cloned()).collect()
     }
 

@@ -210,7 +210,7 @@ impl<'a> PageContext<'a> {
         Ok(PageContext { log, ..context })
     }
 
-    /// That of a log. `unknown` says why this build does not play its game.
+    /// That of a log. `unknown` is the reason why this build does not play its game.
     fn of(engine: &Engine<'_>, log: LogRecords<'a>, unknown: Option<String>) -> Result<PageContext<'a>, CommandError> {
         let gap = describe_gap(log.first_gap()?.as_ref());
         let header = log.header();

@@ -117,8 +117,8 @@ fn print(page: &mut Page, listed: &[SettingListing], preset: Option<&Preset>, wo
         page.paragraph(6, setting.about);
         page.faint(6, &format!("({})", setting.source));
         // Names in other engines are shown only if the user searched for one of them.
-        let asked = |known: &&&EngineName| word.is_some_and(|word| known.name.eq_ignore_ascii_case(word));
-        for known in setting.engine_names.iter().filter(asked) {
+        let is_named = |known: &&&EngineName| word.is_some_and(|word| known.name.eq_ignore_ascii_case(word));
+        for known in setting.engine_names.iter().filter(is_named) {
             let note = if known.note.is_empty() { "the same" } else { known.note };
             page.paragraph(6, &format!("{} in {}: {note}", known.name, known.engine));
         }

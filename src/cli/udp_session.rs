@@ -320,10 +320,10 @@ impl JoinReport {
             }
         }
         page.pair("holds", &self.kept.holds());
-        for said in &self.heard {
-            let who = said.player.map_or("the server".to_owned(), |player| format!("player {player}"));
-            let how = if said.in_character { "as its avatar: " } else { "" };
-            page.pair("heard", &format!("{who}, {how}{}", said.text));
+        for line in &self.heard {
+            let who = line.player.map_or("the server".to_owned(), |player| format!("player {player}"));
+            let how = if line.in_character { "as its avatar: " } else { "" };
+            page.pair("heard", &format!("{who}, {how}{}", line.text));
         }
     }
 }

@@ -225,7 +225,7 @@ impl Question<'_> {
     fn answer(&self, games: &Games, args: &Args) -> Result<Answer, CommandError> {
         let is_trace = store::kind_of(self.path)? == FileKind::Trace;
         if is_trace && (!args.what_if.is_plain() || args.build.is_some()) {
-            return Err(EngineError::replayed(self.path).into());
+            return Err(EngineError::already_replayed(self.path).into());
         }
         let engine = engine_with_notes(games);
         match (is_trace, &args.build) {
@@ -258,7 +258,7 @@ impl Question<'_> {
         let trace = args.what_if.by_build(build).trace_of(engine, self.path)?;
         note_gap(self.path, engine.first_gap(self.path)?.as_ref());
         let mut answer = self.answer_from_trace(trace.source())?;
-        answer.changed = args.what_if.changed();
+        answer.changed = args.what_if.changes();
         if let (Why::Shot(shot), true) = (&mut answer.why, answer.changed.is_empty()) {
             let rows = ShotRows::of(&answer.trace, shot.name());
             shot.know_log(&engine.records_around(self.path, &rows)?);

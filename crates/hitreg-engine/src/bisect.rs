@@ -130,10 +130,10 @@ pub struct BuildJudge<'a> {
 }
 
 /// The number of traces that a search holds: the first build's, those of both ends, and the one that is judged.
-const HELD: usize = 4;
+const HELD_TRACES: usize = 4;
 
 impl<'a> BuildJudge<'a> {
-    /// Creates a judge. It judges by the command if there is one, and otherwise compares traces of about `trace_bytes`.
+    /// Creates a judge. With a command, it judges by that. Without one, it compares traces of about `trace_bytes`.
     ///
     /// # Errors
     /// When the command never names the build, or the memory limit does not suffice for the traces of a search.
@@ -149,7 +149,7 @@ impl<'a> BuildJudge<'a> {
             return Err(EngineError::Request(what.to_owned()));
         }
         if condition.is_none() {
-            let needed = trace_bytes.saturating_mul(HELD);
+            let needed = trace_bytes.saturating_mul(HELD_TRACES);
             runner.memory.check(needed).map_err(|source| EngineError::needs_memory(request.log, source))?;
         }
         Ok(BuildJudge { condition, options, runner, request, trace_bytes })
@@ -158,15 +158,15 @@ impl<'a> BuildJudge<'a> {
     /// The number of builds that the memory limit allows to run at once, at most `wanted`.
     fn room(&self, wanted: usize) -> usize {
         match self.compares() {
-            true => {
-                (self.runner.memory.bytes() / self.trace_bytes.max(1)).saturating_sub(HELD - 1).clamp(1, wanted.max(1))
-            }
+            true => (self.runner.memory.bytes() / self.trace_bytes.max(1))
+                .saturating_sub(HELD_TRACES - 1)
+                .clamp(1, wanted.max(1)),
             false => wanted,
         }
     }
 
     /// A copy of this judge that `stop` stops.
-    fn under(&self, stop: &StopSignal) -> Self {
+    fn with_stop(&self, stop: &StopSignal) -> Self {
         BuildJudge { runner: BuildRunner { stop: stop.clone(), ..self.runner.clone() }, ..self.clone() }
     }
 

@@ -213,7 +213,7 @@ impl BuildRunner {
     /// # Errors
     /// When the build gives no readable trace.
     pub fn trace(&self, build: &Build, request: &BuildRequest<'_>) -> Result<Trace, UntestableBuild> {
-        Ok(self.made(build, request, |path| store::read_regular_trace(self.memory, path))?.0)
+        Ok(self.take_trace(build, request, |path| store::read_regular_trace(self.memory, path))?.0)
     }
 
     /// Returns a build's trace as [`BuildRunner::trace`] does, but leaves the trace in its file. If the file is not in the
@@ -226,13 +226,13 @@ impl BuildRunner {
         build: &Build,
         request: &BuildRequest<'_>,
     ) -> Result<(TraceFile, Option<TemporaryFolder>), UntestableBuild> {
-        self.made(build, request, |path| {
+        self.take_trace(build, request, |path| {
             store::check_regular(path)?;
             TraceFile::open_checked(path)
         })
     }
 
-    fn made<T: TraceSource>(
+    fn take_trace<T: TraceSource>(
         &self,
         build: &Build,
         request: &BuildRequest<'_>,
@@ -285,7 +285,7 @@ impl BuildRunner {
     }
 
     /// Runs a build with any arguments, and returns how it ended.
-    pub(crate) fn ended(&self, build: &Build, args: &[&OsStr], limit: Duration) -> std::io::Result<ProcessEnd> {
+    pub(crate) fn run_to_end(&self, build: &Build, args: &[&OsStr], limit: Duration) -> std::io::Result<ProcessEnd> {
         let mut command = Command::new(&build.path);
         command.env(CONFIG_VARIABLE, NO_CONFIG).args(args);
         Ok(process::run(command, limit, &self.stop)?.ended)
@@ -311,10 +311,10 @@ impl BuildRunner {
         })?;
         let ProcessResult { ended, last_words } = ran;
         let Some(reason) = why_untestable(&ended, TIME_LIMIT_OPTION) else { return Ok(last_words) };
-        // A build made with hitreg says why its exit code is 128.
-        let said = if ended == ProcessEnd::Exit(128) { &last_words[..] } else { &[] };
-        let full = said.iter().find(|line| line.contains(store::DISK_FULL)).cloned();
-        let untestable = match said.iter().find_map(|line| NeedsMemory::in_line(line)) {
+        // A build made with hitreg prints why its exit code is 128.
+        let output = if ended == ProcessEnd::Exit(128) { &last_words[..] } else { &[] };
+        let full = output.iter().find(|line| line.contains(store::DISK_FULL)).cloned();
+        let untestable = match output.iter().find_map(|line| NeedsMemory::in_line(line)) {
             Some(needs) => UntestableBuild::over_limit(needs),
             None => UntestableBuild {
                 is_refusal: ended == ProcessEnd::Exit(125),
@@ -360,9 +360,9 @@ fn unreadable(what: &str, error: &StoreError) -> UntestableBuild {
 fn check_log<T: TraceSource>(trace: T, log: Digest) -> Result<T, UntestableBuild> {
     match &trace.header().log_digest[..] {
         "" => Ok(trace),
-        says if *says == log.to_string() => Ok(trace),
-        says => {
-            let what = format!("wrote the trace of another log: {says}, not {log}");
+        digest if *digest == log.to_string() => Ok(trace),
+        digest => {
+            let what = format!("wrote the trace of another log: {digest}, not {log}");
             Err(UntestableBuild::because(what))
         }
     }

@@ -152,7 +152,7 @@ impl ComparisonSpec {
         let folder = store::temporary_folder()?;
         let between = folder.file("server.hitlog");
         let rerecorded = server.rerecord(engine, log, &between)?;
-        engine.ran(&self.first, rerecorded)?.map_err(|untestable| {
+        engine.check_outcome(&self.first, rerecorded)?.map_err(|untestable| {
             let reason = format!("as the server, {}", untestable.reason);
             let untestable = UntestableBuild { reason, ..untestable };
             MissingSide::new(TraceSide::A, &server, "--record test.hitlog", untestable)
@@ -317,7 +317,7 @@ fn compare_with_replay(engine: &Engine<'_>, source: &ComparisonSource<'_>) -> Re
     if let Some(gap) = log.survey.first_hole() {
         return Err(MissingSide::incomplete(path, gap).into());
     }
-    // What the log says takes about as much as the log.
+    // The recorded rows take about as much memory as the log.
     let replay_bytes = log.survey.trace_bytes(plain.tables);
     let needed = log.session_bytes.saturating_mul(2).saturating_add(replay_bytes);
     engine.games.memory().check(needed).map_err(|source| EngineError::needs_memory(path, source))?;
@@ -502,11 +502,11 @@ pub(crate) fn build_name(build: Option<&Path>) -> String {
 
 /// Number of consecutive usercmds of a player that are compared together. One usercmd of a game with few inputs occurs
 /// in every session.
-const SEQUENCE: usize = 8;
+const SEQUENCE_USERCMDS: usize = 8;
 /// Number of different sequences that are kept for each side: those with the smallest hashes.
-const KEPT: usize = 4096;
+const KEPT_SEQUENCES_MAX: usize = 4096;
 /// Number of different sequences that a decision needs.
-const ENOUGH: usize = 32;
+const DECIDING_SEQUENCES_MIN: usize = 32;
 
 /// Returns the difference that makes two files ones of different sessions, by what the files say.
 fn header_difference([a, b]: &[TraceHeader; 2]) -> Option<String> {
@@ -541,19 +541,21 @@ fn is_one_session([a, b]: &[TraceHeader; 2]) -> bool {
 /// When a trace cannot be read.
 fn usercmd_difference([a, b]: [&dyn TraceSource; 2]) -> Result<Option<String>, DiffError> {
     let (a, b) = (sequences(a)?, sequences(b)?);
-    let limit = |side: &SortedSet<u64>| if side.len() < KEPT { u64::MAX } else { side.last().copied().unwrap_or(0) };
+    let limit = |side: &SortedSet<u64>| {
+        if side.len() < KEPT_SEQUENCES_MAX { u64::MAX } else { side.last().copied().unwrap_or(0) }
+    };
     let limit = limit(&a).min(limit(&b));
     let [of_a, of_b] = [&a, &b].map(|side| side.range(..=limit).count());
     let fewer = of_a.min(of_b);
     let common = a.range(..=limit).filter(|hash| b.contains(hash)).count();
-    let differs = fewer >= ENOUGH && common * 2 < fewer;
+    let differs = fewer >= DECIDING_SEQUENCES_MIN && common * 2 < fewer;
     Ok(differs.then(|| {
         let share = common * 100 / fewer;
         format!("only {share} % of one file's usercmds are in the other")
     }))
 }
 
-/// Returns the hashes of the players' sequences of usercmds, the [`KEPT`] smallest.
+/// Returns the hashes of the players' sequences of usercmds, the [`KEPT_SEQUENCES_MAX`] smallest.
 fn sequences(trace: &dyn TraceSource) -> Result<SortedSet<u64>, DiffError> {
     let input: Vec<&str> = frames::SCHEMA
         .columns
@@ -563,12 +565,12 @@ fn sequences(trace: &dyn TraceSource) -> Result<SortedSet<u64>, DiffError> {
         .collect();
     let columns: Vec<&str> = ["player"].into_iter().chain(input.iter().copied()).collect();
     let mut kept = SortedSet::new();
-    let mut latest: SortedMap<u32, [u64; SEQUENCE]> = SortedMap::new();
+    let mut latest: SortedMap<u32, [u64; SEQUENCE_USERCMDS]> = SortedMap::new();
     each_part(trace, frames::SCHEMA.name, (&columns, None), &mut |rows| {
         for (row, player) in rows.u32s("player").iter().enumerate() {
             let sequence = latest.entry(*player).or_default();
             sequence.rotate_left(1);
-            sequence[SEQUENCE - 1] = hash_of(rows, &input, row);
+            sequence[SEQUENCE_USERCMDS - 1] = hash_of(rows, &input, row);
             // A sequence that is not yet full, or of a player whose input rests, is no evidence.
             if sequence.contains(&0) || sequence.iter().all(|hash| *hash == sequence[0]) {
                 continue;
@@ -576,7 +578,7 @@ fn sequences(trace: &dyn TraceSource) -> Result<SortedSet<u64>, DiffError> {
             let mut hasher = Xxh3Default::new();
             sequence.iter().for_each(|hash| hasher.update(&hash.to_le_bytes()));
             kept.insert(hasher.digest());
-            if kept.len() > KEPT {
+            if kept.len() > KEPT_SEQUENCES_MAX {
                 kept.pop_last();
             }
         }

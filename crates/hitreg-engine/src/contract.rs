@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::build::{Build, BuildRequest, OneSidedLog, ProcessEnd, UntestableBuild};
 use crate::comparison::first_place;
-use crate::verify::{BodyRows, RecordComparison, RecordDifference, before_gap, of_bodies, of_shots};
+use crate::verify::{BodyRows, RecordComparison, RecordDifference, before_gap, body_trace, shot_trace};
 use crate::{BuildOutcome, Engine, EngineError, LogFile, check};
 use hitreg_analysis::diff::{DiffOptions, TraceVerdict, diff};
 use hitreg_log::log::WriterOptions;
@@ -115,9 +115,9 @@ pub fn check_contract(engine: &Engine<'_>, build: &Build, log: &Path) -> Result<
     }
     add("refuses another game", test.other_game()?);
     add("refuses a damaged log", test.damaged()?);
-    let ended = test.ended("hitreg-check", log, &[])?;
+    let ended = test.run_to_end("hitreg-check", log, &[])?;
     add("unknown command", refusal("a command that it does not know", ended));
-    let ended = test.ended("replay", log, &["--set", NO_SETTING])?;
+    let ended = test.run_to_end("replay", log, &["--set", NO_SETTING])?;
     add("unknown setting", refusal("a setting that no session has", ended));
     Ok(points)
 }
@@ -125,7 +125,7 @@ pub fn check_contract(engine: &Engine<'_>, build: &Build, log: &Path) -> Result<
 impl ContractTest<'_> {
     fn trace(&self, log: &Path, log_digest: Digest, options: &[String]) -> BuildOutcome<Trace> {
         let request = BuildRequest { options, ..BuildRequest::of(log, log_digest, &self.file.session) };
-        self.engine.ran(self.log, self.engine.runner.trace(self.build, &request))
+        self.engine.check_outcome(self.log, self.engine.runner.trace(self.build, &request))
     }
 
     fn replay(&self, options: &[String]) -> BuildOutcome<Trace> {
@@ -133,7 +133,7 @@ impl ContractTest<'_> {
     }
 
     /// Replays a changed session. Returns the trace, or why there is none.
-    fn changed(&self, session: &Session) -> BuildOutcome<Trace> {
+    fn replay_changed(&self, session: &Session) -> BuildOutcome<Trace> {
         let target = self.folder.file("changed.hitlog");
         store::save_log(&target, session, WriterOptions::whole())?;
         // The changed log is temporary, so nothing is noted about it.
@@ -191,7 +191,7 @@ impl ContractTest<'_> {
 
     fn bodies(&self, trace: &Trace) -> Result<PointFinding, EngineError> {
         let session = &*before_gap(&self.file.session);
-        let recorded = of_bodies(session, &trace.header);
+        let recorded = body_trace(session, &trace.header);
         let is_empty = |trace: &Trace| trace.tables.iter().all(|table| !is_bodies(&table.name) || table.rows() == 0);
         match (is_empty(&recorded), is_empty(trace)) {
             (true, _) => return Ok(absent("the log records no bodies")),
@@ -220,7 +220,7 @@ impl ContractTest<'_> {
     }
 
     fn shots(&self, trace: &Trace) -> Result<PointFinding, EngineError> {
-        let recorded = of_shots(&before_gap(&self.file.session), &trace.header);
+        let recorded = shot_trace(&before_gap(&self.file.session), &trace.header);
         let Some(rows) = recorded.tables.first().map(Table::rows) else {
             return Ok(absent("the log records no judged shots"));
         };
@@ -263,7 +263,7 @@ impl ContractTest<'_> {
         };
         let mut part = session.part(middle.tick, last.tick);
         part.ticks.iter_mut().for_each(|tick| tick.hash = None);
-        Ok(Some(match self.changed(&part)? {
+        Ok(Some(match self.replay_changed(&part)? {
             Err(untestable) => absent(format!("a log that begins within a session: {}", untestable.detail())),
             Ok(trace) => match late_difference(whole, &trace, middle.tick)? {
                 None => kept(format!("begins after tick {} as the whole session goes on", middle.tick)),
@@ -283,7 +283,7 @@ impl ContractTest<'_> {
             let PlayerRecords { frames, executed, presence, .. } = std::mem::take(player);
             *player = PlayerRecords { frames, executed, presence, ..PlayerRecords::default() };
         }
-        Ok(match self.changed(&few)? {
+        Ok(match self.replay_changed(&few)? {
             Ok(_) => kept("a log without packets, snapshots, shots and rows of its own"),
             Err(untestable) if untestable.is_refusal => {
                 absent(format!("needs packets, snapshots, shots or rows of its own: {}", untestable.detail()))
@@ -301,7 +301,7 @@ impl ContractTest<'_> {
             let target = self.folder.file("recorded.hitlog");
             let request = BuildRequest::of(self.log, self.file.digest, &self.file.session);
             let recorded = self.engine.runner.rerecord(self.build, &request, target.path());
-            if let Err(untestable) = self.engine.ran(self.log, recorded)? {
+            if let Err(untestable) = self.engine.check_outcome(self.log, recorded)? {
                 return Ok(wrong(format!("declares `record`, but: {}", untestable.detail())));
             }
         }
@@ -313,7 +313,7 @@ impl ContractTest<'_> {
         other.header.game.push_str("-other");
         let target = self.folder.file("other.hitlog");
         store::save_log(&target, &other, WriterOptions::whole())?;
-        Ok(refusal("a log of another game", self.ended("replay", target.path(), &[])?))
+        Ok(refusal("a log of another game", self.run_to_end("replay", target.path(), &[])?))
     }
 
     fn damaged(&self) -> Result<PointFinding, EngineError> {
@@ -322,7 +322,7 @@ impl ContractTest<'_> {
         read.map_err(|source| EngineError::unsuitable(self.log, source))?;
         let target = self.folder.file("cut.hitlog");
         store::save_bytes(&target, &bytes)?;
-        Ok(match self.ended("replay", target.path(), &[])? {
+        Ok(match self.run_to_end("replay", target.path(), &[])? {
             ProcessEnd::Exit(0) => wrong("replays half a file as if it were whole"),
             ProcessEnd::Exit(code) => kept(format!("half a file gives exit code {code}")),
             other => wrong(format!("half a file: {}", ended_as(&other))),
@@ -330,12 +330,12 @@ impl ContractTest<'_> {
     }
 
     /// Runs a command of the build with a log, and returns how it ended.
-    fn ended(&self, command: &str, log: &Path, options: &[&str]) -> Result<ProcessEnd, EngineError> {
+    fn run_to_end(&self, command: &str, log: &Path, options: &[&str]) -> Result<ProcessEnd, EngineError> {
         let limit = self.engine.runner.time_limit.min(ANSWER_LIMIT);
         let spare = self.folder.file("spare.hittrace");
         let args = [command.as_ref(), log.as_os_str(), "-o".as_ref(), spare.path().as_os_str()];
         let args: Vec<&OsStr> = args.into_iter().chain(options.iter().map(OsStr::new)).collect();
-        let ended = self.engine.runner.ended(self.build, &args, limit);
+        let ended = self.engine.runner.run_to_end(self.build, &args, limit);
         check(&self.engine.runner.stop)?;
         ended.map_err(|source| EngineError::unsuitable(self.build.path(), source))
     }

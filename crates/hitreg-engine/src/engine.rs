@@ -57,9 +57,9 @@ impl<'a> Engine<'a> {
     ///
     /// # Errors
     /// Fails if the job was stopped, or if the build is untestable because of this machine.
-    pub(crate) fn ran<T>(&self, path: &Path, made: Result<T, UntestableBuild>) -> BuildOutcome<T> {
+    pub(crate) fn check_outcome<T>(&self, path: &Path, outcome: Result<T, UntestableBuild>) -> BuildOutcome<T> {
         check(&self.runner.stop)?;
-        EngineError::check_machine(path, made)
+        EngineError::check_machine(path, outcome)
     }
 }
 
@@ -175,8 +175,8 @@ impl EngineError {
     ///
     /// # Errors
     /// Fails if the reason is this machine.
-    pub(crate) fn check_machine<T>(path: &Path, made: Result<T, UntestableBuild>) -> BuildOutcome<T> {
-        match made {
+    pub(crate) fn check_machine<T>(path: &Path, outcome: Result<T, UntestableBuild>) -> BuildOutcome<T> {
+        match outcome {
             Err(UntestableBuild { needs_memory: Some(source), .. }) => Err(EngineError::needs_memory(path, source)),
             Err(UntestableBuild { is_of_machine: true, reason, .. }) => {
                 Err(EngineError::Request(format!("the build cannot be run: {reason}")))
@@ -195,7 +195,7 @@ impl EngineError {
     }
 
     /// The error for a trace in place of a log.
-    pub fn replayed(path: &Path) -> EngineError {
+    pub fn already_replayed(path: &Path) -> EngineError {
         let what = "this is a trace, the result of a replay: give the log to use builds, presets, settings or modes";
         EngineError::unsuitable(path, what)
     }

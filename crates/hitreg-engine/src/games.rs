@@ -161,7 +161,7 @@ pub trait Playable: sealed::Sealed + Send + Sync {
     /// An estimate by counts of the bytes of memory that the trace of [`Playable::replay`] takes.
     ///
     /// # Errors
-    /// When the session's settings are none of this build's, or its ticks are too far apart for those asked for.
+    /// When the session's settings are none of this build's, or its ticks are too far apart for the requested settings.
     fn trace_memory(&self, session: &Session, options: &ReplayOptions) -> Result<usize, ReplayError>;
     /// Streams a replay of a log of this game, as [`replay::stream`] does.
     ///
@@ -380,11 +380,11 @@ fn listed(names: &[&str]) -> String {
     }
 }
 
-/// Why a game cannot do what is asked.
+/// Why a game cannot do what is requested.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GameError {
-    /// The game is not of this build, or lacks what is asked of it. Holds the reason.
+    /// The game is not of this build, or lacks what is requested. Holds the reason.
     #[error("{0}")]
     Unsuitable(String),
     /// The game cannot use the map file.

@@ -65,7 +65,7 @@ impl Engine<'_> {
         let shot = query.shot(fired).map_err(|error| EngineError::unsuitable(path, error))?;
         let rows = ShotRows::of(fired, shot);
         let session = self.records_around(path, &rows)?;
-        let trace = selected(all_records(&session), &ShotRows::TABLES, |table| rows.select(table));
+        let trace = select_in_tables(all_records(&session), &ShotRows::TABLES, |table| rows.select(table));
         let (rejudged, other_corrections) = (Vec::new(), OtherCorrections::default());
         Ok(ExplainingRows { trace: rows.with(trace), session, rejudged, other_corrections })
     }
@@ -90,7 +90,7 @@ impl Engine<'_> {
             .map_err(|error| EngineError::unsuitable(path, error))?;
         let at = rows.ack().2.unwrap_or_default();
         let session = self.records_of_span(path, at, at)?;
-        let trace = selected(all_records(&session), &CorrectionRows::TABLES, |table| rows.select(table));
+        let trace = select_in_tables(all_records(&session), &CorrectionRows::TABLES, |table| rows.select(table));
         Ok(ExplainingRows { trace: rows.with(trace), session, rejudged: Vec::new(), other_corrections })
     }
 
@@ -210,11 +210,12 @@ impl<'a> ExplainedLog<'a> {
         let part = rows.span().map_or(Part::WHOLE, |(first, last)| Part { from: Micros(first), to: Micros(last) });
         let rules = OtherRules::of(&self.header, &self.options)?;
         let tables = [&ShotRows::TABLES[..], &[shots::NAME]].concat();
-        let (mut selected, judges) = rules
-            .replayed(&self.options, |options| self.replay_part(part, options, &tables, &|table| rows.select(table)))?;
+        let (mut selected, judges) = rules.replay_and_judge(&self.options, |options| {
+            self.replay_part(part, options, &tables, &|table| rows.select(table))
+        })?;
         let rejudged = match judges.is_err() || selected.header.is_open() && !self.game.judges_again() {
             true => Vec::new(),
-            false => rules.of_trace(&mut selected, &self.options, |options| {
+            false => rules.take_judged(&mut selected, &self.options, |options| {
                 self.replay_part(part, options, &[shots::NAME], &Table::clone)
             })?,
         };
@@ -229,7 +230,7 @@ impl<'a> ExplainedLog<'a> {
             None => {
                 let all =
                     self.replay_part(Part::WHOLE, &self.options, &[corrections::NAME], &CorrectionRows::corrected)?;
-                (corrected(all), OtherCorrections::default())
+                (correction_table(all), OtherCorrections::default())
             }
         };
         let rows = CorrectionRows::of(table, &other_corrections, player, number)
@@ -276,14 +277,14 @@ impl<'a> ExplainedLog<'a> {
         self.from(part.from, |log| {
             let is_until_end = log.survey.played().is_none_or(|(_, last)| part.to > last);
             let to = if is_until_end { Part::WHOLE.to } else { part.to };
-            let options = limited(log, Part { from: Part::WHOLE.from, to }, &self.options, &[corrections::NAME]);
+            let options = limit_options(log, Part { from: Part::WHOLE.from, to }, &self.options, &[corrections::NAME]);
             let mut kept = CollectedRows::default();
             let mut put = |header: &TraceHeader, rows: Table| {
                 let rows = if rows.name == corrections::NAME { CorrectionRows::corrected(&rows) } else { rows };
                 kept.add(header, rows);
             };
             let ran = log.replay_rows(self.game, ReplayAttempt { options: &options, encodes: false }, &mut put)?;
-            ran.map(|_| Ok((corrected(kept.finish()?), log.corrections_before()))).transpose()
+            ran.map(|_| Ok((correction_table(kept.finish()?), log.corrections_before()))).transpose()
         })
     }
 
@@ -325,7 +326,7 @@ impl<'a> ExplainedLog<'a> {
             let Some(part) = part_of_session(part, log.survey.played()) else {
                 return Ok(Trace::default());
             };
-            let options = limited(log, part, options, tables);
+            let options = limit_options(log, part, options, tables);
             collect_replayed(|encodes, put| {
                 let mut put_selected = |header: &TraceHeader, rows: Table| {
                     put(header, if tables.contains(&&*rows.name) { select(&rows) } else { rows });
@@ -337,7 +338,7 @@ impl<'a> ExplainedLog<'a> {
 }
 
 /// A trace with the selected rows of these tables, and all rows of the others.
-fn selected(mut trace: Trace, tables: &[&str], select: impl Fn(&Table) -> Table) -> Trace {
+fn select_in_tables(mut trace: Trace, tables: &[&str], select: impl Fn(&Table) -> Table) -> Trace {
     for table in trace.tables.iter_mut().filter(|table| tables.contains(&&*table.name)) {
         *table = select(table);
     }
@@ -345,13 +346,13 @@ fn selected(mut trace: Trace, tables: &[&str], select: impl Fn(&Table) -> Table)
 }
 
 /// The options of a replay that makes only these tables, in a part if the log can be streamed.
-fn limited(log: &SurveyedLog, part: Part, options: &ReplayOptions, tables: &[&str]) -> ReplayOptions {
+fn limit_options(log: &SurveyedLog, part: Part, options: &ReplayOptions, tables: &[&str]) -> ReplayOptions {
     let part = Some(part).filter(|part| *part != Part::WHOLE && log.streams_closed(options));
     ReplayOptions { part, tables: TableSet::named(tables.iter().copied()), ..options.clone() }
 }
 
 /// The table of corrections.
-fn corrected(trace: Trace) -> Table {
+fn correction_table(trace: Trace) -> Table {
     trace.tables.into_iter().find(|table| table.name == corrections::NAME).unwrap_or_default()
 }
 

@@ -104,7 +104,7 @@ impl SurveyedLog {
     ) -> Result<ShownReplay, EngineError> {
         let rules = OtherRules::of(&self.header, options)?;
         let mut judged = CollectedRows::default();
-        let (trace, judges) = rules.replayed(options, |options| {
+        let (trace, judges) = rules.replay_and_judge(options, |options| {
             self.replay_into_trace(options.part, |encodes, write| {
                 judged = CollectedRows::default();
                 let mut put = |header: &TraceHeader, rows: Table| match is_rejudged_table(&rows.name) {
@@ -128,7 +128,7 @@ impl SurveyedLog {
             let options = ReplayOptions { tables: TableSet::named([shots::NAME]), ..options.clone() };
             collect_replayed(|encodes, put| self.replay_rows(game, ReplayAttempt { options: &options, encodes }, put))
         };
-        let rejudged = match rules.of_trace(&mut judged.finish()?, options, again) {
+        let rejudged = match rules.take_judged(&mut judged.finish()?, options, again) {
             Err(EngineError::Replay { source, .. }) => Err(source),
             rejudged => Ok(rejudged?),
         };
@@ -243,7 +243,7 @@ impl OtherRules {
     ///
     /// # Errors
     /// Fails as `replay` does.
-    pub(crate) fn replayed<T>(
+    pub(crate) fn replay_and_judge<T>(
         &self,
         options: &ReplayOptions,
         mut replay: impl FnMut(&ReplayOptions) -> Result<T, EngineError>,
@@ -257,12 +257,12 @@ impl OtherRules {
         }
     }
 
-    /// Takes the shots under these rules out of the trace of a [replay](OtherRules::replayed) that judged them. An open
+    /// Takes the shots under these rules out of the trace of a [replay](OtherRules::replay_and_judge) that judged them. An open
     /// loop judges under one set of rules, so `replay` runs it again under each of the others, for its `shots`.
     ///
     /// # Errors
     /// Fails as `replay` does.
-    pub(crate) fn of_trace(
+    pub(crate) fn take_judged(
         &self,
         trace: &mut Trace,
         options: &ReplayOptions,

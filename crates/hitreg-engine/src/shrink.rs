@@ -259,7 +259,7 @@ fn record_candidate(
     let log_digest = Digest::of_bytes(&store::read_bytes(candidate.path())?);
     let request = BuildRequest::of(candidate.path(), log_digest, session);
     let recorded = engine.runner.rerecord(build, &request, again.path());
-    match engine.ran(path, recorded)? {
+    match engine.check_outcome(path, recorded)? {
         Ok(()) => Ok(Some(engine.read_log(again.path())?.session)),
         Err(_) => Ok(None),
     }
@@ -271,11 +271,11 @@ fn can_record(engine: &Engine<'_>, build: &Build, path: &Path) -> Result<bool, E
     let log = engine.read_log(path)?;
     let request = BuildRequest::of(path, log.digest, &log.session);
     let traced = engine.runner.trace_file(build, &request);
-    Ok(engine.ran(path, traced)?.is_ok_and(|(trace, _)| trace.header().can(RECORD)))
+    Ok(engine.check_outcome(path, traced)?.is_ok_and(|(trace, _)| trace.header().can(RECORD)))
 }
 
 /// Copies a candidate without the state hashes, which belong to the original session.
-fn unhashed(session: &Session) -> Session {
+fn without_hashes(session: &Session) -> Session {
     let mut session = session.clone();
     for tick in &mut session.ticks {
         tick.hash = None;
@@ -316,7 +316,7 @@ pub fn shrink_log(
             shrink_by(session, ShrinkEdit::Rerecorded, &record, &still, parallel, progress)
         }
         Rerecorder::Build(..) | Rerecorder::Nothing => {
-            let record = |session: &Session| Ok(Some(unhashed(session)));
+            let record = |session: &Session| Ok(Some(without_hashes(session)));
             shrink_by(session, ShrinkEdit::Cut, &record, &still, parallel, progress).and_then(|shrunk| {
                 let session = without_results(&shrunk.session);
                 let shows = still(&session).map_err(ShrinkError::Property)?;

@@ -376,7 +376,7 @@ impl ReplaySpec {
         let mut game = None;
         let source = |path| {
             let source = ComparisonSource::of(engine, path)?;
-            let Some(log) = source.log() else { return Err(EngineError::replayed(path)) };
+            let Some(log) = source.log() else { return Err(EngineError::already_replayed(path)) };
             if game.get_or_insert_with(|| log.header.game.clone()) != &log.header.game {
                 return Err(EngineError::other_game(path));
             }

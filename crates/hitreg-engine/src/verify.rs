@@ -7,7 +7,7 @@ mod verdict;
 
 pub(crate) use golden::Goldens;
 pub use golden::{Golden, GoldenUpdate, Proposal, proposals_below};
-pub(crate) use records::{BodyRows, RecordComparison, RecordDifference, before_gap, of_bodies, of_shots};
+pub(crate) use records::{BodyRows, RecordComparison, RecordDifference, before_gap, body_trace, shot_trace};
 pub use verdict::{LogFacts, LogReport, LogVerdict, THREADS, VerdictReason, VerifiedReplay, VerifyReference, judge};
 
 use std::collections::VecDeque;
@@ -134,7 +134,7 @@ impl VerifyOptions<'_> {
         reference: VerifyReference<'_>,
     ) -> Result<golden::RerecordedLog, EngineError> {
         let folder = hitreg_log::store::temporary_folder()?;
-        let target = folder.file("anew.hitlog");
+        let target = folder.file("rerecorded.hitlog");
         if let Err(why) = rerecord(engine, self.build, log, &target)? {
             return Ok(golden::RerecordedLog { log: None, verified: LogReport::not_replayed(why) });
         }
@@ -176,7 +176,7 @@ fn rerecord(
         None => log.rerecord(engine, None, to)?,
         Some(build) => engine.runner.rerecord(build, &log.request()?, to.path()),
     };
-    Ok(engine.ran(&log.path, outcome)?.map_err(|untestable| untestable.detail()))
+    Ok(engine.check_outcome(&log.path, outcome)?.map_err(|untestable| untestable.detail()))
 }
 
 /// Replays a log in another build, as often as this build replays it, and without the cache. Returns the reason if the
@@ -191,7 +191,7 @@ fn replay_in_build(
     let mut replays = Vec::with_capacity(THREADS.len());
     let (mut records, mut has_no_hash) = (RecordComparison::default(), false);
     for _ in THREADS {
-        let trace = match engine.ran(&log.path, runner.trace(build, &log.request()?))? {
+        let trace = match engine.check_outcome(&log.path, runner.trace(build, &log.request()?))? {
             Ok(trace) => trace,
             Err(untestable) => return Ok(Err(untestable.detail())),
         };

@@ -99,10 +99,10 @@ pub(super) struct CandidateSearch<'a, S: SearchSpace> {
 impl<S: SearchSpace> CandidateSearch<'_, S> {
     pub(super) fn run(self) -> Result<BisectResult, EngineError> {
         let (space, judge, jobs) = (self.space, self.judge, self.jobs);
-        let probe = |item: &S::Item, stop: &StopSignal, slot: usize| space.probe(item, &judge.under(stop), slot);
+        let probe = |item: &S::Item, stop: &StopSignal, slot: usize| space.probe(item, &judge.with_stop(stop), slot);
         std::thread::scope(|scope| {
             let ahead = ProbePool::new(scope, &probe, &judge.runner.stop, judge.room(jobs));
-            Bisection { search: self, ahead, traces: SortedMap::new(), asked: 0 }.run()
+            Bisection { search: self, ahead, traces: SortedMap::new(), probes_requested: 0 }.run()
         })
     }
 }
@@ -112,8 +112,8 @@ struct Bisection<'a, 'scope, 'env, S: SearchSpace> {
     ahead: ProbePool<'scope, 'env, S::Item, Result<Probe, EngineError>>,
     /// The traces that the search still needs.
     traces: SortedMap<S::Item, Trace>,
-    /// The number of probes that the search asked for, including the reference.
-    asked: usize,
+    /// The number of probes that the search requested, including the reference.
+    probes_requested: usize,
 }
 
 impl<S: SearchSpace> Bisection<'_, '_, '_, S> {
@@ -295,7 +295,7 @@ impl<S: SearchSpace> Bisection<'_, '_, '_, S> {
             return Ok(None);
         }
         let probed = self.ahead.get(item, next);
-        self.asked += 1;
+        self.probes_requested += 1;
         // The result of a stopped probe is invalid and must not be saved.
         check(&self.search.judge.runner.stop)?;
         Ok(probed?.map(|trace| self.traces.insert(item.clone(), trace)).err())
@@ -356,7 +356,7 @@ impl<S: SearchSpace> Bisection<'_, '_, '_, S> {
     }
 
     fn so_far(&self, verdict: SearchVerdict) -> BisectResult {
-        let speculative = Some(self.ahead.begun.saturating_sub(self.asked));
+        let speculative = Some(self.ahead.begun.saturating_sub(self.probes_requested));
         let (mut tested, mut skipped) = (Vec::new(), Vec::new());
         for (item, answer) in &self.search.answers {
             if let BuildAnswer::Untestable(why) = answer {

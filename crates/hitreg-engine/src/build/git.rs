@@ -37,14 +37,14 @@ pub enum GitError {
     #[error("git cannot be started: {0}")]
     Start(#[from] std::io::Error),
     /// git reported an error.
-    #[error("git {command}: {said}")]
+    #[error("git {command}: {output}")]
     Failed {
         /// The arguments of the command.
         command: String,
         /// What git wrote.
-        said: String,
+        output: String,
     },
-    /// The repository lacks what was asked for; says what, and what to do.
+    /// The repository lacks something that the request needs. The text names it, and what to do.
     #[error("{0}")]
     Request(String),
 }
@@ -63,7 +63,9 @@ impl Repository {
     pub fn at(folder: &Path) -> Result<Repository, GitError> {
         let common = git(folder, ["rev-parse", "--path-format=absolute", "--git-common-dir"]);
         let common = common.map_err(|error| match error {
-            GitError::Failed { said, .. } if said.starts_with("not a git") || said.starts_with("cannot change to") => {
+            GitError::Failed { output, .. }
+                if output.starts_with("not a git") || output.starts_with("cannot change to") =>
+            {
                 let folder = folder.display();
                 GitError::Request(format!(
                     "{folder}: not in a git repository: name the game's repository with --repo FOLDER"
@@ -150,7 +152,7 @@ impl Repository {
         match self.git(["merge-base", "--all", one, other]) {
             Ok(listed) => Ok(listed.lines().map(str::to_owned).collect()),
             // Without a common ancestor, git fails without a message.
-            Err(GitError::Failed { said, .. }) if said.is_empty() => Ok(Vec::new()),
+            Err(GitError::Failed { output, .. }) if output.is_empty() => Ok(Vec::new()),
             Err(error) => Err(error),
         }
     }
@@ -283,9 +285,9 @@ fn git<A: AsRef<OsStr>>(folder: &Path, args: impl IntoIterator<Item = A>) -> Res
     if status.success() {
         return Ok(String::from_utf8_lossy(&stdout).trim_end().to_owned());
     }
-    let asked: Vec<_> = command.get_args().skip(2).map(|arg| arg.to_string_lossy()).collect();
-    let said = String::from_utf8_lossy(&stderr).trim().trim_start_matches("fatal: ").to_owned();
-    Err(GitError::Failed { command: asked.join(" "), said })
+    let args: Vec<_> = command.get_args().skip(2).map(|arg| arg.to_string_lossy()).collect();
+    let output = String::from_utf8_lossy(&stderr).trim().trim_start_matches("fatal: ").to_owned();
+    Err(GitError::Failed { command: args.join(" "), output })
 }
 
 fn remove_git_variables(command: &mut Command) {

@@ -53,7 +53,7 @@ impl ReplaySpec {
     /// Rejects impossible requests before anything runs.
     pub(crate) fn check(&self, engine: &Engine<'_>, source: &ComparisonSource<'_>) -> Result<(), EngineError> {
         match source.log() {
-            None if !self.is_plain() => Err(EngineError::replayed(source.path)),
+            None if !self.is_plain() => Err(EngineError::already_replayed(source.path)),
             None => Ok(()),
             Some(SurveyedLog { header, .. }) => {
                 self.settings(engine, header)?;

@@ -127,7 +127,11 @@ impl Goldens {
     }
 
     /// Writes the golden, proposal or log as `keep` asks, and reports what was done.
-    pub(crate) fn settle(&self, verified: LogReport, anew: Option<RerecordedLog>) -> Result<LogReport, EngineError> {
+    pub(crate) fn settle(
+        &self,
+        verified: LogReport,
+        rerecorded: Option<RerecordedLog>,
+    ) -> Result<LogReport, EngineError> {
         let Some(target) = &self.golden else { return Ok(verified) };
         match (&verified.golden_text, verified.why) {
             // A replay that contradicts its own log or exercised nothing must not become a golden.
@@ -135,12 +139,12 @@ impl Goldens {
                 if verified.why.is_some() || verified.golden == Golden::None =>
             {
                 store::save_bytes(target, text.as_bytes())?;
-                Ok(self.settled(target, verified, Golden::Accepted))
+                Ok(self.report_written(target, verified, Golden::Accepted))
             }
             (_, Some(VerdictReason::RecordedState | VerdictReason::Keyframe)) => {
-                self.accept_rerecorded(target, verified, anew)
+                self.accept_rerecorded(target, verified, rerecorded)
             }
-            (_, Some(_)) => Ok(unchanged(verified, "")),
+            (_, Some(_)) => Ok(report_unwritten(verified, "")),
             (_, None) => Ok(verified),
         }
     }
@@ -149,12 +153,15 @@ impl Goldens {
         &self,
         target: &Target,
         verified: LogReport,
-        anew: Option<RerecordedLog>,
+        rerecorded: Option<RerecordedLog>,
     ) -> Result<LogReport, EngineError> {
         let before = verified.detail.clone().unwrap_or_default();
-        let Some(anew) = anew else {
+        let Some(rerecorded) = rerecorded else {
             if !verified.can_rerecord {
-                return Ok(unchanged(verified, ": the log has other states, and this build cannot record it again"));
+                return Ok(report_unwritten(
+                    verified,
+                    ": the log has other states, and this build cannot record it again",
+                ));
             }
             let detail = format!(
                 "{before}. If the game changed on purpose, add --rerecord: it records the log again from its input and \
@@ -167,9 +174,9 @@ impl Goldens {
             Some(text),
             Some(log),
             None | Some(VerdictReason::Golden | VerdictReason::NeedsGolden),
-        ) = (&anew.log, &anew.verified.golden_text, &self.log, anew.verified.why)
+        ) = (&rerecorded.log, &rerecorded.verified.golden_text, &self.log, rerecorded.verified.why)
         else {
-            let why = anew.verified.detail.unwrap_or_default();
+            let why = rerecorded.verified.detail.unwrap_or_default();
             let detail = format!("{before}. Recorded again, the log cannot be accepted: {why}");
             return Ok(verified.with_finding(LogFinding::differs(VerdictReason::RecordedState, detail)));
         };
@@ -180,11 +187,11 @@ impl Goldens {
         let golden = store::prepare(target, |out| Ok(out.write_all(text.as_bytes())?))?;
         log.put()?;
         golden.put()?;
-        let settled = self.settled(target, anew.verified, Golden::Rerecorded);
-        Ok(LogReport { detail: Some(format!("before: {before}")), ..settled })
+        let report = self.report_written(target, rerecorded.verified, Golden::Rerecorded);
+        Ok(LogReport { detail: Some(format!("before: {before}")), ..report })
     }
 
-    fn settled(&self, target: &Target, verified: LogReport, golden: Golden) -> LogReport {
+    fn report_written(&self, target: &Target, verified: LogReport, golden: Golden) -> LogReport {
         match self.keep {
             GoldenUpdate::Propose { .. } => {
                 let detail = format!("the proposed golden is {}", target.path().display());
@@ -205,7 +212,7 @@ impl Goldens {
 
 /// The result for a log whose golden is neither replaced nor proposed. `why` begins with a colon, unless the verdict says
 /// it.
-fn unchanged(verified: LogReport, why: &str) -> LogReport {
+fn report_unwritten(verified: LogReport, why: &str) -> LogReport {
     let detail = verified.detail.as_deref().unwrap_or_default();
     LogReport { detail: Some(format!("{detail}. No golden is written{why}")), ..verified }
 }

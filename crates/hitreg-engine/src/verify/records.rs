@@ -51,9 +51,9 @@ impl RecordComparison {
     ///
     /// # Errors
     /// Fails if the rows cannot be put in order.
-    pub(crate) fn of(says: &Trace, played: &Trace) -> Result<RecordComparison, DiffError> {
+    pub(crate) fn of(recorded: &Trace, replayed: &Trace) -> Result<RecordComparison, DiffError> {
         let options = DiffOptions { overlap_only: true, ..DiffOptions::default() };
-        let found = diff(says, played, &options)?;
+        let found = diff(recorded, replayed, &options)?;
         let of_bodies = found.tables.iter().filter(|table| is_bodies(&table.name));
         let bodies = of_bodies.map(|table| table.rows.compared).sum();
         let first = found.first.filter(|_| found.verdict == TraceVerdict::Differs).map(|first| RecordDifference {
@@ -71,13 +71,13 @@ impl RecordComparison {
     /// Fails if the rows cannot be put in order.
     pub(crate) fn of_build(session: &Session, trace: &Trace) -> Result<RecordComparison, DiffError> {
         let session = &*before_gap(session);
-        let says = match recorded(session) {
-            Ok(says) => says,
-            Err(_) if session.header.holds() == LogContents::Server => of_bodies(session, &trace.header),
+        let recorded = match recorded(session) {
+            Ok(recorded) => recorded,
+            Err(_) if session.header.holds() == LogContents::Server => body_trace(session, &trace.header),
             Err(_) => return Ok(RecordComparison::default()),
         };
-        let compared = RecordComparison::of(&says, trace)?;
-        let of_shots = RecordComparison::of(&of_shots(session, &trace.header), trace)?;
+        let compared = RecordComparison::of(&recorded, trace)?;
+        let of_shots = RecordComparison::of(&shot_trace(session, &trace.header), trace)?;
         let found = [compared.first, BodyRows::of(session, trace).first, of_shots.first];
         let first = RecordDifference::earliest(found.into_iter().flatten());
         Ok(RecordComparison { first, ..compared })
@@ -91,12 +91,12 @@ impl RecordComparison {
 }
 
 /// The recorded bodies of a log, as a trace with this header.
-pub(crate) fn of_bodies(session: &Session, header: &TraceHeader) -> Trace {
+pub(crate) fn body_trace(session: &Session, header: &TraceHeader) -> Trace {
     Trace { header: header.clone(), tables: recorded_bodies(session, &hidden_fields(session)) }
 }
 
 /// The recorded results of a log's shots, as a trace with this header.
-pub(crate) fn of_shots(session: &Session, header: &TraceHeader) -> Trace {
+pub(crate) fn shot_trace(session: &Session, header: &TraceHeader) -> Trace {
     Trace { header: header.clone(), tables: judged_shots(session).into_iter().collect() }
 }
 
