@@ -233,8 +233,8 @@ fn print_log(page: &mut Page, shown: &LogInfo, header: &SessionHeader) {
     if let (Some(side), Some(session)) = (&info.side, &info.session) {
         page.pair("side", &format!("{side}, of session {session}; `hitreg merge` merges the logs of all sides"));
     }
-    let preset = info.preset.as_deref().unwrap_or("none");
     let changed: Vec<String> = shown.settings_changed.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let preset = info.preset.as_deref().unwrap_or("none");
     let preset = if is_foreign { String::new() } else { format!("preset {preset} ") };
     let settings = format!("{preset}{}", changed.join(" "));
     page.pair("settings", if settings.is_empty() { "none" } else { &settings });
@@ -276,6 +276,19 @@ fn print_log(page: &mut Page, shown: &LogInfo, header: &SessionHeader) {
     };
     let version = &shown.format_version;
     page.pair("size", &format!("{}{per_usercmd}{keyframes}, format {version}", bytes(shown.size_bytes)));
+    print_gaps(page, info);
+    let others = describe_other_records(info, header);
+    if !others.is_empty() {
+        page.pair("also", &others.join(", "));
+    }
+    if !shown.passed_over.is_empty() {
+        page.pair("skipped", &shown.passed_over.join(", "));
+    }
+    page.heading("Connections");
+    print_connections(page, info, SnapshotNumbers::of(header), &as_received);
+}
+
+fn print_gaps(page: &mut Page, info: &SessionInfo) {
     for gap in info.gaps.iter().take(GAPS_LISTED) {
         let whose = gap.player.map_or(String::new(), |player| format!(" of p{player}"));
         let [from, to] = [gap.from_us, gap.to_us].map(|at| ClockTime(Micros(at)));
@@ -287,7 +300,10 @@ fn print_log(page: &mut Page, shown: &LogInfo, header: &SessionHeader) {
         let gaps = counted(rest.len() as u64, "more gap");
         page.styled(UNSURE, &format!("  and {gaps}, {} together (--format json lists all)", duration(Micros(all))));
     }
-    let own = header.unknown.iter().filter(|kind| is_foreign && !kind.is_known_kind()).map(|kind| kind.name.as_str());
+}
+
+/// The counts of records of kinds that few logs have.
+fn describe_other_records(info: &SessionInfo, header: &SessionHeader) -> Vec<String> {
     let known = [
         ("presence", "join and leave record"),
         ("predicted", "predicted shot"),
@@ -298,16 +314,9 @@ fn print_log(page: &mut Page, shown: &LogInfo, header: &SessionHeader) {
     let number = |kind: &str| info.records.get(kind).map(|number| *number as u64);
     let known = known.into_iter().filter_map(|(kind, one)| Some(counted(number(kind)?, one)));
     // The game names its own kinds, in the singular or plural.
-    let own = own.filter_map(|kind| Some(format!("{} {kind}", count(number(kind)?))));
-    let more: Vec<String> = known.chain(own).collect();
-    if !more.is_empty() {
-        page.pair("also", &more.join(", "));
-    }
-    if !shown.passed_over.is_empty() {
-        page.pair("skipped", &shown.passed_over.join(", "));
-    }
-    page.heading("Connections");
-    print_connections(page, info, SnapshotNumbers::of(header), &as_received);
+    let of_game = header.unknown.iter().filter(|kind| is_foreign(header) && !kind.is_known_kind());
+    let of_game = of_game.filter_map(|kind| Some(format!("{} {}", count(number(&kind.name)?), kind.name)));
+    known.chain(of_game).collect()
 }
 
 /// Returns the time that spans cover together. They may overlap.

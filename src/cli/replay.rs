@@ -287,38 +287,38 @@ fn play(
         let sinks = ReplaySinks { seen: &mut |_| {}, to, progress: &mut |at| progress.reached(at) };
         log.replay_once(game, attempt, sinks)
     };
-    let (mut gathered, ran) = run_attempts(args, game, attempt, trace)?;
+    let (mut collectors, findings) = run_attempts(args, game, attempt, trace)?;
     let seconds = watch.elapsed_s();
     if let Some(target) = record {
         let session = Engine::new(games).read_log(path)?.session;
-        let again = game.rerecord(games.memory(), &session, options.settings.as_ref());
-        let again = again.map_err(|error| CommandError::file(path, error))?;
-        store::save_log(target, &again, LogOptions::whole())?;
+        let rerecorded = game.rerecord(games.memory(), &session, options.settings.as_ref());
+        let rerecorded = rerecorded.map_err(|error| CommandError::file(path, error))?;
+        store::save_log(target, &rerecorded, LogOptions::whole())?;
     }
-    let drawn = gathered.drawing.drawn();
-    let hits = gathered.hits.map(CollectedRows::finish).transpose()?.unwrap_or_default();
+    let drawn = collectors.drawing.drawn();
+    let hits = collectors.hits.map(CollectedRows::finish).transpose()?.unwrap_or_default();
     let interpolation = if drawn.is_empty() { scores(game, &log, &options)? } else { Vec::new() };
     let first = log.survey.played().map_or(Micros(i64::MIN), |(first, _)| first);
     let length = part.map_or(log.survey.duration(), |part| part.to - part.from.max(first));
-    let mut summary = gathered.summary.summary();
+    let mut summary = collectors.summary.summary();
     if part.is_none() {
         summary.exercised = log.facts()?.completed(summary.exercised);
     }
-    let mut goes_on = part.is_some_and(|part| log.survey.played().is_some_and(|(_, last)| part.to <= last));
-    if let (Some(part), Some(network), true, true) = (part, &mut summary.network, goes_on, changed.is_empty()) {
+    let mut is_open_ended = part.is_some_and(|part| log.survey.played().is_some_and(|(_, last)| part.to <= last));
+    if let (Some(part), Some(network), true, true) = (part, &mut summary.network, is_open_ended, changed.is_empty()) {
         let lost = LogRecords::open(path, part)?.lost_packets()?;
         [&mut network.up, &mut network.down].into_iter().zip(lost).for_each(|(way, lost)| way.decide(lost));
-        goes_on = false;
+        is_open_ended = false;
     }
-    let digest = part.is_none().then(|| gathered.summary.digest().to_string());
-    let spreads = distributions(gathered.weighing.round_trips_ms(), &gathered.summary.figures.error_units);
-    let header = gathered.summary.header;
+    let digest = part.is_none().then(|| collectors.summary.digest().to_string());
+    let spreads = distributions(collectors.weighing.round_trips_ms(), &collectors.summary.figures.error_units);
+    let header = collectors.summary.header;
     let keys = changed.iter().filter_map(|pair| Some(pair.split_once('=')?.0));
     let unanswered = header.scope(summary.shots.fired.is_some()).unanswered(keys);
     Ok(ReplayReport {
         path: path.display().to_string(),
         part: part.map(|Part { from, to }| SessionPart { from_us: from, to_us: to }),
-        is_open_ended: goes_on,
+        is_open_ended,
         digest,
         settings_changed: changed,
         unanswered,
@@ -326,18 +326,18 @@ fn play(
         what_if_means: args.what_if.what_if.meaning(),
         passed_over: games.passed_over(&log.header),
         hashes: HashReport {
-            compared: ran.hashes_compared,
-            first_difference_tick: ran.first_difference.map(|difference| difference.tick.0),
+            compared: findings.hashes_compared,
+            first_difference_tick: findings.first_difference.map(|difference| difference.tick.0),
             missing: log.survey.first_hole().map(|gap| SessionPart { from_us: gap.from, to_us: gap.to }),
         },
         prediction: summary.prediction,
         grades: game.grades(),
         drawn,
         interpolation,
-        jumps: jumps(&header, &ran.jumps),
+        jumps: jumps(&header, &findings.jumps),
         hits_again: RejudgedHit::of(&hits, game.melee_weapons()),
         network: summary.network,
-        fairness: summary.shots.fired.is_some().then(|| gathered.weighing.fairness()),
+        fairness: summary.shots.fired.is_some().then(|| collectors.weighing.fairness()),
         shots: summary.shots,
         exercised: summary.exercised,
         session_us: length,
@@ -381,23 +381,23 @@ fn survey(games: &Games, args: &Args, path: &Path) -> Result<(SurveyedLog, Optio
 fn run_attempts(
     args: &Args,
     game: &dyn Playable,
-    attempt: impl Fn(bool, &mut dyn FnMut(&TraceHeader, Table)) -> Result<Option<ReplayFindings>, EngineError>,
+    replay: impl Fn(bool, &mut dyn FnMut(&TraceHeader, Table)) -> Result<Option<ReplayFindings>, EngineError>,
     trace: Option<&Target>,
 ) -> Result<(RowCollectors, ReplayFindings), EngineError> {
-    let gather = |encodes: bool, write: &mut dyn FnMut(&TraceHeader, Table)| {
-        let mut gathered: Option<RowCollectors> = None;
-        let ran = attempt(encodes, &mut |header, rows| {
+    let attempt = |encodes: bool, write: &mut dyn FnMut(&TraceHeader, Table)| {
+        let mut collected: Option<RowCollectors> = None;
+        let findings = replay(encodes, &mut |header, rows| {
             let collectors = || RowCollectors::new(header.clone(), game.judges_again());
-            gathered.get_or_insert_with(collectors).add(&rows);
+            collected.get_or_insert_with(collectors).add(&rows);
             if args.keeps(&rows.name) {
                 write(header, rows);
             }
         })?;
-        Ok(gathered.zip(ran))
+        Ok(collected.zip(findings))
     };
     match trace {
-        None => retry_with_encoding(&AtomicBool::new(false), |encodes| gather(encodes, &mut |_, _| {})),
-        Some(target) => write_replayed(target, TraceLayout::Packed, gather),
+        None => retry_with_encoding(&AtomicBool::new(false), |encodes| attempt(encodes, &mut |_, _| {})),
+        Some(target) => write_replayed(target, TraceLayout::Packed, attempt),
     }
 }
 
