@@ -105,7 +105,7 @@ impl KeyframeArgs {
         }
         let engine = engine_with_notes(games);
         let surveyed = engine.survey(log.path())?;
-        match make_keyframes(&engine, &surveyed, every)? {
+        match make(&engine, &surveyed, every)? {
             Ok(keyframes) => {
                 write(log.path(), &keyframes, &log.replaceable())?;
                 Ok(keyframes.len())
@@ -122,7 +122,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     let engine = engine_with_notes(games);
     let cannot = |why: &str| CommandError::file(&args.log, why);
     let log = engine.survey(&args.log)?;
-    let keyframes = make_keyframes(&engine, &log, args.every)?.map_err(|why| cannot(&why))?;
+    let keyframes = make(&engine, &log, args.every)?.map_err(|why| cannot(&why))?;
     write(&args.log, &keyframes, &target)?;
     let (before, after) = (FileSize::of(&args.log).0, FileSize::of(&args.output));
     let report = KeyframesReport {
@@ -142,11 +142,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
 }
 
 /// The keyframes of a log, or why it has none.
-fn make_keyframes(
-    engine: &Engine<'_>,
-    log: &SurveyedLog,
-    every_s: u32,
-) -> Result<Result<Vec<Keyframe>, String>, CommandError> {
+fn make(engine: &Engine<'_>, log: &SurveyedLog, every_s: u32) -> Result<Result<Vec<Keyframe>, String>, CommandError> {
     // Only a build that plays the game can make keyframes, whatever the interval.
     if let Err(other_game) = engine.games.of_header(&log.header) {
         return Ok(Err(other_game.to_string()));

@@ -50,7 +50,7 @@ pub struct SurveyedLog {
     /// The memory that all records need, in bytes.
     pub(crate) session_bytes: usize,
     /// The keyframes in the log that this build reads.
-    keyframes: Vec<KeyframeRef>,
+    pub(crate) keyframes: Vec<KeyframeRef>,
     /// The keyframe from which the replay starts; `None` for the beginning of the log.
     start: Option<ReplayStart>,
     /// The most memory for the log and its rows as a whole.

@@ -30,7 +30,7 @@ use hitreg_log::trace::schema::{NO_HASH, executed, frames, is_bodies, ticks};
 use hitreg_log::trace::{RECORD, Table, Trace, TraceHeader};
 use hitreg_log::units::{Micros, Tick};
 use hitreg_netcode::replay::{ReplayAttempt, ReplayError, ReplayOptions, compare_hashes};
-use verdict::{LogFinding, ReplayFigures, judge_legs, missing_usercmd};
+use verdict::{ReplayFigures, judge_legs, missing_usercmd};
 
 /// How logs are verified.
 pub struct VerifyOptions<'a> {
@@ -86,14 +86,12 @@ impl VerifyOptions<'_> {
                 Some(path) => format!("there is no golden ({}): create it with --accept", path.display()),
                 None => "a log from standard input has no golden".to_owned(),
             };
-            verified = verified.with_finding(LogFinding::untestable(VerdictReason::NoGolden, detail));
+            verified = verified.with_reason(VerdictReason::NoGolden, detail);
         }
         let plays_here = engine.games.of_header(&log.header).is_ok();
         let has_other_states = matches!(verified.why, Some(VerdictReason::RecordedState | VerdictReason::Keyframe));
-        let rerecorded = match self.keep.rerecords() && has_other_states {
-            true => Some(self.verify_rerecorded(engine, &log, reference)?),
-            false => None,
-        };
+        let is_rerecorded = self.keep.rerecords() && has_other_states;
+        let rerecorded = is_rerecorded.then(|| self.verify_rerecorded(engine, &log, reference)).transpose()?;
         Ok(LogReport { path: path.to_owned(), plays_here, ..goldens.settle(verified, rerecorded)? })
     }
 
@@ -246,20 +244,20 @@ impl LogDifference {
                 let detail = format!(
                     "the log contradicts itself: its state hashes match the replay, but not its records {place}"
                 );
-                verified.with_finding(LogFinding::broken(VerdictReason::Contradiction, detail))
+                verified.with_reason(VerdictReason::Contradiction, detail)
             }
             (Some(place), _) => {
                 let who =
                     build.map_or("the replay".to_owned(), |build| format!("the build {}", build.path().display()));
                 let hashes = if has_hashes { "; the state hashes agree" } else { "" };
                 let detail = format!("{who} differs from the log {place}{hashes}");
-                verified.with_finding(LogFinding::differs(VerdictReason::RecordedState, detail))
+                verified.with_reason(VerdictReason::RecordedState, detail)
             }
             (None, Some(tick)) => {
                 let detail = format!("the keyframe after tick {tick} differs from the replayed state");
                 let recorded_differs = verified.why == Some(VerdictReason::RecordedState);
                 let why = if recorded_differs { VerdictReason::RecordedState } else { VerdictReason::Keyframe };
-                verified.with_finding(LogFinding::differs(why, detail))
+                verified.with_reason(why, detail)
             }
             (None, None) => verified,
         }
@@ -284,10 +282,10 @@ fn replay_here(
         // One replay is compared with the log's records, the other with its keyframes. A log without a server has no
         // records that the replay of its clients could contradict.
         let checks = ReplayChecks { records: number == 0 && log.has_server(), golden: runs.golden && number == 0 };
-        let compares_keyframes = !checks.records;
+        let keyframes = if checks.records { &[] } else { &log.keyframes[..] };
         let attempt = |encodes| {
             run_checked(log, checks, |sinks| {
-                log.run_with_keyframes(game, compares_keyframes, ReplayAttempt { options: &options, encodes }, sinks)
+                log.run_to_keyframes(keyframes, game, None, ReplayAttempt { options: &options, encodes }, sinks)
             })
         };
         thread_pool(threads)?.install(|| retry_with_encoding(&encodes, attempt))

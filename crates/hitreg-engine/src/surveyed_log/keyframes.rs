@@ -173,25 +173,13 @@ impl SurveyedLog {
         Ok(SurveyedLog { survey, start: None, ..self })
     }
 
-    /// Replays the log from its beginning. `compares` compares the states with the log's keyframes, which costs almost
-    /// nothing extra if it has none.
-    pub(crate) fn run_with_keyframes(
-        &self,
-        game: &dyn Playable,
-        compares: bool,
-        attempt: ReplayAttempt<'_>,
-        sinks: ReplaySinks<'_>,
-    ) -> Result<Option<KeyframedRun>, EngineError> {
-        let recorded = if compares { &self.keyframes[..] } else { &[] };
-        self.run_to_keyframes(recorded, game, &self.source(), attempt, sinks)
-    }
-
-    /// Replays from a source, and compares the states with the `recorded` keyframes.
-    fn run_to_keyframes(
+    /// Replays the log from `start`, `None` for its beginning, and compares the states with the `recorded` keyframes.
+    /// Without keyframes, the comparison costs almost nothing.
+    pub(crate) fn run_to_keyframes(
         &self,
         recorded: &[KeyframeRef],
         game: &dyn Playable,
-        source: &ReplaySource<'_>,
+        start: Option<&ReplayStart>,
         attempt: ReplayAttempt<'_>,
         sinks: ReplaySinks<'_>,
     ) -> Result<Option<KeyframedRun>, EngineError> {
@@ -207,8 +195,8 @@ impl SurveyedLog {
         // A part of a log may not show that its datagrams matter, but the states are compared with those of a replay
         // that encoded them.
         let encodes = attempt.encodes || recorded.first().is_some_and(|keyframe| keyframe.has_sizes);
-        let findings =
-            self.run(game, &ReplaySource { keyframes, ..*source }, ReplayAttempt { encodes, ..attempt }, sinks)?;
+        let source = ReplaySource { start, keyframes, ..self.source() };
+        let findings = self.run(game, &source, ReplayAttempt { encodes, ..attempt }, sinks)?;
         let replayed = replayed.into_inner();
         let differs =
             |keyframe: &&KeyframeRef| !replayed.get(&keyframe.tick).is_some_and(|made| keyframe.is_like(made));
@@ -277,10 +265,15 @@ impl SurveyedLog {
     ) -> Result<Option<KeyframedRun>, EngineError> {
         let start = leg.from.map(|from| self.start_at(&self.keyframes[from])).transpose()?;
         let recorded = &self.keyframes[leg.to.clone()];
-        let source = ReplaySource { start: start.as_ref(), ..self.source() };
         let (part, tables) = (Some(leg.part), TableSet::named(TABLES));
         let options = ReplayOptions { part, tables, without_predicted_bodies: true, ..ReplayOptions::default() };
-        self.run_to_keyframes(recorded, game, &source, ReplayAttempt { options: &options, encodes: false }, sinks)
+        self.run_to_keyframes(
+            recorded,
+            game,
+            start.as_ref(),
+            ReplayAttempt { options: &options, encodes: false },
+            sinks,
+        )
     }
 
     /// Reads a keyframe from the log to start a replay from it.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::verdict::{LogFinding, LogReport, LogVerdict, VerdictReason};
+use super::verdict::{LogReport, LogVerdict, VerdictReason};
 use crate::EngineError;
 use hitreg_analysis::golden::{self, GoldenChange};
 use hitreg_analysis::text_diff::TextDiff;
@@ -167,7 +167,7 @@ impl Goldens {
                 "{before}. If the game changed on purpose, add --rerecord: it records the log again from its input and \
                  links, and writes log and golden together"
             );
-            return Ok(verified.with_finding(LogFinding::differs(VerdictReason::RecordedState, detail)));
+            return Ok(verified.with_reason(VerdictReason::RecordedState, detail));
         };
         let (
             Some((_, recorded)),
@@ -178,7 +178,7 @@ impl Goldens {
         else {
             let why = rerecorded.verified.detail.unwrap_or_default();
             let detail = format!("{before}. Recorded again, the log cannot be accepted: {why}");
-            return Ok(verified.with_finding(LogFinding::differs(VerdictReason::RecordedState, detail)));
+            return Ok(verified.with_reason(VerdictReason::RecordedState, detail));
         };
         // Both files are complete before either is renamed. After a crash between the renames, running the command
         // again completes it.
@@ -195,10 +195,7 @@ impl Goldens {
         match self.keep {
             GoldenUpdate::Propose { .. } => {
                 let detail = format!("the proposed golden is {}", target.path().display());
-                LogReport {
-                    golden: Golden::Proposed,
-                    ..verified.with_finding(LogFinding::differs(VerdictReason::Golden, detail))
-                }
+                LogReport { golden: Golden::Proposed, ..verified.with_reason(VerdictReason::Golden, detail) }
             }
             GoldenUpdate::Accept { .. } | GoldenUpdate::Nothing => {
                 // Only the missing golden was wrong.

@@ -118,6 +118,24 @@ pub enum VerdictReason {
     Unreadable,
 }
 
+impl VerdictReason {
+    fn verdict(self) -> LogVerdict {
+        match self {
+            VerdictReason::NoGolden
+            | VerdictReason::NeedsGolden
+            | VerdictReason::Gap
+            | VerdictReason::NothingCompared
+            | VerdictReason::NotReplayed => LogVerdict::Untestable,
+            VerdictReason::Rollback
+            | VerdictReason::RecordedState
+            | VerdictReason::Keyframe
+            | VerdictReason::Replays
+            | VerdictReason::Golden => LogVerdict::Differs,
+            VerdictReason::Contradiction | VerdictReason::Unreadable => LogVerdict::Broken,
+        }
+    }
+}
+
 impl LogReport {
     pub(crate) fn new(verdict: LogVerdict) -> LogReport {
         LogReport { verdict, plays_here: true, ..LogReport::default() }
@@ -125,13 +143,13 @@ impl LogReport {
 
     /// The result for a log that was not replayed.
     pub(crate) fn not_replayed(why: impl Into<String>) -> LogReport {
-        LogReport::new(LogVerdict::Untestable).with_finding(LogFinding::untestable(VerdictReason::NotReplayed, why))
+        LogReport::new(LogVerdict::Untestable).with_reason(VerdictReason::NotReplayed, why)
     }
 
     /// The result for a log that cannot be read.
     pub(crate) fn unreadable(path: &Path, why: String) -> LogReport {
         let report = LogReport { path: path.to_owned(), ..LogReport::new(LogVerdict::Broken) };
-        report.with_finding(LogFinding::broken(VerdictReason::Unreadable, why))
+        report.with_reason(VerdictReason::Unreadable, why)
     }
 
     /// Whether only the comparison of records can still change the verdict. A golden does not count for a replay that
@@ -140,33 +158,17 @@ impl LogReport {
         self.verdict == LogVerdict::Same || matches!(self.why, Some(VerdictReason::Golden | VerdictReason::NeedsGolden))
     }
 
-    /// The same result with the verdict of a finding.
+    /// The same result with the verdict of a reason.
     #[must_use]
-    pub(crate) fn with_finding(self, LogFinding { verdict, reason, detail }: LogFinding) -> LogReport {
-        LogReport { verdict, why: Some(reason), detail: Some(detail), ..self }
+    pub(crate) fn with_reason(self, reason: VerdictReason, detail: impl Into<String>) -> LogReport {
+        LogReport { verdict: reason.verdict(), why: Some(reason), detail: Some(detail.into()), ..self }
     }
 }
 
-/// What keeps a log from being the same as its replays.
-#[derive(Debug)]
-pub(crate) struct LogFinding {
-    verdict: LogVerdict,
+/// What keeps a log from being the same as its replays: the reason, also as a sentence.
+struct LogFinding {
     reason: VerdictReason,
     detail: String,
-}
-
-impl LogFinding {
-    pub(crate) fn untestable(reason: VerdictReason, detail: impl Into<String>) -> LogFinding {
-        LogFinding { verdict: LogVerdict::Untestable, reason, detail: detail.into() }
-    }
-
-    pub(crate) fn differs(reason: VerdictReason, detail: String) -> LogFinding {
-        LogFinding { verdict: LogVerdict::Differs, reason, detail }
-    }
-
-    pub(crate) fn broken(reason: VerdictReason, detail: String) -> LogFinding {
-        LogFinding { verdict: LogVerdict::Broken, reason, detail }
-    }
 }
 
 /// The facts of a log against which its replays are judged.
@@ -405,18 +407,18 @@ fn judge_figures(
     let replays_differ = replay_difference.is_some();
     let of_golden = |_: &TextDiff| {
         let detail = golden_differs(reference.golden, facts.usercmds, figures.exercised.usercmds);
-        LogFinding::differs(VerdictReason::Golden, detail)
+        LogFinding { reason: VerdictReason::Golden, detail }
     };
     let contradiction = facts.contradiction.clone();
     let finding = contradiction
-        .map(|detail| LogFinding::broken(VerdictReason::Contradiction, detail))
+        .map(|detail| LogFinding { reason: VerdictReason::Contradiction, detail })
         .or(replay_difference)
         .or_else(|| compare_recorded(facts, ran))
         .or_else(|| golden_difference.as_ref().map(of_golden))
         .or_else(|| find_untested(facts, ran, &figures, &exercised, reference));
     let same = LogReport::new(LogVerdict::Same);
     let report = match finding {
-        Some(finding) => same.with_finding(finding),
+        Some(LogFinding { reason, detail }) => same.with_reason(reason, detail),
         None => same,
     };
     LogReport {
@@ -437,14 +439,14 @@ fn judge_figures(
 /// Describes how the replay differs from the record.
 fn compare_recorded(facts: &LogFacts, ran: &ReplayFindings) -> Option<LogFinding> {
     if let Some(error) = &ran.rollback_error {
-        return Some(LogFinding::differs(VerdictReason::Rollback, format!("rollback: {error}")));
+        return Some(LogFinding { reason: VerdictReason::Rollback, detail: format!("rollback: {error}") });
     }
     // After a gap no replay can equal the recording, and a difference there does not concern the build.
     let first = ran.first_difference.filter(|first| facts.gap.is_none_or(|gap| first.at <= gap.from))?;
     let replayed = first.replayed.map_or("none, because it ended before".to_owned(), |hash| format!("{hash:016x}"));
     let HashDifference { tick, recorded, .. } = first;
     let detail = format!("tick {tick}: the log has state hash {recorded:016x}, the replay has {replayed}");
-    Some(LogFinding::differs(VerdictReason::RecordedState, detail))
+    Some(LogFinding { reason: VerdictReason::RecordedState, detail })
 }
 
 /// Describes how a second replay differs from the first.
@@ -456,7 +458,7 @@ fn compare_replays(first: &ReplaySummary, second: &ReplaySummary) -> Option<LogF
     let table = first.first_unlike(second).unwrap_or_default();
     let detail =
         format!("two replays by the same build differ, first in the table `{table}`: digests {digest} and {other}");
-    Some(LogFinding::differs(VerdictReason::Replays, detail))
+    Some(LogFinding { reason: VerdictReason::Replays, detail })
 }
 
 /// Why agreement shows nothing, or does not cover the whole log.
@@ -467,7 +469,7 @@ fn find_untested(
     exercised: &Coverage,
     reference: VerifyReference<'_>,
 ) -> Option<LogFinding> {
-    let untestable = |reason, detail: String| Some(LogFinding::untestable(reason, detail));
+    let untestable = |reason, detail: String| Some(LogFinding { reason, detail });
     let LogFacts { with_hash, gap, .. } = *facts;
     let compared = ran.hashes_compared;
     if let Some(FirstGap { from, to, ticks_before }) = gap {
