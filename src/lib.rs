@@ -9,7 +9,7 @@
 //! | two traces to compare, a shot to explain, pages | [`mod@diff`], [`bisect`], [`why`], [`summary`], [`fairness`], [`report`] | `hitreg-analysis` |
 //! | shots to judge against the past | [`history`], [`game`] | `hitreg-netcode` |
 //! | a game that hitreg should replay | [`game`], [`pipeline`], [`server`], [`client`], [`session`], [`replay`] | `hitreg-netcode` |
-//! | your own tools for builds and logs | [`engine`], [`engine::bisect`], [`verify`], [`shrink`], [`sweep`], [`corpus`] | `hitreg-engine` |
+//! | your own tools for builds and logs | [`engine`], [`engine::bisect`], [`verify`], [`shrink`], [`mod@sweep`], [`corpus`] | `hitreg-engine` |
 //! | the built-in games and importers | [`arena`], [`quakeworld`], [`quake3`] | `hitreg-arena`, `hitreg-quake` |
 //! | a game that needs all commands | [`cli`], [`registry`] | `hitreg` |
 //!

@@ -68,8 +68,7 @@ const USUAL_EVERY_S: u32 = 10;
 const SHORTEST_EVERY_S: u32 = 1;
 
 impl KeyframeArgs {
-    /// Refuses requested keyframes that a session of this length, or a log that goes to a stream, cannot
-    /// have.
+    /// Refuses requested keyframes that a session of this length, or a log that goes to a stream, cannot have.
     pub(super) fn check(&self, log: &Target, length: Micros, output: &Output) -> Result<(), CommandError> {
         let Some(every) = self.keyframes.filter(|_| output.is_typed("keyframes")) else { return Ok(()) };
         if log.is_stream() {
@@ -85,8 +84,8 @@ impl KeyframeArgs {
         }
     }
 
-    /// Gives a log that is finished and of such a length its keyframes, and says how many. Usual ones are left out where the
-    /// log cannot have any.
+    /// Adds keyframes to a finished log of this length, and returns how many. Usual ones are left out where the log cannot
+    /// have any.
     ///
     /// # Errors
     /// When the log cannot have the requested keyframes. It stays, without them.

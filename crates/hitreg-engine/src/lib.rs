@@ -1,6 +1,6 @@
 //! The commands of the `hitreg` program as a library: the games of a program behind one trait ([`Playable`]), other builds
-//! as processes ([`build`]), [`verify`], [`shrink`](mod@shrink), [`sweep`](mod@sweep), and the searches of `hitreg bisect`
-//! ([`bisect`]). The command line adds arguments, pages and exit codes.
+//! as processes ([`build`]), [`verify`], [`shrink`], [`mod@sweep`], and the searches of `hitreg bisect` ([`bisect`]). The
+//! command line adds arguments, pages and exit codes.
 //!
 //! Nothing here prints or reads the clock or the environment. The caller can stop a running job through the
 //! [`StopSignal`](build::StopSignal) of its [`BuildRunner`](build::BuildRunner). Files are read and written through

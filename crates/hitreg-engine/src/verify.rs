@@ -52,8 +52,7 @@ pub struct VerifyOptions<'a> {
 hitreg_log::partial_debug!(VerifyOptions<'_> { keep, needs_golden, rollback_every, whole });
 
 impl VerifyOptions<'_> {
-    /// Verifies a log. Problems with it or its golden go into its report.
-    /// `parallel` runs the replays of the log in parallel.
+    /// Verifies a log. Problems with it or its golden go into its report. `parallel` runs its replays in parallel.
     pub(crate) fn judge_log(
         &self,
         engine: &Engine<'_>,
