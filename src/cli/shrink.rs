@@ -108,7 +108,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
     };
     let quiet = Engine { runner: args.limit.runner(games)?, ..Engine::new(games) };
     let property = match &args.condition {
-        Some(command) => ShrinkProperty::Asked(Condition::new(command)),
+        Some(command) => ShrinkProperty::Condition(Condition::new(command)),
         None => ShrinkProperty::first_difference(&quiet, &args.log, &replays, args.compare.options())?,
     };
     let progress = Progress::of_steps("shrinking");
@@ -134,7 +134,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
         size_bytes: FileSize::of(&args.output),
         probes: shrunk.probes,
         removed: &shrunk.removed,
-        shows: property.sought(),
+        shows: property.first_field(),
     };
     output.show(&report, |page| print(page, &report))
 }

@@ -163,7 +163,7 @@ pub type PropertyCheck<'a, E> = dyn Fn(&Session) -> Result<bool, E> + Sync + 'a;
 #[derive(Debug)]
 pub enum ShrinkProperty<'a> {
     /// A command decides, within the limits of the runner.
-    Asked(Condition),
+    Condition(Condition),
     /// Both sides play the session differently, and the same table and field is the first to differ.
     Differs {
         /// How the sides replay it.
@@ -171,7 +171,7 @@ pub enum ShrinkProperty<'a> {
         /// What counts as a difference.
         options: DiffOptions,
         /// The table and field.
-        sought: String,
+        first_field: String,
     },
 }
 
@@ -191,8 +191,8 @@ impl<'a> ShrinkProperty<'a> {
         check(&engine.runner.stop)?;
         let [a, b] = traces?.sides;
         let traces = [a.source(), b.source()];
-        let sought = first_in(&diff(traces[0], traces[1], &options)?);
-        let sought = sought.ok_or_else(|| {
+        let first_field = first_in(&diff(traces[0], traces[1], &options)?);
+        let first_field = first_field.ok_or_else(|| {
             let what = "both sides play this log alike, so there is no difference to keep: check the options of side B with \
                         `diff`";
             EngineError::unsuitable(log, what)
@@ -200,14 +200,14 @@ impl<'a> ShrinkProperty<'a> {
         let unsteady = sides.repeat(engine, traces, &options);
         check(&engine.runner.stop)?;
         unsteady?;
-        Ok(ShrinkProperty::Differs { replays, options, sought })
+        Ok(ShrinkProperty::Differs { replays, options, first_field })
     }
 
     /// The table and field that must differ first; `None` if a command decides.
-    pub fn sought(&self) -> Option<&str> {
+    pub fn first_field(&self) -> Option<&str> {
         match self {
-            ShrinkProperty::Asked(..) => None,
-            ShrinkProperty::Differs { sought, .. } => Some(sought),
+            ShrinkProperty::Condition(..) => None,
+            ShrinkProperty::Differs { first_field, .. } => Some(first_field),
         }
     }
 
@@ -218,18 +218,18 @@ impl<'a> ShrinkProperty<'a> {
         store::save_log(&target, session, LogOptions::whole())?;
         let path = target.path();
         match self {
-            ShrinkProperty::Asked(condition) => {
+            ShrinkProperty::Condition(condition) => {
                 let answer = condition.ask(&engine.runner, path, None);
                 check(&engine.runner.stop)?;
                 Ok(answer? == BuildAnswer::Bad)
             }
-            ShrinkProperty::Differs { replays, options, sought } => {
+            ShrinkProperty::Differs { replays, options, first_field } => {
                 let [a, b] = match replays.of_log(path).make_traces(engine) {
                     Err(EngineError::Missing(_)) => return Ok(false),
                     traces => traces?.sides,
                 };
                 let found = diff(a.source(), b.source(), options)?;
-                Ok(first_in(&found).is_some_and(|shown| shown == *sought))
+                Ok(first_in(&found).is_some_and(|shown| shown == *first_field))
             }
         }
     }
@@ -350,7 +350,7 @@ fn candidates_at_once(
     const EACH: usize = 3;
     let (session_bytes, limit) = (session.bytes(), engine.games.memory());
     let of_property = match property {
-        ShrinkProperty::Asked(..) => match recorder {
+        ShrinkProperty::Condition(..) => match recorder {
             Rerecorder::Game(game) => game.trace_memory(session, &ReplayOptions::default()).unwrap_or_default(),
             Rerecorder::Build(..) | Rerecorder::Nothing => 0,
         },
