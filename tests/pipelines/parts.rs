@@ -9,8 +9,8 @@ use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::log::LogReader;
 use hitreg::record::{Keyframe, Session, SessionHeader, SessionStretch};
 use hitreg::replay::{
-    KeyframeSchedule, LogSurvey, Mode, Part, ReplayAttempt, ReplayError, ReplayFindings, ReplayOptions, ReplaySource,
-    ReplayStart,
+    KeyframeSchedule, LogSurvey, Part, ReplayAttempt, ReplayError, ReplayFindings, ReplayMode, ReplayOptions,
+    ReplaySource, ReplayStart,
 };
 use hitreg::rng::Rng;
 use hitreg::session::scenario::Scenario;
@@ -129,7 +129,7 @@ fn a_replay_ends_with_its_part() {
 fn an_open_loop_part_has_its_rows_of_the_full_replay() {
     let session = record(&scenarios()[0]);
     let part = Part { from: Micros::from_s(5), to: Micros::from_s(6) };
-    let options = ReplayOptions { mode: Mode::Open, part: Some(part), ..ReplayOptions::default() };
+    let options = ReplayOptions { mode: ReplayMode::Open, part: Some(part), ..ReplayOptions::default() };
     let cut = replay(&session, &options).expect("a log of this build").trace;
     let frames = cut.table("frames").expect("a replay has frames");
     assert!(frames.rows() > 100 && frames.i64s("at_us").iter().all(|at| part.has(Micros(*at))));

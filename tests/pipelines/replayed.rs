@@ -11,7 +11,7 @@ use hitreg::record::{
     SessionHeader, SessionId, SessionStretch, StateKey, TickRecord,
 };
 use hitreg::replay::{
-    LogSurvey, Mode, ReplayError, ReplayOptions, ReplayOutput, ReplaySource, compare_hashes, own_settings,
+    LogSurvey, ReplayError, ReplayMode, ReplayOptions, ReplayOutput, ReplaySource, compare_hashes, own_settings,
 };
 use hitreg::session::scenario::Scenario;
 use hitreg::settings::Among;
@@ -143,8 +143,8 @@ fn a_clients_log_alone_has_no_shots_to_judge_again() {
         let options = ReplayOptions { mode, ..ReplayOptions::default().under(Some(settings), true) };
         replay(&session, &options)
     };
-    assert!(matches!(rejudged(Mode::Open), Err(ReplayError::NoJudge)));
-    assert_eq!(rejudged(Mode::Closed).expect("it has a server").findings.first_difference, None);
+    assert!(matches!(rejudged(ReplayMode::Open), Err(ReplayError::NoJudge)));
+    assert_eq!(rejudged(ReplayMode::Closed).expect("it has a server").findings.first_difference, None);
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn logs_with_late_records_or_of_one_side_are_not_streamed() {
     };
     let whole = survey(&header, |_| {});
     assert!(streams(&header, &whole, &ReplayOptions::default()));
-    assert!(!streams(&header, &whole, &ReplayOptions { mode: Mode::Open, ..ReplayOptions::default() }));
+    assert!(!streams(&header, &whole, &ReplayOptions { mode: ReplayMode::Open, ..ReplayOptions::default() }));
     let session = Session::new(header.clone());
     assert!(streams(&header, &whole, &ticking(&session, "64")), "its own rate");
     assert!(streams(&header, &whole, &ticking(&session, "32")), "another rate, over the log's span");
@@ -283,7 +283,7 @@ fn logs_with_late_records_or_of_one_side_are_not_streamed() {
 fn an_ack_is_never_handled_before_its_usercmd() {
     let link = LinkModel { delay_ms: 20.0, ..LinkModel::default() };
     let mut session = record(&Scenario { players: 2, seconds: 6.0, link, ..Scenario::default() });
-    let open = ReplayOptions { mode: Mode::Open, ..ReplayOptions::default() };
+    let open = ReplayOptions { mode: ReplayMode::Open, ..ReplayOptions::default() };
     let acks = |session: &Session| {
         let trace = replay(session, &open).expect("a log of this build").trace;
         trace.table("corrections").expect("acks").rows()

@@ -36,14 +36,14 @@ pub use cell::{CellValue, DifferenceClass};
 pub(crate) use cell::{DOUBLE_WHOLE_MAX, SINGLE_WHOLE_MAX};
 pub use columns::ColumnDifference;
 pub use distributions::{Causes, CorrectedCounts, InterpolationDiff, Reconciliation, ViewCounts};
-pub use divergence::{Divergence, DivergenceKind, UsercmdRow, Values};
+pub use divergence::{ColumnValues, Divergence, DivergenceKind, UsercmdRow};
 pub(crate) use divergence::{find_usercmd, pick};
-pub use hits::{ChangedShot, ChangedShots, HitChanges, Outcome, ShotChange};
+pub use hits::{ChangedShot, ChangedShots, HitChanges, ShotChange, ShotOutcome};
 pub use join::TraceSide;
 pub use options::{DiffError, DiffOptions, DiffScope, Tolerance, Tolerances};
 pub use pairing::{NamedValue, RowDump, RowPlace};
 pub use scan::{DivergenceSpread, FieldDiff, LargestError, SeriesDiff};
-pub use table::{RowCounts, Status, TableDiff};
+pub use table::{RowCounts, TableDiff, TableStatus};
 
 /// The differences between two traces.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -270,14 +270,14 @@ fn judge(
     // A table outside of the digest may be missing. With `overlap_only`, missing tables do not count.
     let lacks = |t: &TableDiff| t.rows.a + t.rows.b > 0 && !options.overlap_only && digest::counts(&t.name);
     let differs = |t: &&TableDiff| match t.status {
-        Status::Differs => true,
-        Status::OnlyInA | Status::OnlyInB => lacks(t),
-        Status::Same | Status::WithinTolerance | Status::Untestable => false,
+        TableStatus::Differs => true,
+        TableStatus::OnlyInA | TableStatus::OnlyInB => lacks(t),
+        TableStatus::Same | TableStatus::WithinTolerance | TableStatus::Untestable => false,
     };
     if tables.iter().any(|t| differs(&t)) {
         return (TraceVerdict::Differs, None);
     }
-    if let Some(table) = tables.iter().find(|t| t.status == Status::Untestable) {
+    if let Some(table) = tables.iter().find(|t| t.status == TableStatus::Untestable) {
         let reason = table.untestable.as_deref().unwrap_or_default();
         return (TraceVerdict::Untestable, Some(format!("table `{}`: {reason}", table.name)));
     }

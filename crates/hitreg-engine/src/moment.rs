@@ -14,7 +14,7 @@ use hitreg_log::store;
 use hitreg_log::trace::schema::{TableSet, corrections, shots};
 use hitreg_log::trace::{Table, Trace, TraceHeader};
 use hitreg_log::units::{CommandSeq, Micros};
-use hitreg_netcode::replay::{Mode, Part, ReplayAttempt, ReplayOptions};
+use hitreg_netcode::replay::{Part, ReplayAttempt, ReplayMode, ReplayOptions};
 
 /// A shot or a correction of a log.
 #[derive(Debug)]
@@ -156,7 +156,7 @@ impl<'a> ExplainedLog<'a> {
         (engine.read)(path, &header);
         let engine = engine.quiet();
         // A keyframe holds the state of a closed loop under the log's own settings.
-        let continues = options.settings.is_none() && options.mode != Mode::Open;
+        let continues = options.settings.is_none() && options.mode != ReplayMode::Open;
         let first = log.keyframe(KeyframeQuery::First).map_err(|source| EngineError::content(path, source))?;
         let whole = match first.filter(|_| continues) {
             Some(_) => None,

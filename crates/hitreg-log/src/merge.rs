@@ -12,7 +12,7 @@ mod plan;
 mod survey;
 
 pub use error::{MergeError, MergeErrorKind};
-pub use offset::Offset;
+pub use offset::ClockOffset;
 pub use plan::{MergePlan, SideLogs};
 
 use serde::Serialize;
@@ -42,7 +42,7 @@ pub struct AlignedClient {
     /// Index of the client's log; `None` without a log. The server's log then provides the packets that it heard.
     pub log: Option<usize>,
     /// Offset from the client's clock to the server's; `None` when the server never heard the client, or without a log.
-    pub offset: Option<Offset>,
+    pub offset: Option<ClockOffset>,
     /// Whether the log has no packets, so that ticks with equal numbers give the offset.
     pub is_by_ticks: bool,
     /// Whether the server received packets that are older than the log. The earlier usercmds are the server's.

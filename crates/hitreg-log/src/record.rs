@@ -244,7 +244,7 @@ pub struct ShotRecord {
     /// index get the next free ones in tables.
     pub index: u8,
     /// The result.
-    pub reason: Reason,
+    pub reason: HitResult,
     /// The entity that was hit, or that took the most damage; `None` for a miss.
     pub target: Option<EntityId>,
     /// The part of the body that was hit, in the game's numbering.
@@ -264,7 +264,7 @@ pub struct ShotRecord {
 named! {
     /// The result of a shot.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-    pub enum Reason {
+    pub enum HitResult {
         /// It hit a target.
         Hit = "hit",
         /// The map blocked a shot that would have hit a target.

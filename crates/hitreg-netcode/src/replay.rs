@@ -43,7 +43,7 @@ pub use tables::TraceTables;
 #[derive(Clone, Debug, Default)]
 pub struct ReplayOptions {
     /// Which pipelines run.
-    pub mode: Mode,
+    pub mode: ReplayMode,
     /// Settings that replace the log's own; `None` for the log's own.
     pub settings: Option<Settings>,
     /// Rollback check: restores the world and runs it again every this many ticks, and compares the hashes. 0 counts as 1.
@@ -108,7 +108,7 @@ const REJUDGED_TABLES: &str = "rejudged.";
 
 /// Which pipelines run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
+pub enum ReplayMode {
     /// Closed if the log holds what a closed loop needs, else open.
     #[default]
     Auto,
@@ -149,9 +149,9 @@ pub fn replay<G: Netcode>(
     let setup = setup::<G>(&session.header, options.settings.as_ref())?;
     let has_server = check_session(session);
     let closed = match (options.mode, has_server) {
-        (_, Err(error @ ReplayError::ServerSide)) | (Mode::Closed, Err(error)) => return Err(error),
-        (Mode::Open, _) | (Mode::Auto, Err(_)) => false,
-        (Mode::Closed | Mode::Auto, Ok(())) => true,
+        (_, Err(error @ ReplayError::ServerSide)) | (ReplayMode::Closed, Err(error)) => return Err(error),
+        (ReplayMode::Open, _) | (ReplayMode::Auto, Err(_)) => false,
+        (ReplayMode::Closed | ReplayMode::Auto, Ok(())) => true,
     };
     check_rejudge(&session.header, &setup.settings, options)?;
     if options.rejudge.is_some() && !closed && G::IMPORTED.is_none_or(|imported| imported.rejudge.is_none()) {
@@ -444,16 +444,16 @@ impl ReplaySource<'_> {
 
     /// Whether a closed loop can replay the log while reading it. Any other log must be in memory as a whole.
     pub fn streams(&self, options: &ReplayOptions) -> bool {
-        self.survey.streams() && options.mode != Mode::Open
+        self.survey.streams() && options.mode != ReplayMode::Open
     }
 
     /// Whether the replay is an open loop that [`stream_clients`] can run while reading the log. Rejudging, parts and
     /// keyframe starts need the log in memory.
     pub fn streams_clients(&self, options: &ReplayOptions) -> bool {
         let is_open = match options.mode {
-            Mode::Closed => false,
-            Mode::Open => true,
-            Mode::Auto => !self.has_server(),
+            ReplayMode::Closed => false,
+            ReplayMode::Open => true,
+            ReplayMode::Auto => !self.has_server(),
         };
         let is_of_all = options.part.is_none() && options.rejudge.is_none() && self.start.is_none();
         is_open && is_of_all && self.survey.near().is_some()

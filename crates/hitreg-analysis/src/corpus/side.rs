@@ -2,7 +2,7 @@
 
 use super::LatencyBand;
 use super::{CauseRow, LogRow, ResultRow, ShotRow, WeaponRow, name_of};
-use crate::diff::{ChangedShot, Outcome, ShotChange, TraceDiff, TraceVerdict};
+use crate::diff::{ChangedShot, ShotChange, ShotOutcome, TraceDiff, TraceVerdict};
 use crate::fairness::PlayerLatencies;
 use crate::round_trips::each_round_trip;
 use crate::summary::ShotCounter;
@@ -209,8 +209,9 @@ impl LogRow {
 
 fn shot_row(shot: &ChangedShot, about: &LogRow, latency_ms: Option<LatencyBand>, next: String) -> ShotRow {
     let of_either = shot.a.as_ref().or(shot.b.as_ref());
-    let text = |outcome: &Option<Outcome>, part: fn(&Outcome) -> &str| outcome.as_ref().map_or("", part).to_owned();
-    let tick = |outcome: &Option<Outcome>| outcome.as_ref().and_then(|outcome| outcome.tick);
+    let text =
+        |outcome: &Option<ShotOutcome>, part: fn(&ShotOutcome) -> &str| outcome.as_ref().map_or("", part).to_owned();
+    let tick = |outcome: &Option<ShotOutcome>| outcome.as_ref().and_then(|outcome| outcome.tick);
     ShotRow {
         key: about.key.clone(),
         log: about.log.clone(),

@@ -44,7 +44,7 @@ pub struct Divergence {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ulps: Option<u64>,
     /// The other columns that differ in the same row.
-    pub others: Vec<Values>,
+    pub others: Vec<ColumnValues>,
     /// The last earlier row of the same entity or player in which A and B agree.
     pub last_agreeing: Option<RowDump>,
     /// The last earlier authoritative state of the divergence's entity, if it is a row of another table.
@@ -73,7 +73,7 @@ pub enum DivergenceKind {
 
 /// A column's values in both traces.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Values {
+pub struct ColumnValues {
     /// The column.
     pub field: String,
     /// The value in A.
@@ -200,8 +200,8 @@ impl Divergence {
         Some(format!("{}: {} is {} in A, {} in B", echo.carrier, echo.column, number(a), number(b)))
     }
 
-    fn set(&mut self, values: Option<Values>) {
-        if let Some(Values { field, a, b }) = values {
+    fn set(&mut self, values: Option<ColumnValues>) {
+        if let Some(ColumnValues { field, a, b }) = values {
             (self.field, self.a, self.b) = (Some(field), Some(a), Some(b));
         }
     }
@@ -266,10 +266,10 @@ impl Divergence {
     }
 }
 
-fn values(pairing: &Pairing<'_>, name: &str, i: usize, j: usize) -> Option<Values> {
+fn values(pairing: &Pairing<'_>, name: &str, i: usize, j: usize) -> Option<ColumnValues> {
     let a = CellValue::at(pairing.a.column(name)?, i)?;
     let b = CellValue::at(pairing.b.column(name)?, j)?;
-    Some(Values { field: name.to_owned(), a, b })
+    Some(ColumnValues { field: name.to_owned(), a, b })
 }
 
 /// A row in which A and B agree, as a report shows it.

@@ -110,8 +110,8 @@ impl HitChanges {
     }
 
     /// Counts a shot, and returns how it changed, if it did.
-    fn count(&mut self, a: Option<&Outcome>, b: Option<&Outcome>) -> Option<ShotChange> {
-        let hit = |outcome: Option<&Outcome>| outcome.is_some_and(|o| &*o.reason == "hit");
+    fn count(&mut self, a: Option<&ShotOutcome>, b: Option<&ShotOutcome>) -> Option<ShotChange> {
+        let hit = |outcome: Option<&ShotOutcome>| outcome.is_some_and(|o| &*o.reason == "hit");
         match (hit(a), hit(b), a, b) {
             (true, true, Some(a), Some(b)) if a.target != b.target => {
                 self.other_target += 1;
@@ -159,9 +159,9 @@ pub struct ChangedShot {
     /// What changed.
     pub change: ShotChange,
     /// The result in A; `None` if the shot was not fired there.
-    pub a: Option<Outcome>,
+    pub a: Option<ShotOutcome>,
     /// The result in B; `None` if the shot was not fired there.
-    pub b: Option<Outcome>,
+    pub b: Option<ShotOutcome>,
 }
 
 /// All names that occur, each stored once and shared by the shots that have it.
@@ -181,7 +181,7 @@ impl TextTable {
 
 /// The result of a shot.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Outcome {
+pub struct ShotOutcome {
     /// The session time at which the server judged it, in microseconds.
     pub at_us: Option<i64>,
     /// The tick in which the server judged it.
@@ -218,8 +218,8 @@ impl ChangedShot {
         (table, row): (&Table, usize),
         at_us: Option<i64>,
         change: ShotChange,
-        a: Option<Outcome>,
-        b: Option<Outcome>,
+        a: Option<ShotOutcome>,
+        b: Option<ShotOutcome>,
     ) -> ChangedShot {
         let number = |name| integer(table, name, row).and_then(|n| u32::try_from(n).ok()).unwrap_or_default();
         let (shooter, command, index) = (number("shooter"), number("command"), number("index"));
@@ -252,14 +252,14 @@ impl<'t> ReadShots<'t> {
         ReadShots { table, shots, names }
     }
 
-    fn outcome(&self, row: usize) -> Outcome {
+    fn outcome(&self, row: usize) -> ShotOutcome {
         let name = |(names, codes): &(Vec<Arc<str>>, &[u32])| {
             codes.get(row).and_then(|code| names.get(*code as usize)).cloned().unwrap_or_default()
         };
         let [weapon, reason, target, hitgroup, also_hit, limit, predicted_reason, predicted_target] =
             self.names.each_ref().map(name);
         let number = |name| integer(self.table, name, row);
-        Outcome {
+        ShotOutcome {
             at_us: number("at_us"),
             tick: number("tick"),
             weapon,
@@ -278,7 +278,7 @@ impl<'t> ReadShots<'t> {
     }
 }
 
-impl Outcome {
+impl ShotOutcome {
     fn wound(&self) -> (&str, Option<i64>, Option<i64>, Option<&str>) {
         (&*self.hitgroup, self.damage, self.pellets, self.also_hit.as_deref())
     }
@@ -514,7 +514,7 @@ mod tests {
             for (name, part) in names.into_iter().zip(numbers.into_iter().rev()) {
                 let mut text = (0..).map(|place| texts.of(names[(place + round) % 7]));
                 let mut text = || text.next().expect("a name");
-                let outcome = Outcome {
+                let outcome = ShotOutcome {
                     at_us,
                     tick: part,
                     damage: None,
@@ -524,7 +524,7 @@ mod tests {
                     weapon: text(),
                     reason: text(),
                     target: text(),
-                    ..Outcome::default()
+                    ..ShotOutcome::default()
                 };
                 let key =
                     vec![KeyPart::Number(part.unwrap_or_default()), KeyPart::Name(name.to_owned()), KeyPart::Number(3)];

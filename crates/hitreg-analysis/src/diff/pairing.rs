@@ -345,7 +345,7 @@ impl RowDump {
 
 #[cfg(test)]
 mod tests {
-    use crate::diff::{DiffOptions, Status, diff};
+    use crate::diff::{DiffOptions, TableStatus, diff};
     use hitreg_log::trace::schema::{effects, errors, ticks};
     use hitreg_log::trace::{Column, ColumnData, Table, Trace};
 
@@ -387,10 +387,10 @@ mod tests {
             let table = found.tables.into_iter().find(|table| table.name == effects::NAME).unwrap();
             (table.status, [table.rows.compared, table.rows.differing, table.rows.only_in_a, table.rows.only_in_b])
         };
-        assert_eq!(compare(&[1.0, 2.0, 3.0], &[1.0, 2.0, 3.0]), (Status::Same, [3, 0, 0, 0]));
-        assert_eq!(compare(&[1.0, 2.0, 3.0], &[3.0, 1.0, 2.0]), (Status::Same, [3, 0, 0, 0]), "in any order");
-        assert_eq!(compare(&[1.0, 2.0, 3.0], &[2.0, 3.0]), (Status::Differs, [2, 0, 1, 0]), "one is missing");
-        assert_eq!(compare(&[1.0, 2.0, 3.0], &[2.0, 3.0, 9.0]), (Status::Differs, [3, 1, 0, 0]), "one has moved");
+        assert_eq!(compare(&[1.0, 2.0, 3.0], &[1.0, 2.0, 3.0]), (TableStatus::Same, [3, 0, 0, 0]));
+        assert_eq!(compare(&[1.0, 2.0, 3.0], &[3.0, 1.0, 2.0]), (TableStatus::Same, [3, 0, 0, 0]), "in any order");
+        assert_eq!(compare(&[1.0, 2.0, 3.0], &[2.0, 3.0]), (TableStatus::Differs, [2, 0, 1, 0]), "one is missing");
+        assert_eq!(compare(&[1.0, 2.0, 3.0], &[2.0, 3.0, 9.0]), (TableStatus::Differs, [3, 1, 0, 0]), "one has moved");
     }
 
     /// A snapshot that repeats an ack may correct the body, too.
@@ -420,7 +420,7 @@ mod tests {
             let table = found.tables.into_iter().find(|table| table.name == "spells").unwrap();
             (table.status, table.rows.differing)
         };
-        assert_eq!(compare(&[1.0, 2.0], &[2.0, 1.0]), (Status::Same, 0));
-        assert_eq!(compare(&[1.0, 2.0], &[2.0, 3.0]), (Status::Differs, 1));
+        assert_eq!(compare(&[1.0, 2.0], &[2.0, 1.0]), (TableStatus::Same, 0));
+        assert_eq!(compare(&[1.0, 2.0], &[2.0, 3.0]), (TableStatus::Differs, 1));
     }
 }

@@ -24,7 +24,7 @@ pub struct TableDiff {
     /// Its name.
     pub name: String,
     /// The verdict on the table.
-    pub status: Status,
+    pub status: TableStatus,
     /// Why the table cannot be judged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub untestable: Option<String>,
@@ -47,7 +47,7 @@ pub struct TableDiff {
 /// The verdict on one table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Status {
+pub enum TableStatus {
     /// The same rows with the same values, in any order.
     #[default]
     Same,
@@ -104,8 +104,8 @@ impl ComparedTable {
     /// The result for a table that one trace lacks.
     pub(crate) fn only(side: TraceSide, name: &str, count: u64) -> ComparedTable {
         let (status, rows) = match side {
-            TraceSide::A => (Status::OnlyInA, RowCounts { a: count, ..RowCounts::default() }),
-            TraceSide::B => (Status::OnlyInB, RowCounts { b: count, ..RowCounts::default() }),
+            TraceSide::A => (TableStatus::OnlyInA, RowCounts { a: count, ..RowCounts::default() }),
+            TraceSide::B => (TableStatus::OnlyInB, RowCounts { b: count, ..RowCounts::default() }),
         };
         ComparedTable {
             diff: TableDiff { name: name.to_owned(), status, rows, ..TableDiff::default() },
@@ -120,7 +120,7 @@ impl ComparedTable {
     }
 
     fn untestable(mut diff: TableDiff, reason: String) -> ComparedTable {
-        diff.status = Status::Untestable;
+        diff.status = TableStatus::Untestable;
         diff.untestable = Some(reason);
         diff.rows.compared = 0;
         ComparedTable { diff, ..ComparedTable::default() }
@@ -412,12 +412,12 @@ impl<'o> TableFold<'o> {
         self.found.hits.changed = self.changed;
         let diff = &mut self.found.diff;
         diff.status = status(diff, self.key.joined, self.of.options);
-        if diff.status == Status::Untestable {
+        if diff.status == TableStatus::Untestable {
             diff.untestable = Some("no two of its rows are of the same time".to_owned());
         }
-        let is_same = matches!(diff.status, Status::Same | Status::WithinTolerance);
+        let is_same = matches!(diff.status, TableStatus::Same | TableStatus::WithinTolerance);
         if is_same && self.of.options.on == DiffScope::Hits && diff.rows.compared > 0 && self.found.hits.judged == 0 {
-            diff.status = Status::Untestable;
+            diff.status = TableStatus::Untestable;
             let reason = "no replay judged any of its shots; a replay in closed loop judges them";
             diff.untestable = Some(reason.to_owned());
         }
@@ -480,19 +480,19 @@ fn count(rows: &mut RowCounts, pairing: &Pairing<'_>, scan: &ScanResult) {
     rows.only_in_b += pairing.joined.only_b.len() as u64;
 }
 
-fn status(diff: &TableDiff, joined: JoinRule, options: &DiffOptions) -> Status {
+fn status(diff: &TableDiff, joined: JoinRule, options: &DiffOptions) -> TableStatus {
     let rows = &diff.rows;
     let lacks = rows.only_in_a + rows.only_in_b > 0 || diff.shape.lacks(options.on);
     let at_other_times = joined == JoinRule::AtSameTime && rows.other_time > 0;
     if rows.differing > 0 || at_other_times || diff.shape.types_differ(options.on) || (lacks && !options.overlap_only) {
-        Status::Differs
+        TableStatus::Differs
     } else if joined == JoinRule::WithTheirTime && rows.compared == 0 && rows.other_time > 0 {
         // No pair could be compared, which does not mean that the tables are equal.
-        Status::Untestable
+        TableStatus::Untestable
     } else if rows.within_tolerance > 0 {
-        Status::WithinTolerance
+        TableStatus::WithinTolerance
     } else {
-        Status::Same
+        TableStatus::Same
     }
 }
 

@@ -11,7 +11,7 @@ use super::error::Budget;
 use super::table::{ColumnReader, TableWriter};
 use crate::record::{
     ArrivalRecord, CellKind, DamageRecord, Effect, Execution, ExecutionRecord, FrameRecord, GapCause, GapRecord,
-    HEARD_COMMANDS_MAX, HeardRecord, NumberForm, OutOfSequence, PacketRecord, Presence, PresenceRecord, Reason,
+    HEARD_COMMANDS_MAX, HeardRecord, HitResult, NumberForm, OutOfSequence, PacketRecord, Presence, PresenceRecord,
     RecordType, ShotRecord, SnapshotRecord, TickRecord, Timing, cells_of,
 };
 use crate::sorted::SortedMap;
@@ -282,7 +282,7 @@ macro_rules! choices {
         }
     )* };
 }
-choices!(Execution, Reason, Presence, GapCause);
+choices!(Execution, HitResult, Presence, GapCause);
 
 impl PackedNumber for f32 {
     fn to(&self) -> i64 {

@@ -21,7 +21,7 @@ use crate::units::Micros;
 
 /// The damage found in a recovered log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Damage {
+pub struct LogDamage {
     /// The number of chunks of records read.
     pub chunks: u32,
     /// The number of keyframes read. Recovery drops them, because they can be recomputed.
@@ -32,7 +32,7 @@ pub struct Damage {
     pub torn: Option<Truncation>,
 }
 
-impl Damage {
+impl LogDamage {
     /// Whether the log has no damage.
     pub fn is_none(&self) -> bool {
         self.holes.is_empty() && self.torn.is_none()
@@ -63,11 +63,11 @@ impl std::fmt::Display for DamagedPart {
 /// # Errors
 /// When the bytes are not a log, or the header is damaged. Also when the session needs more memory than the default
 /// limit ([`MemoryLimit`]).
-pub fn recover(bytes: &[u8]) -> Result<(Session, Damage), LogError> {
+pub fn recover(bytes: &[u8]) -> Result<(Session, LogDamage), LogError> {
     recover_within(MemoryLimit::default(), bytes)
 }
 
-pub(super) fn recover_within(limit: MemoryLimit, bytes: &[u8]) -> Result<(Session, Damage), LogError> {
+pub(super) fn recover_within(limit: MemoryLimit, bytes: &[u8]) -> Result<(Session, LogDamage), LogError> {
     let frame = first_frame(&mut FileFrames::new(bytes, 0))?;
     let content = unpack(&frame).map_err(|what| LogError::corrupt_chunk(0, 0, what))?;
     let ((header, schema), sealed) = decode_log(&content)?;
@@ -76,7 +76,7 @@ pub(super) fn recover_within(limit: MemoryLimit, bytes: &[u8]) -> Result<(Sessio
         sealed,
         schema,
         session: Session::new(header),
-        damage: Damage::default(),
+        damage: LogDamage::default(),
         looks: LOOKS_LEAST.saturating_add(bytes.len().saturating_mul(LOOKS_PER_BYTE)),
         latest: None,
         limit,
@@ -105,7 +105,7 @@ struct Recovery<'a> {
     sealed: bool,
     schema: Schema,
     session: Session,
-    damage: Damage,
+    damage: LogDamage,
     /// How many bytes failed attempts may still read.
     looks: usize,
     /// The latest time so far.

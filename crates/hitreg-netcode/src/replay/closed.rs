@@ -15,7 +15,7 @@ use super::{
     ReplayOutput, ReplaySource, TraceTables, TrafficBytes, keyframes,
 };
 use crate::game::{Bots, Game, StateRows};
-use crate::pipeline::{Event, Netcode, RejudgeSettings, Rollbacks, ServerPipeline, Setup, TickOutcome};
+use crate::pipeline::{Netcode, RejudgeSettings, Rollbacks, ServerPipeline, Setup, TickEvent, TickOutcome};
 use crate::session::{AfterTick, BotInput, InputSource, Links, Machine, Observer, SessionEvent, TransportKind};
 use crate::settings::Settings;
 use hitreg_log::memory::MemoryLimit;
@@ -480,7 +480,7 @@ impl<G: Game> Observer<G> for ReplayObserver<'_, '_> {
             }
             // A packet sent in the part may arrive after it.
             SessionEvent::PacketReached { .. } => self.tables.event(at, event),
-            SessionEvent::Server { event: Event::Judged(shot), .. } if !is_recorded => {
+            SessionEvent::Server { event: TickEvent::Judged(shot), .. } if !is_recorded => {
                 self.tables.shots.drop_predicted(shot);
             }
             SessionEvent::SnapshotReceived { player, snapshot, .. } if !is_recorded => {
