@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::build::{Build, UntestableBuild, with_last_output};
 use crate::engine::{Engine, EngineError, SideRejudgement, check};
-use hitreg_analysis::bisect::{PredictionTraces, predicted};
+use hitreg_analysis::bisect::{PredictionTraces, split_predictions};
 use hitreg_analysis::corpus::THIS_BUILD;
 use hitreg_analysis::diff::{DiffError, DiffOptions, Divergence, TraceSide, TraceVerdict, diff};
 use hitreg_log::record::{GapRecord, LogContents};
@@ -333,9 +333,9 @@ fn against_itself(engine: &Engine<'_>, source: &ComparisonSource<'_>) -> Result<
     engine.games.memory().check(needed).map_err(|source| EngineError::needs_memory(path, source))?;
     if log.header.holds() == LogContents::Clients {
         let replayed = plain.trace(engine, source, (TraceSide::B, false))?.trace;
-        let made = predicted(&*replayed.trace(engine.games.memory())?);
+        let made = split_predictions(&*replayed.trace(engine.games.memory())?);
         let names = [format!("{}, the server's states", path.display()), format!("{of_build}: {}", tally(&made))];
-        let made = [made.said, made.predicted].map(|trace| SideTrace::Memory(Box::new(trace)));
+        let made = [made.authoritative, made.predicted].map(|trace| SideTrace::Memory(Box::new(trace)));
         return Ok(Traces::of_recorded(names, made));
     }
     let no_states = |source| EngineError::unsuitable(path, source);

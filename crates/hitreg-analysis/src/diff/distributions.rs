@@ -90,7 +90,7 @@ impl Reconciliation {
             return;
         }
         let Reconciliation { corrected, causes, .. } = self;
-        for (i, j) in pairing.joined.pairs() {
+        for (i, j) in pairing.join.pairs() {
             let (a, b) = (acks_a.cause.get(i), acks_b.cause.get(j));
             match (is_corrected(&acks_a, i), is_corrected(&acks_b, j)) {
                 (true, true) => corrected.both += 1,
@@ -141,7 +141,7 @@ pub(crate) struct DrawnDistance {
 impl DrawnDistance {
     pub(crate) fn add(&mut self, pairing: &Pairing<'_>, scan: &ScanResult, relocations: &[Relocations; 2]) {
         let views = [pairing.a, pairing.b].map(views::Columns::read);
-        let compared = pairing.joined.pairs().zip(&scan.pairs).filter(|(_, pair)| !pair.other_time);
+        let compared = pairing.join.pairs().zip(&scan.pairs).filter(|(_, pair)| !pair.other_time);
         self.add_views(&views, compared.map(|(rows, _)| rows), relocations);
     }
 

@@ -236,8 +236,8 @@ impl Divergence {
 
     /// Adds the usercmds and the state before, from other tables.
     pub(super) fn look_around(&mut self, [a, b]: [&dyn TraceSource; 2], clocks: [&TickTimes; 2]) -> Result<(), String> {
-        let around = [around(a, self, clocks[0])?, around(b, self, clocks[1])?];
-        let traces @ [a, b] = [&*around[0], &*around[1]];
+        let rows = [rows_around(a, self, clocks[0])?, rows_around(b, self, clocks[1])?];
+        let traces @ [a, b] = [&*rows[0], &*rows[1]];
         let inputs = inputs(traces);
         self.usercmds_a = ran(a, self, &inputs);
         self.usercmds_b = ran(b, self, &inputs);
@@ -283,18 +283,22 @@ pub(crate) fn agreeing(pairing: &Pairing<'_>, clocks: [&TickTimes; 2], spot: &Ro
 
 /// The part of a trace that [`Divergence::look_around`] needs; the whole trace if it is in memory. Reads columns of keys
 /// first, and then only the parts of the trace that have the rows.
-fn around<'t>(trace: &'t dyn TraceSource, found: &Divergence, clock: &TickTimes) -> Result<Cow<'t, Trace>, String> {
+fn rows_around<'t>(
+    trace: &'t dyn TraceSource,
+    found: &Divergence,
+    clock: &TickTimes,
+) -> Result<Cow<'t, Trace>, String> {
     if let Some(trace) = trace.in_memory() {
         return Ok(Cow::Borrowed(trace));
     }
     let place = &found.place;
-    let mut around = Trace { header: trace.header().clone(), tables: Vec::new() };
+    let mut rows = Trace { header: trace.header().clone(), tables: Vec::new() };
     let mut wanted: SortedSet<(u32, u32)> = place.player.zip(place.command).into_iter().collect();
     if wanted.is_empty() {
         wanted.extend(ran_in(trace, place)?);
     }
-    around.tables.extend(pick(trace, executed::NAME, ["player", "command"], &wanted)?);
-    around.tables.extend(pick(trace, frames::NAME, ["player", "command"], &wanted)?);
+    rows.tables.extend(pick(trace, executed::NAME, ["player", "command"], &wanted)?);
+    rows.tables.extend(pick(trace, frames::NAME, ["player", "command"], &wanted)?);
     let entity = place.entity.or(place.player);
     let last_tick = place.at_us.and_then(|at| clock.tick_at(at)).max(place.tick);
     let until = last_tick.map(|last| ColumnSpan { column: "tick", first: 0, last: last.into() });
@@ -309,9 +313,9 @@ fn around<'t>(trace: &'t dyn TraceSource, found: &Divergence, clock: &TickTimes)
             Ok(())
         })?;
         let last = last.zip(entity).into_iter().collect();
-        around.tables.extend(pick(trace, &table, ["tick", "entity"], &last)?);
+        rows.tables.extend(pick(trace, &table, ["tick", "entity"], &last)?);
     }
-    Ok(Cow::Owned(around))
+    Ok(Cow::Owned(rows))
 }
 
 /// The usercmds that ran in the tick of a place, by player and number. One more shows whether the entity is a player.

@@ -87,7 +87,7 @@ impl HitChanges {
         changed: &mut dyn FnMut(RowRank, ChangedShot),
     ) {
         let [of_a, of_b] = [pairing.a, pairing.b].map(|table| ReadShots::of(table, texts));
-        let pairs = (0..pairing.joined.len()).map(|pair| pairing.spot(pair));
+        let pairs = (0..pairing.join.len()).map(|pair| pairing.spot(pair));
         for spot in pairs.chain(pairing.lone(options)) {
             let a = spot.a.map(|row| of_a.outcome(row as usize));
             let b = spot.b.map(|row| of_b.outcome(row as usize));
@@ -455,14 +455,14 @@ impl Serialize for ChangedShots {
 pub(super) struct ShotComparison {
     traces: [SharedTrace; 2],
     options: DiffOptions,
-    patience: ReorderTolerance,
+    tolerance: ReorderTolerance,
 }
 
 impl ShotComparison {
     /// `None` if the traces cannot be read again later.
-    pub(super) fn of(compared: &TraceComparison<'_>, patience: ReorderTolerance) -> Option<ShotComparison> {
+    pub(super) fn of(compared: &TraceComparison<'_>, tolerance: ReorderTolerance) -> Option<ShotComparison> {
         let [a, b] = compared.traces.map(TraceSource::shared);
-        Some(ShotComparison { traces: [a?, b?], options: compared.options.clone(), patience })
+        Some(ShotComparison { traces: [a?, b?], options: compared.options.clone(), tolerance })
     }
 
     /// The next changed shots after the one with this rank.
@@ -476,7 +476,7 @@ impl ShotComparison {
         let mut next = EarliestShots { most: Some(ChangedShots::MOST), ..EarliestShots::default() };
         let mut texts = TextTable::default();
         let went =
-            each_step(traces, [a, b], (&key, [&clocks[0], &clocks[1]]), self.patience, &mut |rows, times, before| {
+            each_step(traces, [a, b], &key, [&clocks[0], &clocks[1]], self.tolerance, &mut |rows, times, before| {
                 let Ok(pairing) = Pairing::of(rows, before, &key, times) else { return true };
                 HitChanges::default().add(&pairing, &self.options, &mut texts, &mut |rank, shot| {
                     if rank.cmp(last).is_gt() {

@@ -6,8 +6,7 @@
 //! both sides are therefore complete. If a row comes too late, the comparison starts again with more [`ReorderTolerance`]. One
 //! level collects a few late rows before all others; the last level reads all rows at once.
 
-use super::join::OwnerMap;
-use super::join::RowKey;
+use super::join::{OwnerMap, RowKey};
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::{ColumnData, NextRows, Table, TraceSource};
 
@@ -58,9 +57,10 @@ pub(crate) struct TableWalk<'t> {
     sides: [IncomingRows<'t>; 2],
     /// `None` if all rows make one step.
     order: Option<RowOrder>,
-    patience: i64,
+    /// By how many numbers of the ascending column rows may be out of order.
+    tolerance: i64,
     /// For each owner: all rows below this number have been returned.
-    given: OwnerMap<i64>,
+    returned_below: OwnerMap<i64>,
     ended: bool,
 }
 
@@ -72,19 +72,26 @@ struct IncomingRows<'t> {
     /// Late rows, which were collected in advance; `None` if no row may be late.
     late: Option<LateRows>,
     ended: bool,
-    /// For each owner: the last number, and how many bytes had been read up to it.
-    last: OwnerMap<(i64, usize)>,
+    last: OwnerMap<LastNumber>,
     /// How many bytes of rows have been read.
-    came: usize,
-    silence: usize,
-    most_waiting: usize,
+    bytes_read: usize,
+    /// An owner without a row in this many bytes is taken to be gone.
+    silence_bytes: usize,
+    waiting_bytes_max: usize,
+}
+
+/// The greatest number of an owner.
+struct LastNumber {
+    number: i64,
+    /// How many bytes had been read up to the owner's last row.
+    bytes_read: usize,
 }
 
 /// A complete group of rows: no other rows belong to it.
 pub(super) struct RowGroup {
     pub(crate) rows: [Table; 2],
     /// For each owner: later steps hold no row below this number.
-    pub(crate) given: OwnerMap<i64>,
+    pub(crate) returned_below: OwnerMap<i64>,
 }
 
 impl<'t> TableWalk<'t> {
@@ -93,9 +100,9 @@ impl<'t> TableWalk<'t> {
         traces: [&'t dyn TraceSource; 2],
         shapes: [&'t Table; 2],
         key: &RowKey,
-        patience: ReorderTolerance,
+        tolerance: ReorderTolerance,
     ) -> Result<TableWalk<'t>, StepStop> {
-        let (order, numbers) = match patience {
+        let (order, numbers) = match tolerance {
             ReorderTolerance::Whole => (None, 0),
             ReorderTolerance::Numbers(numbers) | ReorderTolerance::ButForFew(numbers) => {
                 (RowOrder::of(key, shapes), numbers)
@@ -103,7 +110,7 @@ impl<'t> TableWalk<'t> {
         };
         let coming = |side: usize| {
             let (trace, shape) = (traces[side], shapes[side].without_rows());
-            let late = match (patience, &order) {
+            let late = match (tolerance, &order) {
                 (ReorderTolerance::ButForFew(_), Some(order)) => Some(LateRows::of(trace, &shape, order, numbers)?),
                 _ => None,
             };
@@ -114,13 +121,13 @@ impl<'t> TableWalk<'t> {
                 late,
                 ended: false,
                 last: OwnerMap::default(),
-                came: 0,
-                silence: trace.silence(),
-                most_waiting: trace.most_waiting(),
+                bytes_read: 0,
+                silence_bytes: trace.silence(),
+                waiting_bytes_max: trace.most_waiting(),
             })
         };
         let sides = [coming(0)?, coming(1)?];
-        Ok(TableWalk { sides, order, patience: numbers, given: OwnerMap::default(), ended: false })
+        Ok(TableWalk { sides, order, tolerance: numbers, returned_below: OwnerMap::default(), ended: false })
     }
 
     /// Whether all rows make one step.
@@ -128,7 +135,7 @@ impl<'t> TableWalk<'t> {
         self.order.is_none()
     }
 
-    /// The columns of [`RowGroup::given`]: the owner, and the column that ascends.
+    /// The columns of [`RowGroup::returned_below`]: the owner, and the column that ascends.
     pub(crate) fn ordered_by(&self) -> Option<(&str, &str)> {
         let order = self.order.as_ref()?;
         Some((order.whose.as_deref()?, &order.ascends))
@@ -138,27 +145,28 @@ impl<'t> TableWalk<'t> {
     pub(crate) fn next(&mut self) -> Result<Option<RowGroup>, StepStop> {
         while !self.ended {
             let rows = |side: &IncomingRows<'_>| (side.ended, side.waiting.rows());
-            let behind = usize::from(rows(&self.sides[1]) < rows(&self.sides[0]));
-            self.sides[behind].read(self.order.as_ref(), &self.given)?;
+            let side_with_fewer_rows = usize::from(rows(&self.sides[1]) < rows(&self.sides[0]));
+            self.sides[side_with_fewer_rows].read(self.order.as_ref(), &self.returned_below)?;
             self.ended = self.sides.iter().all(|side| side.ended);
             if self.ended {
                 let [a, b] = self.sides.each_mut().map(IncomingRows::take_all);
-                return Ok(Some(RowGroup { rows: [a?, b?], given: std::mem::take(&mut self.given) }));
+                let returned_below = std::mem::take(&mut self.returned_below);
+                return Ok(Some(RowGroup { rows: [a?, b?], returned_below }));
             }
-            if let Some(step) = self.complete()? {
+            if let Some(step) = self.take_complete()? {
                 return Ok(Some(step));
             }
         }
         Ok(None)
     }
 
-    fn complete(&mut self) -> Result<Option<RowGroup>, StepStop> {
+    fn take_complete(&mut self) -> Result<Option<RowGroup>, StepStop> {
         let Some(order) = self.order.as_ref() else { return Ok(None) };
         let mut until = OwnerMap::default();
         for (whose, _) in self.sides.iter().flat_map(|side| side.last.iter()) {
             let ends = self.sides.iter().filter_map(|side| side.end(whose)).min();
-            let end = ends.map_or(i64::MAX, |end| end.saturating_sub(self.patience));
-            let before = self.given.get(whose).copied().unwrap_or(i64::MIN);
+            let end = ends.map_or(i64::MAX, |end| end.saturating_sub(self.tolerance));
+            let before = self.returned_below.get(whose).copied().unwrap_or(i64::MIN);
             until.set(whose, end.max(before));
         }
         let [a, b] = self.sides.each_mut().map(|side| side.take(order, &until));
@@ -166,16 +174,16 @@ impl<'t> TableWalk<'t> {
         // Where an owner has no limit, only rows up to its newest number have been returned. Later numbers may still
         // come.
         let newest =
-            |whose: i64| self.sides.iter().filter_map(|side| side.last.get(whose)).map(|(last, _)| *last).max();
+            |whose: i64| self.sides.iter().filter_map(|side| side.last.get(whose)).map(|last| last.number).max();
         for (whose, end) in until.iter() {
             let end = match *end {
                 i64::MAX => newest(whose).map_or(i64::MIN, |last| last.saturating_add(1)),
                 end => end,
             };
-            self.given.set(whose, end);
+            self.returned_below.set(whose, end);
         }
         let any = rows.iter().any(|rows| rows.rows() > 0);
-        Ok(any.then(|| RowGroup { rows, given: self.given.clone() }))
+        Ok(any.then(|| RowGroup { rows, returned_below: self.returned_below.clone() }))
     }
 }
 
@@ -208,7 +216,7 @@ impl RowOrder {
 }
 
 impl IncomingRows<'_> {
-    fn read(&mut self, order: Option<&RowOrder>, given: &OwnerMap<i64>) -> Result<(), StepStop> {
+    fn read(&mut self, order: Option<&RowOrder>, returned_below: &OwnerMap<i64>) -> Result<(), StepStop> {
         let Some(rows) = (self.next)().map_err(StepStop::Unread)? else {
             self.ended = true;
             return Ok(());
@@ -225,16 +233,17 @@ impl IncomingRows<'_> {
                 while let Some((_, number)) = numbers.next_if(|(of, _)| *of == whose) {
                     (least, most, count) = (least.min(number), most.max(number), count + 1);
                 }
-                if given.get(whose).is_some_and(|given| least < *given) {
+                if returned_below.get(whose).is_some_and(|returned| least < *returned) {
                     return Err(StepStop::OutOfOrder);
                 }
-                self.came += width * count;
-                let (last, after) = self.last.or_insert_with(whose, || (most, 0));
-                (*last, *after) = ((*last).max(most), self.came);
+                self.bytes_read += width * count;
+                let bytes_read = self.bytes_read;
+                let last = self.last.or_insert_with(whose, || LastNumber { number: most, bytes_read });
+                *last = LastNumber { number: last.number.max(most), bytes_read };
             }
         }
         self.waiting.append(rows).map_err(StepStop::Unread)?;
-        match self.waiting.row_bytes() > self.most_waiting {
+        match self.waiting.row_bytes() > self.waiting_bytes_max {
             true => Err(StepStop::Unread("its rows are in no order, and more than may be put in order".to_owned())),
             false => Ok(()),
         }
@@ -242,8 +251,9 @@ impl IncomingRows<'_> {
 
     /// The number up to which all of an owner's rows have been read; `None` if no more rows are expected.
     fn end(&self, whose: i64) -> Option<i64> {
-        let (last, after) = self.last.get(whose).copied().unwrap_or((i64::MIN, 0));
-        (!self.ended && self.came - after < self.silence).then_some(last)
+        let last = self.last.get(whose);
+        let silent_bytes = self.bytes_read - last.map_or(0, |last| last.bytes_read);
+        (!self.ended && silent_bytes < self.silence_bytes).then_some(last.map_or(i64::MIN, |last| last.number))
     }
 
     /// Removes and returns the rows below these numbers.
