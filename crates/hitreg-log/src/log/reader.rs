@@ -2,8 +2,8 @@
 
 use std::io::{Read, Seek, SeekFrom};
 
-use super::chunk::{self, ChunkPosition, Kinds, SessionSlice};
-use super::chunks::{ChunkContent, Chunks, place};
+use super::chunk::{self, ChunkPosition, KindFilter, SessionSlice};
+use super::chunks::{ChunkContent, Chunks, read_position};
 use super::container::{Chain, FileFrame};
 use super::error::{LogError, MAX_CHUNK_MEMORY, Truncation};
 use super::header::{self, FormatVersion, Schema};
@@ -97,8 +97,8 @@ impl<R: Read> LogReader<R> {
     /// As [`LogReader::next_chunk`].
     pub fn next_chunk_of_clients(&mut self) -> Result<Option<SessionStretch>, LogError> {
         let Some(content) = self.next_content()? else { return Ok(None) };
-        let of = (&self.header, Kinds::OfClients);
-        let decoded = chunk::decode_within(MAX_CHUNK_MEMORY, &content.bytes, of, &self.schema);
+        let clients = KindFilter::OfClients;
+        let decoded = chunk::decode_within(MAX_CHUNK_MEMORY, &content.bytes, &self.header, clients, &self.schema);
         decoded.map(Some).map_err(|what| content.corrupt(what))
     }
 
@@ -137,7 +137,7 @@ impl<R: Read> LogReader<R> {
         let (header, schema) = (&self.header, &self.schema);
         let decode = |content: &ChunkContent| {
             let share = MAX_CHUNK_MEMORY / AT_ONCE;
-            let made = chunk::decode_within(share, &content.bytes, (header, Kinds::All), schema)?;
+            let made = chunk::decode_within(share, &content.bytes, header, KindFilter::All, schema)?;
             Ok::<_, String>((rows_of(content, &made, header), made))
         };
         let decoded = in_parallel(&contents, &decode);
@@ -434,13 +434,11 @@ impl<R: Read + Seek> IndexedLog<R> {
     pub fn seek(mut self, sought: KeyframeQuery) -> Result<Option<SeekResult<R>>, LogError> {
         let Some((keyframe, chunk)) = self.keyframe(sought)? else { return Ok(None) };
         let (frame, content) = self.content(chunk)?;
-        let ChunkPosition { before, .. } = place(&content.bytes).map_err(|what| content.corrupt(what))?;
-        let mut chain = Chain(before.unwrap_or_default());
-        chain.add(&frame.bytes);
+        let ChunkPosition { before, .. } = read_position(&content.bytes).map_err(|what| content.corrupt(what))?;
         let IndexedLog { mut from, header, schema, sealed, index } = self;
-        let next = frame.offset + frame.bytes.len() as u64;
-        from.seek(SeekFrom::Start(next))?;
-        let chunks = Chunks::within(from, (sealed, next, frame.offset), (index.sizes.before(chunk + 1), chain));
+        let (table, chain) = (index.sizes.before(chunk), Chain(before.unwrap_or_default()));
+        from.seek(SeekFrom::Start(frame.offset + frame.bytes.len() as u64))?;
+        let chunks = Chunks::after(&frame, table, chain, from, sealed);
         Ok(Some(SeekResult { keyframe, reader: LogReader::within(chunks, header, schema) }))
     }
 
@@ -499,7 +497,7 @@ mod tests {
 
     use super::*;
     use crate::log::chunk::to_messagepack;
-    use crate::log::container::ChunkSink;
+    use crate::log::container::{ChunkSink, NextChunk};
     use crate::log::index::PartRows;
     use crate::record::{CellKind, Class, FieldSchema, Origin, Scope};
     use crate::units::Seed;
@@ -534,13 +532,13 @@ mod tests {
     /// Returns an undamaged file whose chunks claim many rows of zeros in a few bytes each.
     fn crafted(chunks: u32, rows: u32) -> Vec<u8> {
         let mut sink = ChunkSink::new(Vec::new(), 3).unwrap();
-        sink.header(&header::encode_log(&header()).unwrap(), 1).unwrap();
+        sink.write_header(&header::encode_log(&header()).unwrap(), 1).unwrap();
         for _ in 0..chunks {
-            let (index, before) = sink.next();
+            let NextChunk { index, before } = sink.next();
             let states = (vec![0], vec![rows], vec![ByteBuf::new(); 14]);
-            let content = to_messagepack(&CraftedChunk { index, before: before.0, states }).unwrap();
+            let content = to_messagepack(&CraftedChunk { index, before, states }).unwrap();
             let part = PartRows::of_log("states", rows as usize, None);
-            sink.chunk("records", &content, None, vec![part]).unwrap();
+            sink.write_chunk("records", &content, None, vec![part]).unwrap();
         }
         sink.finish().unwrap()
     }

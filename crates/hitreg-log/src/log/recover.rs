@@ -6,7 +6,7 @@ use std::ops::Range;
 use serde::Serialize;
 
 use super::chunk;
-use super::chunks::{first_frame, place};
+use super::chunks::{first_frame, read_position};
 use super::container::{Chain, SEAL_MAGIC, SEEK_TABLE_MAGIC, SeekTable, ZSTD_MAGIC};
 use super::container::{FileFrame, FileFrames, FrameError, FrameKind, unpack};
 use super::error::{LogError, Truncation};
@@ -205,14 +205,15 @@ impl Recovery<'_> {
             Err(error) => return Err(error.to_string()),
         };
         let content = unpack(&frame)?;
-        let place = place(&content)?;
-        if place.index < self.next_index {
-            return Err(format!("chunk {} is repeated here", place.index));
+        let position = read_position(&content)?;
+        if position.index < self.next_index {
+            return Err(format!("chunk {} is repeated here", position.index));
         }
-        let records = if place.end { None } else { Some(chunk::decode(&content, &self.session.header, &self.schema)?) };
-        let keyframes = if place.end { index::keyframes_in(&content) } else { Vec::new() };
-        let is_keyframe = !place.end && keyframe_in(&content, 0).is_some();
-        Ok(TrustedChunk { frame, index: place.index, before: place.before, records, is_keyframe, keyframes })
+        let records =
+            if position.end { None } else { Some(chunk::decode(&content, &self.session.header, &self.schema)?) };
+        let keyframes = if position.end { index::keyframes_in(&content) } else { Vec::new() };
+        let is_keyframe = !position.end && keyframe_in(&content, 0).is_some();
+        Ok(TrustedChunk { frame, index: position.index, before: position.before, records, is_keyframe, keyframes })
     }
 
     /// Returns the next position where a chunk may begin.

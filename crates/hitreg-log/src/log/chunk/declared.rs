@@ -117,7 +117,7 @@ impl ChunkDecoder<'_> {
             }
             let mut numbers = column::decode_as(field.kind.form(), packed, &columns.series).map_err(bad)?;
             if field.kind == CellKind::Text {
-                self.texts.codes(&mut numbers).map_err(bad)?;
+                self.texts.to_codes(&mut numbers).map_err(bad)?;
             }
             cells.push(numbers.iter().map(|number| *number as u32).collect());
             cells.push(numbers.iter().map(|number| (*number >> 32) as u32).collect());
@@ -241,7 +241,7 @@ impl ChunkDecoder<'_> {
                 column::decode_any(columns.raw(name), &columns.series).map_err(|what| columns.bad(name, what))?;
             let field = kind.field(name);
             if field.is_some_and(|field| field.kind == CellKind::Text) {
-                self.texts.codes(&mut values).map_err(|what| columns.bad(name, what))?;
+                self.texts.to_codes(&mut values).map_err(|what| columns.bad(name, what))?;
             }
             // A column of zeros does not show its form.
             let form = field.filter(|_| form == NumberForm::Integer).map_or(form, |f| f.kind.form());
