@@ -176,14 +176,14 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
 impl ShotExplanations {
     fn of(number: u32, found: &TraceDiff, traces: [&dyn TraceSource; 2]) -> Result<ShotExplanations, CommandError> {
         let changed = &found.hits.changed;
-        let shot = changed.get((number - 1) as usize).map_err(CommandError::Request)?.ok_or_else(|| {
+        let shot = changed.get((number - 1) as usize).map_err(CommandError::request)?.ok_or_else(|| {
             let shots = counted(changed.len() as u64, "shot");
             CommandError::request(format!("--why {number}: the list has only {shots}; --on hits shows it"))
         })?;
         let shot = ShotName { shooter: shot.shooter, command: shot.command, index: Some(shot.index) };
         let why = |trace| {
             let asked = WhyQuery::Shot(shot);
-            let near = near(trace, &asked).map_err(CommandError::Request)?;
+            let near = near(trace, &asked).map_err(CommandError::request)?;
             Ok::<_, CommandError>(near.and_then(|near| Why::of(&near, &asked)).ok())
         };
         Ok(ShotExplanations { shot, a: why(traces[0])?, b: why(traces[1])? })

@@ -127,7 +127,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
         .collect();
     let difference = difference.as_ref().map(|(found, line)| (found, line.as_str()));
     let page =
-        html(&PageSubject { sides: &shown, walls: &context.walls, difference }).map_err(CommandError::Request)?;
+        html(&PageSubject { sides: &shown, walls: &context.walls, difference }).map_err(CommandError::request)?;
     store::save_bytes(&target, page.as_bytes())?;
     let difference = difference.map(|(_, line)| line.to_owned());
     let report =

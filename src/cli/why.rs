@@ -253,16 +253,15 @@ fn of_source(
     source: &dyn TraceSource,
     asked: &Result<WhyQuery, u32>,
 ) -> Result<Answer, CommandError> {
-    let unread = |error: String| CommandError::Request(error);
     let asked = match asked {
         Ok(asked) => asked,
         Err(player) => {
-            let table = select_rows(source, shots::NAME, (&[], None), &Table::clone).map_err(unread)?;
+            let table = select_rows(source, shots::NAME, (&[], None), &Table::clone).map_err(CommandError::request)?;
             return Err(which_shot((path, program), &Trace { tables: vec![table], ..Trace::default() }, *player));
         }
     };
     let not_found = |error| CommandError::file(path, error);
-    let trace = near(source, asked).map_err(unread)?.map_err(not_found)?.into_owned();
+    let trace = near(source, asked).map_err(CommandError::request)?.map_err(not_found)?.into_owned();
     let why = Why::of(&trace, asked).map_err(not_found)?;
     Ok(Answer { trace, changed: Vec::new(), why, rejudged: Vec::new() })
 }

@@ -15,7 +15,7 @@ use crate::diff::{
 use hitreg_log::record::Cause;
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::schema::{BODIES_OF_CLASS, bodies, corrections, errors, executed, frames, is_input, shots};
-use hitreg_log::trace::{Column, ColumnData, ColumnSpan, Table, Trace, TraceSource, select_rows};
+use hitreg_log::trace::{Column, ColumnData, ColumnSpan, Table, Trace, TraceReadError, TraceSource, select_rows};
 
 pub use cause::{CauseFinding, DivergenceCause, DivergenceOrigin};
 
@@ -65,8 +65,7 @@ pub fn bisect_ticks(
         reran: None,
     };
     if let Some(first) = &bisection.first {
-        let rows_of = |trace| rows_at_divergence(trace, first).map_err(DiffError::Unread);
-        let rows = [rows_of(a)?, rows_of(b)?];
+        let rows = [rows_at_divergence(a, first)?, rows_at_divergence(b, first)?];
         let traces = [&*rows[0], &*rows[1]];
         bisection.reran = rerun.and_then(|run| rerun_usercmds(traces, first, run));
         let is_executed = |(table, rows): &(&Table, u64)| table.name == executed::NAME && *rows > 0;
@@ -77,7 +76,7 @@ pub fn bisect_ticks(
 }
 
 /// The rows at a divergence; the whole trace if it is in memory.
-fn rows_at_divergence<'t>(trace: &'t dyn TraceSource, first: &Divergence) -> Result<Cow<'t, Trace>, String> {
+fn rows_at_divergence<'t>(trace: &'t dyn TraceSource, first: &Divergence) -> Result<Cow<'t, Trace>, TraceReadError> {
     if let Some(trace) = trace.in_memory() {
         return Ok(Cow::Borrowed(trace));
     }

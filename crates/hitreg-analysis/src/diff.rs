@@ -27,7 +27,7 @@ use distributions::{Relocations, TraceTally};
 use hitreg_log::record::{split_of_player, value_of_setting};
 use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::schema::{JoinRule, TableSchema, bodies, corrections, frames, is_bodies, shots, ticks, views};
-use hitreg_log::trace::{Table, Trace, TraceHeader, TraceSource, digest, each_part};
+use hitreg_log::trace::{Table, Trace, TraceHeader, TraceReadError, TraceSource, digest, each_part};
 use hitreg_log::units::{ClockTime, Micros};
 use join::RowKey;
 use table::{ComparedTable, compare};
@@ -100,10 +100,10 @@ pub fn diff(a: &dyn TraceSource, b: &dyn TraceSource, options: &DiffOptions) -> 
     let shapes: Vec<&Table> = tables_a.iter().chain(&tables_b).map(|(table, _)| *table).collect();
     options.tolerances.check(&shapes, options.on)?;
     let equal = EqualTables::of([a, b], [&tables_a, &tables_b], options.on);
-    let clock_a = TickTimes::of(a).map_err(DiffError::Unread)?;
+    let clock_a = TickTimes::of(a)?;
     let clock_b = match equal.has(ticks::NAME) {
         true => clock_a.clone(),
-        false => TickTimes::of(b).map_err(DiffError::Unread)?,
+        false => TickTimes::of(b)?,
     };
     let clocks = [&clock_a, &clock_b];
     let comparison = TraceComparison {
@@ -122,12 +122,12 @@ pub fn diff(a: &dyn TraceSource, b: &dyn TraceSource, options: &DiffOptions) -> 
     let mut first = first_of_tables().min_by_key(|d| (d.echo_of(&changed).is_some(), DivergenceOrder::of(d))).cloned();
     let echoes: SortedSet<String> = first_of_tables().filter_map(|d| d.echo_note(&changed)).collect();
     if let Some(first) = &mut first {
-        first.look_around([a, b], clocks).map_err(DiffError::Unread)?;
+        first.look_around([a, b], clocks)?;
     }
     let hits = take_extra_results(&mut compared, shots::NAME).hits;
     let mut with_tallies = |name: &str| -> Result<(ComparedTable, [TraceTally; 2]), DiffError> {
         let mut table = take_extra_results(&mut compared, name);
-        let tally = |trace| TraceTally::of(trace, name).map_err(DiffError::Unread);
+        let tally = |trace| TraceTally::of(trace, name);
         let tallies = match table.tallies.take() {
             Some(tallies) => tallies,
             None if options.brief => Default::default(),
@@ -141,7 +141,7 @@ pub fn diff(a: &dyn TraceSource, b: &dyn TraceSource, options: &DiffOptions) -> 
     let interpolation = InterpolationDiff::of(view_tallies, views.diff.rows.compared, &views.apart);
     let tables: Vec<TableDiff> = compared.into_iter().map(|c| c.diff).collect();
     let headers = [a.header(), b.header()];
-    let replayed_rows = count_rows_of_replay([a, b], &tables, &hits).map_err(DiffError::Unread)?;
+    let replayed_rows = count_rows_of_replay([a, b], &tables, &hits)?;
     // If no shots were compared, they decide nothing.
     let has_judged_shots = hits.judged > 0 || !options.on.has_table(shots::NAME);
     let scopes = headers.map(|header| header.scope(has_judged_shots));
@@ -198,7 +198,7 @@ fn compare_tables(
     mut comparison: TraceComparison<'_>,
     [tables_a, tables_b]: [&TableList<'_>; 2],
 ) -> Result<Vec<ComparedTable>, DiffError> {
-    comparison.relocations = relocations(&comparison, [tables_a, tables_b]).map_err(DiffError::Unread)?;
+    comparison.relocations = relocations(&comparison, [tables_a, tables_b])?;
     let options = comparison.options;
     let states = tables_a.iter().filter(|(table, _)| is_bodies(&table.name) && !options.tolerances.is_empty());
     for (a, b) in states.filter_map(|a| Some((*a, find(tables_b, &a.0.name)?))) {
@@ -226,7 +226,7 @@ fn compare_tables(
 fn relocations(
     TraceComparison { traces: [a, b], clocks, options, equal, .. }: &TraceComparison<'_>,
     [tables_a, tables_b]: [&TableList<'_>; 2],
-) -> Result<[Relocations; 2], String> {
+) -> Result<[Relocations; 2], TraceReadError> {
     let key = find(tables_a, views::NAME).zip(find(tables_b, views::NAME)).map(|((a, _), (b, _))| RowKey::of(a, b));
     let is_read = |key: &RowKey| !(options.brief && equal.has_at_same_times(views::NAME, key));
     if !options.on.has_table(views::NAME) || !key.as_ref().is_some_and(is_read) {
@@ -298,7 +298,11 @@ fn judge(
 
 /// The number of compared rows that a replay made. Equal rows of recorded input say nothing about a replay: usercmds for
 /// which no client had a body, and hits that only the recorded server reported.
-fn count_rows_of_replay(traces: [&dyn TraceSource; 2], tables: &[TableDiff], hits: &HitChanges) -> Result<u64, String> {
+fn count_rows_of_replay(
+    traces: [&dyn TraceSource; 2],
+    tables: &[TableDiff],
+    hits: &HitChanges,
+) -> Result<u64, TraceReadError> {
     let (usercmds, others): (Vec<&TableDiff>, Vec<&TableDiff>) = tables.iter().partition(|t| t.name == frames::NAME);
     let compared = |tables: Vec<&TableDiff>| tables.iter().map(|t| t.rows.compared).sum::<u64>();
     let others = compared(others).saturating_sub(hits.reported);
@@ -310,7 +314,7 @@ fn count_rows_of_replay(traces: [&dyn TraceSource; 2], tables: &[TableDiff], hit
 }
 
 /// Whether a client had a body in any frame.
-fn has_own_bodies(trace: &dyn TraceSource) -> Result<bool, String> {
+fn has_own_bodies(trace: &dyn TraceSource) -> Result<bool, TraceReadError> {
     let mut found = false;
     each_part(trace, frames::NAME, (&["has_body"], None), &mut |rows| {
         found |= rows.u32s("has_body").iter().any(|has_body| *has_body != 0);

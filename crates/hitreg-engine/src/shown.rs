@@ -15,7 +15,7 @@ use hitreg_log::record::{GapRecord, Session, SessionHeader, SessionStretch, Wall
 use hitreg_log::recorded::all_records;
 use hitreg_log::store::{self, InputFile};
 use hitreg_log::trace::schema::{TableSet, shots};
-use hitreg_log::trace::{Table, Trace, TraceHeader};
+use hitreg_log::trace::{Table, Trace, TraceHeader, TraceReadError};
 use hitreg_log::units::Micros;
 use hitreg_netcode::replay::{
     Part, ReplayAttempt, ReplayError, ReplayOptions, is_rejudged_table, own_settings, rejudged_table,
@@ -164,12 +164,12 @@ impl<'a> LogRecords<'a> {
                 lost[usize::from(!packet.is_up)] += 1;
             }
         });
-        read.map_err(EngineError::Request)?;
+        read.map_err(|error| EngineError::Request(error.to_string()))?;
         Ok(lost)
     }
 
-    fn named(&self, error: impl std::fmt::Display) -> String {
-        format!("{}: {error}", self.path.display())
+    fn named(&self, error: impl std::fmt::Display) -> TraceReadError {
+        TraceReadError(format!("{}: {error}", self.path.display()))
     }
 }
 
@@ -178,7 +178,7 @@ impl PageLog for LogRecords<'_> {
         &self.header
     }
 
-    fn each(&self, to: &mut dyn FnMut(&SessionStretch) -> bool) -> Result<(), String> {
+    fn each(&self, to: &mut dyn FnMut(&SessionStretch) -> bool) -> Result<(), TraceReadError> {
         let [first, last] =
             [self.part.from.0.saturating_sub(AROUND.0), self.part.to.0.saturating_add(AROUND.0)].map(Micros);
         let mut log = self.log.borrow_mut();
@@ -195,7 +195,7 @@ impl PageLog for LogRecords<'_> {
         self.part.has(at)
     }
 
-    fn between(&self, first: Micros, last: Micros) -> Result<Session, String> {
+    fn between(&self, first: Micros, last: Micros) -> Result<Session, TraceReadError> {
         self.log.borrow_mut().records_between(first, last).map_err(|error| self.named(error))
     }
 }

@@ -19,7 +19,7 @@ use hitreg_log::record::{Session, SessionHeader, SessionStretch};
 use hitreg_log::recorded::recorded_network;
 use hitreg_log::store::{self, InputFile, Target};
 use hitreg_log::trace::schema::TableSet;
-use hitreg_log::trace::{Digest, Table, Trace, TraceHeader};
+use hitreg_log::trace::{Digest, Table, Trace, TraceHeader, TraceReadError};
 use hitreg_log::units::Micros;
 use hitreg_netcode::replay::{
     LogSurvey, Part, ReorderWindow, ReplayAttempt, ReplayError, ReplayFindings, ReplayOptions, ReplaySource,
@@ -410,7 +410,7 @@ type LogSource = LogReader<BufReader<InputFile>>;
 pub struct CollectedRows {
     trace: Trace,
     /// Why rows do not fit the rows before them.
-    misfit: Option<String>,
+    misfit: Option<TraceReadError>,
 }
 
 impl CollectedRows {

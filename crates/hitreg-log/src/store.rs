@@ -32,7 +32,7 @@ pub use recording::{Recording, RecordingClaim, UnfinishedRecording};
 use crate::log::{self, FileKind, IndexedLog, IndexedTrace, LogDamage, LogReader, Lookalike, TraceReader};
 use crate::memory::MemoryLimit;
 use crate::record::Session;
-use crate::trace::{ColumnSpan, NextRows, SharedTrace, Table, Trace, TraceHeader, TraceSource};
+use crate::trace::{ColumnSpan, NextRows, SharedTrace, Table, Trace, TraceHeader, TraceReadError, TraceSource};
 use shown::naming_file;
 
 /// The size of a read, in bytes.
@@ -339,7 +339,7 @@ impl TraceSource for TraceFile {
 
     fn rows_between<'s>(&'s self, table: &'s str, only: &'s [&'s str], span: Option<ColumnSpan<'s>>) -> NextRows<'s> {
         let mut parts = self.parts(table, only, span);
-        let named = |error: StoreError| naming_file(&error.to_string(), &self.path);
+        let named = |error: StoreError| TraceReadError(naming_file(&error.to_string(), &self.path));
         Box::new(move || parts.next().transpose().map_err(named))
     }
 

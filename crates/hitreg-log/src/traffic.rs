@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::record::{GapRecord, Origin, Outline, Session, SessionHeader};
 use crate::sorted::{SortedMap, SortedSet};
 use crate::trace::schema::{packets, snapshots};
-use crate::trace::{Column, ColumnData, Table, Trace, TraceSource, each_part, select_rows};
+use crate::trace::{Column, ColumnData, Table, Trace, TraceReadError, TraceSource, each_part, select_rows};
 use crate::units::{Micros, PlayerId};
 
 /// One packet in either direction.
@@ -344,7 +344,9 @@ pub fn packet_table(packets: &[Packet]) -> Table {
 ///
 /// # Errors
 /// When the players' numbers cannot be read.
-pub fn of_packet_table(trace: &dyn TraceSource) -> Result<impl Iterator<Item = Result<Packet, String>>, String> {
+pub fn of_packet_table(
+    trace: &dyn TraceSource,
+) -> Result<impl Iterator<Item = Result<Packet, TraceReadError>>, TraceReadError> {
     by_player(trace, &[PACKETS], |tables| {
         let mut all: Vec<Packet> = tables.iter().flat_map(of_rows).collect();
         all.sort_by_key(|packet| !packet.is_up);
@@ -373,7 +375,9 @@ fn of_rows(table: &Table) -> Vec<Packet> {
 ///
 /// # Errors
 /// When the players' numbers cannot be read.
-pub fn of_source(trace: &dyn TraceSource) -> Result<impl Iterator<Item = Result<Packet, String>>, String> {
+pub fn of_source(
+    trace: &dyn TraceSource,
+) -> Result<impl Iterator<Item = Result<Packet, TraceReadError>>, TraceReadError> {
     let of_tables = |tables| of_trace(&Trace { tables, ..Trace::default() });
     by_player(trace, &[packets::NAME, snapshots::NAME], of_tables)
 }
@@ -383,7 +387,7 @@ fn by_player<'s>(
     trace: &'s dyn TraceSource,
     tables: &'static [&'static str],
     packets: impl Fn(Vec<Table>) -> Vec<Packet> + 's,
-) -> Result<impl Iterator<Item = Result<Packet, String>> + 's, String> {
+) -> Result<impl Iterator<Item = Result<Packet, TraceReadError>> + 's, TraceReadError> {
     let mut players = SortedSet::new();
     for table in tables {
         each_part(trace, table, (&["player"], None), &mut |rows| {
@@ -404,7 +408,7 @@ fn by_player<'s>(
         let of_player = |tables: &[Table], player: u32| {
             packets(tables.iter().map(|rows| rows_of_players(rows, &[player])).collect())
         };
-        match read.collect::<Result<Vec<Table>, String>>() {
+        match read.collect::<Result<Vec<Table>, TraceReadError>>() {
             Ok(tables) => group.iter().flat_map(|player| of_player(&tables, *player)).map(Ok).collect(),
             Err(error) => vec![Err(error)],
         }
@@ -556,7 +560,7 @@ mod tests {
             let (header, _) = Description::new("game").player("p0").into_header().expect("a valid description");
             let session = of_session(&stretch.with_header(header));
             let trace = Trace { tables: vec![packet_table(&session)], ..Trace::default() };
-            let stored: Result<Vec<Packet>, String> = of_packet_table(&trace).unwrap().collect();
+            let stored: Result<Vec<Packet>, TraceReadError> = of_packet_table(&trace).unwrap().collect();
             assert_eq!(stored.as_ref(), Ok(&session));
             let lost = session.iter().filter(|packet| packet.is_missing);
             let counted = session.iter().filter(|packet| !packet.is_in_gap).count();

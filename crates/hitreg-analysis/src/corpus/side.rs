@@ -11,7 +11,7 @@ use crate::why::{is_corrected, known_cause};
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::stats::CountedValues;
 use hitreg_log::trace::schema::{corrections, executed, frames, is_judged, shots, ticks};
-use hitreg_log::trace::{TraceSource, each_part};
+use hitreg_log::trace::{TraceReadError, TraceSource, each_part};
 
 /// The figures of one replay.
 #[derive(Debug, Default)]
@@ -36,7 +36,7 @@ impl SideFigures {
     ///
     /// # Errors
     /// A message when the trace cannot be read.
-    pub fn of(trace: &dyn TraceSource, latencies: Option<&SideFigures>) -> Result<SideFigures, String> {
+    pub fn of(trace: &dyn TraceSource, latencies: Option<&SideFigures>) -> Result<SideFigures, TraceReadError> {
         let latencies = match latencies {
             Some(other) => other.latencies.clone(),
             None => latencies_of(trace)?,
@@ -86,7 +86,7 @@ impl SideFigures {
 }
 
 /// The latency band of each player, from all acks of a trace.
-fn latencies_of(trace: &dyn TraceSource) -> Result<SortedMap<u32, LatencyBand>, String> {
+fn latencies_of(trace: &dyn TraceSource) -> Result<SortedMap<u32, LatencyBand>, TraceReadError> {
     let mut latencies = PlayerLatencies::default();
     each_round_trip(trace, &mut |trip| latencies.add(&trip))?;
     Ok(latencies.medians_ms().into_iter().map(|(player, ms)| (player, LatencyBand::of_ms(ms))).collect())
@@ -104,7 +104,7 @@ pub fn compared_rows(
     traces: [&dyn TraceSource; 2],
     found: &TraceDiff,
     a_is_recorded: bool,
-) -> Result<Vec<ResultRow>, String> {
+) -> Result<Vec<ResultRow>, TraceReadError> {
     let a = SideFigures::of(traces[0], None)?;
     let b = SideFigures::of(traces[1], Some(&a))?;
     let (key, players) = (about.key.clone(), about.players);

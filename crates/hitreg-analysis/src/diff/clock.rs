@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::join::OwnerMap;
 use super::steps::StepStop;
 use hitreg_log::trace::schema::{corrections, errors, frames, ticks};
-use hitreg_log::trace::{ColumnData, NextRows, Table, TraceSource, each_part};
+use hitreg_log::trace::{ColumnData, NextRows, Table, TraceReadError, TraceSource, each_part};
 
 /// The time of a row whose time is unknown. It sorts last.
 pub(crate) const UNKNOWN: i64 = i64::MAX;
@@ -39,7 +39,7 @@ impl TickRun {
 
 impl TickTimes {
     /// Reads the times of a trace's ticks. The clock is empty if the trace lacks the table or the columns.
-    pub(crate) fn of(trace: &dyn TraceSource) -> Result<TickTimes, String> {
+    pub(crate) fn of(trace: &dyn TraceSource) -> Result<TickTimes, TraceReadError> {
         let columns = &["tick", "at_us"];
         let (mut clock, mut in_order) = (TickTimes::default(), true);
         each_part(trace, ticks::NAME, (columns, None), &mut |rows| {
@@ -186,7 +186,7 @@ impl<'t> RowTimes<'t> {
             || self.last_requested.iter().any(|(player, command)| self.may_come(player, *command))
         {
             let Some(next) = &mut self.usercmd_rows else { break };
-            let Some(table) = next().map_err(StepStop::Unread)? else {
+            let Some(table) = next()? else {
                 self.usercmd_rows = None;
                 break;
             };

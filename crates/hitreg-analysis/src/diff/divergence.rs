@@ -14,7 +14,7 @@ use super::pairing::{NamedValue, Pairing, RowDump, RowPlace, RowSpot};
 use super::scan::{DifferenceRun, ScanResult};
 use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::schema::{ColumnRole, bodies, errors, executed, frames, is_bodies, own_input, packets, ticks};
-use hitreg_log::trace::{ColumnSpan, Table, Trace, TraceSource, body_tables, each_part};
+use hitreg_log::trace::{ColumnSpan, Table, Trace, TraceReadError, TraceSource, body_tables, each_part};
 
 /// The first place where two traces, or two tables, differ.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -235,7 +235,11 @@ impl Divergence {
     }
 
     /// Adds the usercmds and the state before, from other tables.
-    pub(super) fn look_around(&mut self, [a, b]: [&dyn TraceSource; 2], clocks: [&TickTimes; 2]) -> Result<(), String> {
+    pub(super) fn look_around(
+        &mut self,
+        [a, b]: [&dyn TraceSource; 2],
+        clocks: [&TickTimes; 2],
+    ) -> Result<(), TraceReadError> {
         let rows = [rows_around(a, self, clocks[0])?, rows_around(b, self, clocks[1])?];
         let traces @ [a, b] = [&*rows[0], &*rows[1]];
         let inputs = inputs(traces);
@@ -287,7 +291,7 @@ fn rows_around<'t>(
     trace: &'t dyn TraceSource,
     found: &Divergence,
     clock: &TickTimes,
-) -> Result<Cow<'t, Trace>, String> {
+) -> Result<Cow<'t, Trace>, TraceReadError> {
     if let Some(trace) = trace.in_memory() {
         return Ok(Cow::Borrowed(trace));
     }
@@ -319,7 +323,7 @@ fn rows_around<'t>(
 }
 
 /// The usercmds that ran in the tick of a place, by player and number. One more shows whether the entity is a player.
-fn ran_in(trace: &dyn TraceSource, place: &RowPlace) -> Result<SortedSet<(u32, u32)>, String> {
+fn ran_in(trace: &dyn TraceSource, place: &RowPlace) -> Result<SortedSet<(u32, u32)>, TraceReadError> {
     let columns = &["player", "command", "tick"];
     let mut ran = SortedSet::new();
     let keys = |rows: &Table| -> Vec<(u32, u32)> {
@@ -352,7 +356,7 @@ pub(crate) fn pick(
     name: &str,
     key: [&str; 2],
     wanted: &SortedSet<(u32, u32)>,
-) -> Result<Option<Table>, String> {
+) -> Result<Option<Table>, TraceReadError> {
     let tables = trace.tables();
     let Some((shape, _)) = tables.iter().find(|(table, _)| table.name == name) else { return Ok(None) };
     let keys = |rows: &Table| -> Vec<((u32, u32), u32)> {

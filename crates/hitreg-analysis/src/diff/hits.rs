@@ -17,7 +17,7 @@ use super::steps::{ReorderTolerance, StepStop};
 use super::table::each_step;
 use hitreg_log::sorted::SortedSet;
 use hitreg_log::trace::schema::shots;
-use hitreg_log::trace::{SharedTrace, Table, TraceSource};
+use hitreg_log::trace::{SharedTrace, Table, TraceReadError, TraceSource};
 
 /// Counts of rows of the table `shots` by their result in A and in B. Each row counts in one of the first six: each shot,
 /// each launch and impact of a projectile, and each shot that no server ran.
@@ -354,12 +354,12 @@ impl ChangedShots {
     ///
     /// # Errors
     /// When the shot is not in memory and the traces cannot be read again; the error is a text.
-    pub fn get(&self, place: usize) -> Result<Option<ChangedShot>, String> {
+    pub fn get(&self, place: usize) -> Result<Option<ChangedShot>, TraceReadError> {
         self.iter().nth(place).transpose()
     }
 
     /// All changed shots. If the traces cannot be read again, the error is the last item.
-    pub fn iter(&self) -> impl Iterator<Item = Result<ChangedShot, String>> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = Result<ChangedShot, TraceReadError>> + '_ {
         let (mut some, mut place, mut left) = (Cow::Borrowed(&self.first.kept[..]), 0, self.count);
         std::iter::from_fn(move || {
             left = left.checked_sub(1)?;
@@ -376,7 +376,7 @@ impl ChangedShots {
             place += 1;
             let Some(RankedShot { shot, .. }) = some.get(place - 1) else {
                 left = 0;
-                return Some(Err("there are fewer shots in the traces than before".to_owned()));
+                return Some(Err(TraceReadError("there are fewer shots in the traces than before".to_owned())));
             };
             Some(Ok(shot.clone()))
         })
@@ -466,7 +466,7 @@ impl ShotComparison {
     }
 
     /// The next changed shots after the one with this rank.
-    fn after(&self, last: &RowRank) -> Result<Vec<RankedShot>, String> {
+    fn after(&self, last: &RowRank) -> Result<Vec<RankedShot>, TraceReadError> {
         let traces = self.traces.each_ref().map(|trace| &**trace as &dyn TraceSource);
         let tables = traces.map(TraceSource::tables);
         let shape = |side: usize| tables[side].iter().map(|(table, _)| *table).find(|table| table.name == shots::NAME);
@@ -492,7 +492,7 @@ impl ShotComparison {
             }
             Err(StepStop::Unread(what)) => Err(what),
             Err(StepStop::OutOfOrder | StepStop::TimesGoBack) => {
-                Err("the shots have another order than before".to_owned())
+                Err(TraceReadError("the shots have another order than before".to_owned()))
             }
         }
     }

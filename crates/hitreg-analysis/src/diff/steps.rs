@@ -8,7 +8,7 @@
 
 use super::join::{OwnerMap, RowKey};
 use hitreg_log::sorted::SortedMap;
-use hitreg_log::trace::{ColumnData, NextRows, Table, TraceSource};
+use hitreg_log::trace::{ColumnData, NextRows, Table, TraceReadError, TraceSource};
 
 /// Why a pass through a table stopped.
 #[derive(Debug)]
@@ -17,8 +17,14 @@ pub(crate) enum StepStop {
     OutOfOrder,
     /// A row of a player or entity has an earlier time than the row before.
     TimesGoBack,
-    /// The trace cannot be read; holds the reason.
-    Unread(String),
+    /// The trace cannot be read.
+    Unread(TraceReadError),
+}
+
+impl From<TraceReadError> for StepStop {
+    fn from(error: TraceReadError) -> StepStop {
+        StepStop::Unread(error)
+    }
 }
 
 /// How far rows may be out of order.
@@ -108,7 +114,7 @@ impl<'t> TableWalk<'t> {
                 (RowOrder::of(key, shapes), numbers)
             }
         };
-        let coming = |side: usize| {
+        let coming = |side: usize| -> Result<IncomingRows<'t>, StepStop> {
             let (trace, shape) = (traces[side], shapes[side].without_rows());
             let late = match (tolerance, &order) {
                 (ReorderTolerance::ButForFew(_), Some(order)) => Some(LateRows::of(trace, &shape, order, numbers)?),
@@ -217,7 +223,7 @@ impl RowOrder {
 
 impl IncomingRows<'_> {
     fn read(&mut self, order: Option<&RowOrder>, returned_below: &OwnerMap<i64>) -> Result<(), StepStop> {
-        let Some(rows) = (self.next)().map_err(StepStop::Unread)? else {
+        let Some(rows) = (self.next)()? else {
             self.ended = true;
             return Ok(());
         };
@@ -242,9 +248,11 @@ impl IncomingRows<'_> {
                 *last = LastNumber { number: last.number.max(most), bytes_read };
             }
         }
-        self.waiting.append(rows).map_err(StepStop::Unread)?;
+        self.waiting.append(rows)?;
         match self.waiting.row_bytes() > self.waiting_bytes_max {
-            true => Err(StepStop::Unread("its rows are in no order, and more than may be put in order".to_owned())),
+            true => {
+                Err(TraceReadError("its rows are in no order, and more than may be put in order".to_owned()).into())
+            }
             false => Ok(()),
         }
     }
@@ -258,11 +266,11 @@ impl IncomingRows<'_> {
 
     /// Removes and returns the rows below these numbers.
     fn take(&mut self, order: &RowOrder, until: &OwnerMap<i64>) -> Result<Table, StepStop> {
-        let mut rows = below(&mut self.waiting, &self.shape, order, until).map_err(StepStop::Unread)?;
+        let mut rows = below(&mut self.waiting, &self.shape, order, until)?;
         if let Some(late) = &mut self.late {
             // Late rows follow the rows with the same key, as they did in the file.
             let late = below(&mut late.rows, &self.shape, order, until);
-            late.and_then(|late| rows.append(late)).map_err(StepStop::Unread)?;
+            late.and_then(|late| rows.append(late))?;
         }
         Ok(rows)
     }
@@ -270,14 +278,14 @@ impl IncomingRows<'_> {
     fn take_all(&mut self) -> Result<Table, StepStop> {
         let mut rows = std::mem::take(&mut self.waiting);
         if let Some(late) = self.late.take() {
-            rows.append(late.rows).map_err(StepStop::Unread)?;
+            rows.append(late.rows)?;
         }
         Ok(rows)
     }
 }
 
 /// Removes and returns the rows of a table below these numbers.
-fn below(from: &mut Table, shape: &Table, order: &RowOrder, until: &OwnerMap<i64>) -> Result<Table, String> {
+fn below(from: &mut Table, shape: &Table, order: &RowOrder, until: &OwnerMap<i64>) -> Result<Table, TraceReadError> {
     let until = |whose: i64| until.get(whose).copied().unwrap_or(i64::MIN);
     let is_taken = |(whose, number): (i64, i64)| number < until(whose);
     // Most rows are below, up to the end of the rows that the other side has.
@@ -313,11 +321,11 @@ impl LateRows {
     fn of(trace: &dyn TraceSource, shape: &Table, order: &RowOrder, numbers: i64) -> Result<LateRows, StepStop> {
         let mut late = LateRows { rows: shape.clone(), numbers, last: SortedMap::new() };
         let mut next = trace.rows(&shape.name, &[]);
-        while let Some(rows) = next().map_err(StepStop::Unread)? {
+        while let Some(rows) = next()? {
             let rows = shape.filled(rows);
             let [_, of_them] = late.split(&rows, order);
             if !of_them.is_empty() {
-                late.rows.append(rows.select(&of_them)).map_err(StepStop::Unread)?;
+                late.rows.append(rows.select(&of_them))?;
             }
             if late.rows.row_bytes() > MOST_LATE_BYTES {
                 return Err(StepStop::OutOfOrder);

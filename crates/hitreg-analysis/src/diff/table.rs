@@ -19,7 +19,7 @@ use super::scan::{ColumnRuns, DifferenceRun, DivergenceSpread, FieldDiff, PairRe
 use super::steps::{ReorderTolerance, StepStop, TableWalk};
 use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::schema::{JoinRule, corrections, is_bodies, shots, views};
-use hitreg_log::trace::{Table, TraceSource};
+use hitreg_log::trace::{Table, TraceReadError, TraceSource};
 
 /// The differences in one table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -154,7 +154,7 @@ pub(crate) fn compare(
             corrections::NAME | views::NAME => !comparison.options.brief,
             _ => false,
         };
-        return TableFold::new(diff, &key, comparison, false).finish_equal(counts_rows, a).map_err(DiffError::Unread);
+        return TableFold::new(diff, &key, comparison, false).finish_equal(counts_rows, a).map_err(DiffError::from);
     }
     for tolerance in ReorderTolerance::levels(comparison.traces).iter().copied() {
         for keeps_all_marks in [false, true] {
@@ -163,11 +163,11 @@ pub(crate) fn compare(
                 Ok(table) => return Ok(table),
                 Err(StepStop::TimesGoBack) => {}
                 Err(StepStop::OutOfOrder) => break,
-                Err(StepStop::Unread(what)) => return Err(DiffError::Unread(what)),
+                Err(StepStop::Unread(error)) => return Err(error.into()),
             }
         }
     }
-    Err(DiffError::Unread(format!("the rows of `{}` cannot be put in order", a.name)))
+    Err(TraceReadError(format!("the rows of `{}` cannot be put in order", a.name)).into())
 }
 
 /// One table of both traces, as far as its rows have been compared.
@@ -251,7 +251,7 @@ impl<'o> TableFold<'o> {
     }
 
     /// The result for a table that is equal in both traces. `counts_rows` says whether its rows are read and counted.
-    fn finish_equal(mut self, counts_rows: bool, shape: &Table) -> Result<ComparedTable, String> {
+    fn finish_equal(mut self, counts_rows: bool, shape: &Table) -> Result<ComparedTable, TraceReadError> {
         self.found.diff.rows.compared = self.found.diff.rows.a;
         if !counts_rows {
             self.found.tallies = None;

@@ -11,7 +11,7 @@ use hitreg_log::record::{GapRecord, Outline, SessionStretch};
 use hitreg_log::round_trips::SnapshotRoundTrips;
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::schema::{packets, snapshots};
-use hitreg_log::trace::{TraceSource, each_part};
+use hitreg_log::trace::{TraceReadError, TraceSource, each_part};
 use hitreg_log::traffic::{Packet, transit_us};
 
 /// What happened on the network in the shown part.
@@ -25,7 +25,11 @@ pub(super) struct NetworkRows {
 
 impl NetworkRows {
     /// Reads the log or the trace once. The page shows at most so many packets and round trips.
-    pub(super) fn of(shown: &PageInput<'_>, most_packets: usize, most_trips: usize) -> Result<NetworkRows, String> {
+    pub(super) fn of(
+        shown: &PageInput<'_>,
+        most_packets: usize,
+        most_trips: usize,
+    ) -> Result<NetworkRows, TraceReadError> {
         let (mut packets, mut trips, mut gaps) = (Packets::new(most_packets), RoundTrips::new(most_trips), Vec::new());
         let Some(log) = shown.log else {
             packets.add_rows(shown.trace)?;
@@ -156,7 +160,7 @@ impl Packets {
     }
 
     /// Adds the packets of a trace.
-    fn add_rows(&mut self, trace: &dyn TraceSource) -> Result<(), String> {
+    fn add_rows(&mut self, trace: &dyn TraceSource) -> Result<(), TraceReadError> {
         let took = |took: &[f32], row: usize| took.get(row).and_then(|ms| transit_us(*ms));
         let of = |column: &[u32], row: usize| column.get(row).copied();
         each_part(trace, packets::NAME, (&["player", "at_us", "took_ms", "bytes"], None), &mut |rows| {
@@ -355,7 +359,7 @@ mod tests {
             &self.1
         }
 
-        fn each(&self, to: &mut dyn FnMut(&SessionStretch) -> bool) -> Result<(), String> {
+        fn each(&self, to: &mut dyn FnMut(&SessionStretch) -> bool) -> Result<(), TraceReadError> {
             _ = self.0.iter().all(to);
             Ok(())
         }
@@ -364,8 +368,8 @@ mod tests {
             at < Micros::from_s(1)
         }
 
-        fn between(&self, _: Micros, _: Micros) -> Result<Session, String> {
-            Err("not needed".to_owned())
+        fn between(&self, _: Micros, _: Micros) -> Result<Session, TraceReadError> {
+            Err(TraceReadError("not needed".to_owned()))
         }
     }
 

@@ -256,7 +256,7 @@ pub fn read_trace_within(limit: MemoryLimit, from: impl Read) -> Result<Trace, L
         limit.check(used.iter().fold(0, |sum: usize, table| sum.saturating_add(*table)))?;
         if let Some(place) = known {
             let appended = trace.tables[place].append(rows);
-            appended.map_err(|what| LogError::corrupt(offset, "a stretch of rows", what))?;
+            appended.map_err(|error| LogError::corrupt(offset, "a stretch of rows", error.0))?;
         } else {
             places.insert(rows.name.clone(), trace.tables.len());
             trace.tables.push(rows);

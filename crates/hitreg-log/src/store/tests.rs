@@ -222,8 +222,8 @@ fn damage_in_a_trace_is_reported_when_its_rows_are_read() {
     let file = TraceFile::open(&path).unwrap();
     assert_eq!(file.tables()[0].1, 9_000);
     let message = file.rows("ticks", &[])().unwrap_err();
-    assert!(message.starts_with(&format!("{}: corrupt at offset", path.display())), "{message}");
-    assert!(message.ends_with("To make the trace again, run: hitreg replay LOG -o TRACE"), "{message}");
+    assert!(message.0.starts_with(&format!("{}: corrupt at offset", path.display())), "{message}");
+    assert!(message.0.ends_with("To make the trace again, run: hitreg replay LOG -o TRACE"), "{message}");
 }
 
 #[test]
