@@ -461,7 +461,7 @@ impl ReplayedTables {
         // If no table is requested, all tables are counted.
         let tables = if tables == TableSet::NONE { TableSet::ALL } else { tables };
         let options = ReplayOptions { network: true, tables, ..options };
-        note_hole(export.file, log.survey.first_hole());
+        note_hole(export.file, log.survey.first_gap());
         let progress = Progress::of_replay(log.survey.duration(), export.alone);
         let folder = store::temporary_folder()?;
         let target = folder.file(ReplayedTables::NAME);

@@ -163,7 +163,7 @@ fn count_shots(
     let options = ReplayOptions { mode, tables, ..ReplayOptions::default() };
     let quiet = Engine::new(games);
     let surveyed = quiet.survey(path).map_err(|error| error.to_string())?;
-    if surveyed.survey.first_hole().is_some() {
+    if surveyed.survey.first_gap().is_some() {
         return Err("a part of the log is missing, so a replay does not match the session".to_owned());
     }
     let (summary, first_difference) = retry_with_encoding(&AtomicBool::new(false), |encodes| {

@@ -203,7 +203,7 @@ impl<'a> PageContext<'a> {
 
     /// That of a log. `unknown` says why this build does not play its game.
     fn of(engine: &Engine<'_>, log: LogRecords<'a>, unknown: Option<String>) -> Result<PageContext<'a>, CommandError> {
-        let hole = hole(log.first_hole()?.as_ref());
+        let hole = hole(log.first_gap()?.as_ref());
         let header = log.header();
         let walls = engine.walls(header);
         let no_walls = walls.is_empty().then(|| match &*header.map {

@@ -193,7 +193,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
             let spec = args.what_if.by_build(build);
             let engine = Engine { runner: args.limit.runner(games)?, ..engine };
             let made = spec.trace_of(&engine, path)?;
-            note_hole(path, engine.first_hole(path)?.as_ref());
+            note_hole(path, engine.first_gap(path)?.as_ref());
             let mut answer = of_source((path, program), made.source(), &asked)?;
             answer.changed = args.what_if.changed();
             if let (Why::Shot(shot), true) = (&mut answer.why, answer.changed.is_empty()) {
@@ -277,7 +277,7 @@ fn of_log(
     let (options, changed) = args.what_if.options(store::open_indexed_log(path)?.header())?;
     let rejudges = options.rejudge.is_some();
     let log = ExplainedLog::new(engine, path, game, options)?;
-    note_hole(path, engine.first_hole(path)?.as_ref());
+    note_hole(path, engine.first_gap(path)?.as_ref());
     let asked = match asked {
         Ok(asked) => asked,
         Err(player) => return Err(which_shot((path, program), &log.shots()?, *player)),
@@ -303,7 +303,7 @@ fn of_records(
     asked: &Result<WhyQuery, u32>,
 ) -> Result<Answer, CommandError> {
     let fired = engine.recorded_shots(path)?;
-    note_hole(path, engine.first_hole(path)?.as_ref());
+    note_hole(path, engine.first_gap(path)?.as_ref());
     let asked = match asked {
         Ok(asked) => asked,
         Err(player) => return Err(which_shot((path, program), &fired, *player)),

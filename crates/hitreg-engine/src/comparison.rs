@@ -324,7 +324,7 @@ fn against_itself(engine: &Engine<'_>, source: &ComparisonSource<'_>) -> Result<
     };
     let (path, plain) = (source.path, ReplaySpec::default());
     let of_build = plain.name(source);
-    if let Some(hole) = log.survey.first_hole() {
+    if let Some(hole) = log.survey.first_gap() {
         return Err(MissingSide::incomplete(path, hole).into());
     }
     // What the log says takes about as much as the log.

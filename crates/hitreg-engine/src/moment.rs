@@ -34,8 +34,8 @@ impl Engine<'_> {
     ///
     /// # Errors
     /// Fails if the log cannot be read.
-    pub fn first_hole(&self, path: &Path) -> Result<Option<GapRecord>, EngineError> {
-        store::open_indexed_log(path)?.first_hole().map_err(|source| EngineError::content(path, source))
+    pub fn first_gap(&self, path: &Path) -> Result<Option<GapRecord>, EngineError> {
+        store::open_indexed_log(path)?.first_gap().map_err(|source| EngineError::content(path, source))
     }
 
     /// The log's own records around a shot.

@@ -148,8 +148,8 @@ impl<'a> LogRecords<'a> {
     ///
     /// # Errors
     /// Fails if the log cannot be read.
-    pub fn first_hole(&self) -> Result<Option<GapRecord>, EngineError> {
-        let hole = self.log.borrow_mut().first_hole();
+    pub fn first_gap(&self) -> Result<Option<GapRecord>, EngineError> {
+        let hole = self.log.borrow_mut().first_gap();
         hole.map_err(|source| EngineError::content(self.path, source))
     }
 

@@ -283,7 +283,7 @@ impl SurveyedLog {
     /// Fails if the log has a missing part and cannot be read again.
     pub fn facts(&self) -> Result<LogFacts, EngineError> {
         let mut ticks_before = 0;
-        if let Some(hole) = self.survey.first_hole() {
+        if let Some(hole) = self.survey.first_gap() {
             let mut reader = self.reader()?;
             while let Some(chunk) = reader.next_chunk().map_err(|source| self.unreadable(source))? {
                 ticks_before += chunk.ticks.iter().filter(|tick| tick.at <= hole.from).count() as u64;

@@ -444,7 +444,7 @@ mod tests {
             why: GapCause::BeganLate,
         };
         assert_eq!(merged.session.gaps, [begins], "the packets from before are not lost");
-        assert_eq!(merged.session.first_hole(), None, "the server's log has the usercmds");
+        assert_eq!(merged.session.first_gap(), None, "the server's log has the usercmds");
         let mut saved = sides(12);
         saved[1].gaps = vec![GapRecord { from: at(3), to: at(11), why: GapCause::Paused, player: None }];
         assert_eq!(merge(saved).unwrap().session.gaps, [begins], "a flight recorder notes a gap there");

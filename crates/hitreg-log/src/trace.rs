@@ -114,7 +114,7 @@ impl TraceHeader {
             mode: mode.to_owned(),
             settings: session.header.settings.clone(),
             session: Some(SessionSource::of(&session.header)),
-            gaps: session.holes(),
+            gaps: session.gaps_after_start(),
             ..TraceHeader::default()
         }
     }

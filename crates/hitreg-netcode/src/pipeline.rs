@@ -401,7 +401,7 @@ pub struct Comparison {
     /// The distance between the predicted and the authoritative origin, in units, including a recording's rounding.
     pub error_units: f32,
     /// The length of the velocity difference, in units/s, including a recording's rounding.
-    pub velocity_error: f32,
+    pub velocity_error_units_per_s: f32,
     /// Whether the player stood on ground or on an object before.
     pub on_ground: bool,
 }

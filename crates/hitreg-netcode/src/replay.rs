@@ -163,7 +163,7 @@ pub fn replay<G: Netcode>(
     }
     let mut replayed = if closed {
         let mut replayed = closed::replay::<G>(session, &setup, options, progress)?;
-        replayed.trace.header = closed_header((&session.header, session.holes()), &setup, options);
+        replayed.trace.header = closed_header((&session.header, session.gaps_after_start()), &setup, options);
         replayed
     } else {
         replay_open::<G, G::Client>(session, &setup, options.rejudge.as_ref(), options.memory, progress)?
@@ -214,7 +214,7 @@ fn replay_open<G: Game, C: ClientPipeline<G>>(
     };
     let mut replayed = open::replay::<G, C>(session, setup, &rules, memory, progress)?;
     let mode = if rejudge.is_some() { "open, rejudged" } else { "open" };
-    replayed.trace.header = trace_header(mode, (&session.header, session.holes()), &judged);
+    replayed.trace.header = trace_header(mode, (&session.header, session.gaps_after_start()), &judged);
     Ok(replayed)
 }
 

@@ -296,7 +296,7 @@ impl<'a> ComparisonSource<'a> {
 
     /// The first missing part of a log, with its path.
     pub(crate) fn gap(&self) -> Option<(PathBuf, GapRecord)> {
-        let gap = self.log()?.survey.first_hole()?;
+        let gap = self.log()?.survey.first_gap()?;
         Some((self.path.to_owned(), *gap))
     }
 

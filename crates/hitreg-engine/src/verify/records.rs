@@ -102,7 +102,7 @@ pub(crate) fn of_shots(session: &Session, header: &TraceHeader) -> Trace {
 
 /// The session up to its first missing part.
 pub(crate) fn before_hole(session: &Session) -> Cow<'_, Session> {
-    let Some(hole) = session.first_hole() else { return Cow::Borrowed(session) };
+    let Some(hole) = session.first_gap() else { return Cow::Borrowed(session) };
     let mut session = session.clone();
     session.end_at(last_before(&session, hole), hole.from);
     Cow::Owned(session)

@@ -446,7 +446,7 @@ impl<R: Read + Seek> IndexedLog<R> {
     ///
     /// # Errors
     /// As [`IndexedLog::chunk`].
-    pub fn first_hole(&mut self) -> Result<Option<GapRecord>, LogError> {
+    pub fn first_gap(&mut self) -> Result<Option<GapRecord>, LogError> {
         let chunks = |table: &str| -> Vec<u32> {
             self.index.table(table).map_or(Vec::new(), |known| known.parts.iter().map(|part| part.chunk).collect())
         };
@@ -582,6 +582,6 @@ mod tests {
         (0..400_000).for_each(|_| file.extend(bait));
         let (found, damage) = crate::log::recover(&file).unwrap();
         assert_eq!(found.header, session.header);
-        assert!(damage.holes.iter().any(|hole| hole.what.contains("look like chunks")), "{:?}", damage.holes);
+        assert!(damage.parts.iter().any(|part| part.what.contains("look like chunks")), "{:?}", damage.parts);
     }
 }

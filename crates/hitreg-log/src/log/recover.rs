@@ -27,7 +27,7 @@ pub struct LogDamage {
     /// The number of keyframes read. Recovery drops them, because they can be recomputed.
     pub keyframes: u32,
     /// The parts that are unreadable or changed, in the order of offsets.
-    pub holes: Vec<DamagedPart>,
+    pub parts: Vec<DamagedPart>,
     /// Where the log is cut off, if it is.
     pub torn: Option<Truncation>,
 }
@@ -35,7 +35,7 @@ pub struct LogDamage {
 impl LogDamage {
     /// Whether the log has no damage.
     pub fn is_none(&self) -> bool {
-        self.holes.is_empty() && self.torn.is_none()
+        self.parts.is_empty() && self.torn.is_none()
     }
 }
 
@@ -125,8 +125,8 @@ struct Recovery<'a> {
 
 /// A run of missing chunks.
 struct MissingChunks {
-    /// The index of its entry in the holes of the damage.
-    hole: usize,
+    /// The index of its entry in the parts of the damage.
+    part: usize,
     chunks: Range<u32>,
     /// The index of the gap that it causes in the session.
     gap: Option<usize>,
@@ -236,7 +236,7 @@ impl Recovery<'_> {
             self.damage.torn = Some(Truncation { at_offset: start as u64, lost_bytes });
         } else {
             let what = why.unwrap_or_default();
-            self.damage.holes.push(DamagedPart { offset: start as u64, bytes: lost_bytes, chunks: 0, what });
+            self.damage.parts.push(DamagedPart { offset: start as u64, bytes: lost_bytes, chunks: 0, what });
         }
     }
 
@@ -246,18 +246,18 @@ impl Recovery<'_> {
         if at > start || chunks > 0 {
             let what = why.unwrap_or_else(|| "chunks were taken out".into());
             let bytes = (at - start) as u64;
-            let lost = MissingChunks { hole: self.damage.holes.len(), chunks: self.next_index..index, gap: None };
+            let lost = MissingChunks { part: self.damage.parts.len(), chunks: self.next_index..index, gap: None };
             self.lost.extend((chunks > 0).then_some(lost));
-            self.damage.holes.push(DamagedPart { offset: start as u64, bytes, chunks, what });
+            self.damage.parts.push(DamagedPart { offset: start as u64, bytes, chunks, what });
         }
     }
 
     /// Notes changed bytes in the previous chunk. Its content may still match its checksum, so the chunk is kept.
     fn note_changed_bytes(&mut self, found: &TrustedChunk) {
-        let follows = found.index == self.next_index && self.damage.holes.is_empty();
+        let follows = found.index == self.next_index && self.damage.parts.is_empty();
         if follows && self.sealed && found.before != Some(self.chain.0) {
             let what = "its bytes have changed, but its content is intact".into();
-            self.damage.holes.push(DamagedPart { offset: self.last_offset, bytes: 0, chunks: 0, what });
+            self.damage.parts.push(DamagedPart { offset: self.last_offset, bytes: 0, chunks: 0, what });
         }
     }
 
@@ -301,9 +301,9 @@ impl Recovery<'_> {
         let (kept, gone): (Vec<MissingChunks>, Vec<MissingChunks>) =
             self.lost.drain(..).partition(|lost| !are_keyframes(lost));
         for lost in &gone {
-            let hole = &mut self.damage.holes[lost.hole];
-            hole.chunks = 0;
-            hole.what = format!("{}: a keyframe stood there, and no record is lost", hole.what);
+            let part = &mut self.damage.parts[lost.part];
+            part.chunks = 0;
+            part.what = format!("{}: a keyframe stood there, and no record is lost", part.what);
         }
         let is_open = |gap: usize| kept.iter().any(|lost| lost.gap == Some(gap));
         let mut closed: Vec<usize> = gone.iter().filter_map(|lost| lost.gap).filter(|gap| !is_open(*gap)).collect();
@@ -315,7 +315,7 @@ impl Recovery<'_> {
 
     fn check_tail(&mut self, at: usize) {
         let (expected, found) = (self.table.tail(self.chain), &self.bytes[at..]);
-        if !self.damage.holes.is_empty() || found == expected || (found.is_empty() && !self.sealed) {
+        if !self.damage.parts.is_empty() || found == expected || (found.is_empty() && !self.sealed) {
             return;
         }
         let lost_bytes = found.len() as u64;
@@ -323,7 +323,7 @@ impl Recovery<'_> {
             self.damage.torn = Some(Truncation { at_offset: at as u64, lost_bytes });
         } else {
             let what = "the seal and the seek table do not agree with the chunks; no record is lost".into();
-            self.damage.holes.push(DamagedPart { offset: at as u64, bytes: lost_bytes, chunks: 0, what });
+            self.damage.parts.push(DamagedPart { offset: at as u64, bytes: lost_bytes, chunks: 0, what });
         }
     }
 }

@@ -66,12 +66,12 @@ impl Session {
     }
 
     /// Returns the missing parts of the session, see [`GapRecord::all_after`].
-    pub fn holes(&self) -> Vec<GapRecord> {
+    pub fn gaps_after_start(&self) -> Vec<GapRecord> {
         GapRecord::all_after(&self.gaps, self.ticks.first().map(|tick| tick.at)).copied().collect()
     }
 
     /// Returns the first missing part of the session, see [`GapRecord::first_after`].
-    pub fn first_hole(&self) -> Option<&GapRecord> {
+    pub fn first_gap(&self) -> Option<&GapRecord> {
         GapRecord::first_after(&self.gaps, self.ticks.first().map(|tick| tick.at))
     }
 

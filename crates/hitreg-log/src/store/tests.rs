@@ -153,7 +153,7 @@ fn a_killed_recording_can_be_recovered() {
         (saved == session).then_some(damage)
     });
     let damage = saved.expect("what was flushed can be read");
-    assert!(damage.torn.is_some() && damage.holes.is_empty());
+    assert!(damage.torn.is_some() && damage.parts.is_empty());
     // The writer's thread may keep the file open for a moment.
     let refused = (0..500).find_map(|_| match Recording::begin(&again(&path), &session.header) {
         Err(StoreError { kind: StoreErrorKind::BeingRecorded, .. }) => {

@@ -209,7 +209,7 @@ impl<'f, G: Netcode> ClosedRun<'_, 'f, G> {
             part,
             phase: if part == Part::WHOLE { ReplayPhase::Within } else { ReplayPhase::Skipped },
             needed_from: source.survey.needed_from(part.from),
-            compares_until: source.survey.first_hole().map_or(Micros(i64::MAX), |hole| hole.from),
+            compares_until: source.survey.first_gap().map_or(Micros(i64::MAX), |hole| hole.from),
             flushed_at: Micros::ZERO,
             findings: ReplayFindings::default(),
             traffic: TrafficBytes::default(),

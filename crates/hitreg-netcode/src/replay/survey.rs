@@ -213,7 +213,7 @@ impl LogSurvey {
     }
 
     /// Returns the first missing part of the log, see [`GapRecord::first_after`].
-    pub fn first_hole(&self) -> Option<&GapRecord> {
+    pub fn first_gap(&self) -> Option<&GapRecord> {
         GapRecord::first_after(&self.gaps, self.ticks.first)
     }
 
