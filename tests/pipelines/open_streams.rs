@@ -4,7 +4,7 @@ use crate::built_in::replay;
 use hitreg::arena::playable;
 use hitreg::link::LinkModel;
 use hitreg::log::{LogReader, WriterOptions as LogOptions, write_session};
-use hitreg::record::{GapRecord, RecordedSide, Session, SessionHeader, SessionId, SessionStretch};
+use hitreg::record::{GapRecord, RecordedSide, Session, SessionChunk, SessionHeader, SessionId};
 use hitreg::replay::{
     LogPass, LogSurvey, Part, PlayerJumps, ReorderWindow, ReplayError, ReplayFindings, ReplayMode, ReplayOptions,
     ReplaySource,
@@ -34,7 +34,7 @@ fn source<'a>(header: &'a SessionHeader, survey: &'a LogSurvey) -> ReplaySource<
 }
 
 /// Reads a file chunk by chunk.
-fn each_chunk<E>(file: &[u8], take: &mut dyn FnMut(SessionStretch) -> Result<(), E>) -> Result<(), E> {
+fn each_chunk<E>(file: &[u8], take: &mut dyn FnMut(SessionChunk) -> Result<(), E>) -> Result<(), E> {
     let mut reader = LogReader::new(file).expect("a log");
     let mut is_first = true;
     loop {

@@ -7,7 +7,7 @@ use crate::built_in::{self, replay};
 use hitreg::arena::{ArenaMap, ArenaRules, playable};
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::log::LogReader;
-use hitreg::record::{Keyframe, Session, SessionHeader, SessionStretch};
+use hitreg::record::{Keyframe, Session, SessionChunk, SessionHeader};
 use hitreg::replay::{
     KeyframeSchedule, LogSurvey, Part, ReplayAttempt, ReplayError, ReplayFindings, ReplayMode, ReplayOptions,
     ReplaySource, ReplayStart,
@@ -186,7 +186,7 @@ fn a_part_after_the_last_tick_has_no_rows() {
 struct ChunkedLog {
     header: SessionHeader,
     survey: LogSurvey,
-    stretches: Vec<SessionStretch>,
+    chunks: Vec<SessionChunk>,
     /// Whether its replays encode datagrams, because their bytes matter.
     encoded: bool,
 }
@@ -196,8 +196,8 @@ impl ChunkedLog {
         let file = file(session, span);
         let mut reader = LogReader::new(&file[..]).expect("a log");
         let header = reader.header().clone();
-        let stretches = std::iter::from_fn(|| reader.next_chunk().expect("a sound log")).collect();
-        let mut log = ChunkedLog { header, survey: survey(&file), stretches, encoded: false };
+        let chunks = std::iter::from_fn(|| reader.next_chunk().expect("a sound log")).collect();
+        let mut log = ChunkedLog { header, survey: survey(&file), chunks, encoded: false };
         log.encoded = log.attempt(None, None, None).expect("a log of this build").is_none();
         log
     }
@@ -221,7 +221,7 @@ impl ChunkedLog {
         let start = from.map(|keyframe| ReplayStart::read(keyframe, &self.header)).transpose()?;
         let survey = start.as_ref().map_or(&self.survey, |start| &start.survey);
         let source = ReplaySource { header: &self.header, survey, start: start.as_ref(), keyframes };
-        let mut chunks = self.stretches.iter().skip(from.map_or(0, |keyframe| keyframe.stretch)).cloned();
+        let mut chunks = self.chunks.iter().skip(from.map_or(0, |keyframe| keyframe.next_chunk)).cloned();
         let options = ReplayOptions { network: true, part, ..ReplayOptions::default() };
         let mut trace = Trace::default();
         let mut put = |_: &TraceHeader, rows: Table| trace.append(rows).expect("the same columns");

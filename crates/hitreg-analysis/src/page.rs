@@ -30,7 +30,7 @@ use crate::diff::TraceDiff;
 use crate::report::divergence_place;
 use crate::swept::SweepTable;
 use crate::why::RejudgedShots;
-use hitreg_log::record::{Session, SessionHeader, SessionStretch, Wall};
+use hitreg_log::record::{Session, SessionChunk, SessionHeader, Wall};
 use hitreg_log::trace::schema::{effects, frames, is_bodies, variables};
 use hitreg_log::trace::{Table, TraceReadError, TraceSource};
 use hitreg_log::traffic::{Packet, PacketReader};
@@ -59,7 +59,7 @@ pub trait PageLog {
     ///
     /// # Errors
     /// When the log cannot be read.
-    fn each(&self, to: &mut dyn FnMut(&SessionStretch) -> bool) -> Result<(), TraceReadError>;
+    fn each(&self, to: &mut dyn FnMut(&SessionChunk) -> bool) -> Result<(), TraceReadError>;
 
     /// Whether the page shows a time.
     fn shows(&self, at: Micros) -> bool;
@@ -71,7 +71,7 @@ pub trait PageLog {
     /// When the log cannot be read.
     fn each_packet(
         &self,
-        stretches: &mut dyn FnMut(&SessionStretch),
+        chunks: &mut dyn FnMut(&SessionChunk),
         packets: &mut dyn FnMut(Packet),
     ) -> Result<(), TraceReadError> {
         let mut reader = PacketReader::new(self.header());
@@ -80,9 +80,9 @@ pub trait PageLog {
                 packets(packet);
             }
         };
-        self.each(&mut |stretch| {
-            stretches(stretch);
-            reader.add(stretch, &mut shown);
+        self.each(&mut |chunk| {
+            chunks(chunk);
+            reader.add(chunk, &mut shown);
             reader.is_waiting_for(&|sent| self.shows(sent))
         })?;
         reader.end(&mut shown);

@@ -67,7 +67,7 @@ pub enum PerfettoError {
 }
 
 /// The tables that the output uses, besides the tables with packets.
-pub const SHOWN: [&str; 5] = [ticks::NAME, frames::NAME, corrections::NAME, executed::NAME, shots::NAME];
+pub const TABLES: [&str; 5] = [ticks::NAME, frames::NAME, corrections::NAME, executed::NAME, shots::NAME];
 
 /// Writes a trace, with the packets of its log or its own packets. If the trace is in a file, only the ticks, the
 /// shots, and the rows of a few players are in memory at once. `missing` is the word for packets that did not arrive from

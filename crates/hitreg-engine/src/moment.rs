@@ -6,14 +6,16 @@ use std::path::Path;
 use crate::engine::{Engine, EngineError, Playable, SurveyedLog};
 use crate::shown::OtherRules;
 use crate::surveyed_log::{CollectedRows, collect_replayed, part_of_correction};
-use hitreg_analysis::why::{CorrectionRows, NEAR, OtherCorrections, RejudgedShots, ShotRows, WhyError, WhyQuery};
+use hitreg_analysis::why::{
+    CorrectionRows, OtherCorrections, RejudgedShots, SEARCH_DISTANCE_MAX, ShotRows, WhyError, WhyQuery,
+};
 use hitreg_log::log::{KeyframeQuery, LogReader};
-use hitreg_log::record::{GapRecord, PlayerRecords, Session, SessionHeader, SessionStretch};
+use hitreg_log::record::{GapRecord, PlayerRecords, Session, SessionChunk, SessionHeader};
 use hitreg_log::recorded::{all_records, recorded_shots};
 use hitreg_log::store;
 use hitreg_log::trace::schema::{TableSet, corrections, shots};
 use hitreg_log::trace::{Table, Trace, TraceHeader};
-use hitreg_log::units::{CommandSeq, Micros};
+use hitreg_log::units::{CommandSeq, Micros, PlayerId};
 use hitreg_netcode::replay::{Part, ReplayAttempt, ReplayMode, ReplayOptions};
 
 /// A shot or a correction of a log.
@@ -77,7 +79,7 @@ impl Engine<'_> {
         let mut session = Session::new(reader.header().clone());
         while let Some(mut chunk) = reader.next_chunk().map_err(fail)? {
             chunk.unknown.retain(|records| records.kind == corrections::NAME);
-            session.append(SessionStretch { unknown: chunk.unknown, texts: chunk.texts, ..SessionStretch::default() });
+            session.append(SessionChunk { unknown: chunk.unknown, texts: chunk.texts, ..SessionChunk::default() });
         }
         session.put_in_order();
         let records = all_records(&session);
@@ -110,12 +112,7 @@ impl Engine<'_> {
                 PlayerRecords { predicted, judged, executed, ..PlayerRecords::default() }
             };
             let players = chunk.players.into_iter().map(of_shots).collect();
-            session.append(SessionStretch {
-                players,
-                ticks: chunk.ticks,
-                texts: chunk.texts,
-                ..SessionStretch::default()
-            });
+            session.append(SessionChunk { players, ticks: chunk.ticks, texts: chunk.texts, ..SessionChunk::default() });
         }
         Ok(recorded_shots(&session))
     }
@@ -297,7 +294,9 @@ impl<'a> ExplainedLog<'a> {
     fn near(&self, asked: &WhyQuery) -> Result<Option<Part>, EngineError> {
         let part = |from: i64, to: i64| Some(Part { from: Micros(from), to: Micros(to) });
         Ok(match *asked {
-            WhyQuery::At { at_us, .. } => part(at_us.saturating_sub(NEAR.0), at_us.saturating_add(NEAR.0 + 1)),
+            WhyQuery::At { at_us, .. } => {
+                part(at_us.saturating_sub(SEARCH_DISTANCE_MAX.0), at_us.saturating_add(SEARCH_DISTANCE_MAX.0 + 1))
+            }
             WhyQuery::Shot(name) => self
                 .made_at(name.shooter, name.command)?
                 .and_then(|made| part(made.0, made.0.saturating_add(JUDGED_WITHIN.0))),
@@ -307,7 +306,7 @@ impl<'a> ExplainedLog<'a> {
 
     fn made_at(&self, player: u32, command: u32) -> Result<Option<Micros>, EngineError> {
         let Ok(player) = u16::try_from(player) else { return Ok(None) };
-        let made = store::open_indexed_log(self.path)?.time_of_usercmd(player, CommandSeq(command));
+        let made = store::open_indexed_log(self.path)?.time_of_usercmd(PlayerId(player), CommandSeq(command));
         made.map_err(|source| EngineError::content(self.path, source))
     }
 

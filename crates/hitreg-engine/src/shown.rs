@@ -11,7 +11,7 @@ use crate::surveyed_log::{CollectedRows, collect_replayed};
 use hitreg_analysis::page::{PageLog, only_shown};
 use hitreg_analysis::why::{RejudgeRules, RejudgedShots};
 use hitreg_log::log::IndexedLog;
-use hitreg_log::record::{GapRecord, Session, SessionHeader, SessionStretch, Wall};
+use hitreg_log::record::{GapRecord, Session, SessionChunk, SessionHeader, Wall};
 use hitreg_log::recorded::all_records;
 use hitreg_log::store::{self, InputFile};
 use hitreg_log::trace::schema::{TableSet, shots};
@@ -37,7 +37,7 @@ impl From<SideTrace> for ShownReplay {
     }
 }
 
-/// The records of a part of a log, read one stretch after the other.
+/// The records of a part of a log, read one chunk after the other.
 #[derive(Debug)]
 pub struct LogRecords<'a> {
     path: &'a Path,
@@ -178,7 +178,7 @@ impl PageLog for LogRecords<'_> {
         &self.header
     }
 
-    fn each(&self, to: &mut dyn FnMut(&SessionStretch) -> bool) -> Result<(), TraceReadError> {
+    fn each(&self, to: &mut dyn FnMut(&SessionChunk) -> bool) -> Result<(), TraceReadError> {
         let [first, last] =
             [self.part.from.0.saturating_sub(AROUND.0), self.part.to.0.saturating_add(AROUND.0)].map(Micros);
         let mut log = self.log.borrow_mut();

@@ -15,7 +15,7 @@ use crate::verify::LogFacts;
 use hitreg_analysis::diff::DiffError;
 use hitreg_log::log::{KeyframeQuery, LogError, LogReader, TraceLayout, WriterOptions, write_trace_meanwhile};
 use hitreg_log::memory::MemoryLimit;
-use hitreg_log::record::{Session, SessionHeader, SessionStretch};
+use hitreg_log::record::{Session, SessionChunk, SessionHeader};
 use hitreg_log::recorded::recorded_network;
 use hitreg_log::store::{self, InputFile, Target};
 use hitreg_log::trace::schema::TableSet;
@@ -155,7 +155,7 @@ impl SurveyedLog {
         &self,
         game: &dyn Playable,
         attempt: ReplayAttempt<'_>,
-        seen: &mut dyn FnMut(&SessionStretch),
+        seen: &mut dyn FnMut(&SessionChunk),
         to: &mut dyn FnMut(&TraceHeader, Table),
         progress: &mut dyn FnMut(Micros),
     ) -> Result<Option<ReplayFindings>, EngineError> {
@@ -301,7 +301,7 @@ impl SurveyedLog {
         ReplaySinks { seen, to, progress }: ReplaySinks<'_>,
     ) -> Result<ReplayFindings, EngineError> {
         let (mut broken, mut is_first) = (None, true);
-        let mut pass = |take: &mut dyn FnMut(SessionStretch) -> Result<(), ReplayError>| {
+        let mut pass = |take: &mut dyn FnMut(SessionChunk) -> Result<(), ReplayError>| {
             // `seen` gets every chunk, during the first pass only.
             match std::mem::take(&mut is_first) {
                 true => self.pass_chunks(&mut broken, LogReader::next_chunk, &mut |chunk| {
@@ -330,7 +330,7 @@ impl SurveyedLog {
             return game.score(log, &mut |take| take(std::mem::take(&mut whole)), settings).map_err(unscored);
         };
         let mut broken = None;
-        let mut pass = |take: &mut dyn FnMut(SessionStretch) -> Result<(), DrawingScoreError>| {
+        let mut pass = |take: &mut dyn FnMut(SessionChunk) -> Result<(), DrawingScoreError>| {
             self.pass_chunks(&mut broken, LogReader::next_chunk_of_clients, take)
         };
         let scores = game.score((&self.header, near), &mut pass, settings);
@@ -344,8 +344,8 @@ impl SurveyedLog {
     fn pass_chunks<E>(
         &self,
         broken: &mut Option<EngineError>,
-        next: fn(&mut LogSource) -> Result<Option<SessionStretch>, LogError>,
-        take: &mut dyn FnMut(SessionStretch) -> Result<(), E>,
+        next: fn(&mut LogSource) -> Result<Option<SessionChunk>, LogError>,
+        take: &mut dyn FnMut(SessionChunk) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut reader = match self.reader() {
             Ok(reader) if broken.is_none() => reader,
@@ -396,7 +396,7 @@ impl SurveyedLog {
 /// What a replay passes on while it runs.
 pub(crate) struct ReplaySinks<'s> {
     /// Gets each chunk before the replay uses it.
-    pub(crate) seen: &'s mut dyn FnMut(&SessionStretch),
+    pub(crate) seen: &'s mut dyn FnMut(&SessionChunk),
     /// Gets the header and the rows.
     pub(crate) to: &'s mut dyn FnMut(&TraceHeader, Table),
     /// Gets the session time reached.

@@ -23,7 +23,7 @@ use crate::in_order;
 use crate::surveyed_log::{Leg, ReplaySinks};
 use hitreg_analysis::diff::DiffError;
 use hitreg_analysis::golden::ReplaySummary;
-use hitreg_log::record::{EventTime, Session, SessionHeader, SessionStretch};
+use hitreg_log::record::{EventTime, Session, SessionChunk, SessionHeader};
 use hitreg_log::recorded::recorded_without;
 use hitreg_log::sorted::SortedSet;
 use hitreg_log::store::Target;
@@ -394,7 +394,7 @@ struct RecordedRows<'a> {
     hidden: &'a SortedSet<String>,
     /// The tables that a log records, without rows.
     recorded: Trace,
-    chunks: VecDeque<SessionStretch>,
+    chunks: VecDeque<SessionChunk>,
     /// The rows between the last two finished ticks, and the rows since the last one.
     before: Vec<Table>,
     rows: Vec<Table>,
@@ -405,7 +405,7 @@ struct RecordedRows<'a> {
 
 /// A message to the comparing thread: a chunk before the replay uses it, or rows of the replay.
 enum VerifyInput {
-    Chunk(Box<SessionStretch>),
+    Chunk(Box<SessionChunk>),
     Rows(Table),
 }
 
@@ -413,7 +413,7 @@ enum VerifyInput {
 struct VerifySender(SyncSender<VerifyInput>);
 
 impl VerifySender {
-    fn chunk(&self, chunk: &SessionStretch) {
+    fn chunk(&self, chunk: &SessionChunk) {
         // Chunks wait for the next tick. An empty chunk has nothing to compare.
         if !chunk.is_empty() {
             self.tell(VerifyInput::Chunk(Box::new(chunk.clone())));
@@ -489,7 +489,7 @@ impl<'a> RecordedRows<'a> {
         rows.columns.retain(|column| recorded.is_some_and(|recorded| recorded.column(&column.name).is_some()));
         if rows.name == ticks::NAME {
             if let Some((tick, at)) = self.reached {
-                let is_there = |chunk: &SessionStretch| is_before(chunk, tick, at);
+                let is_there = |chunk: &SessionChunk| is_before(chunk, tick, at);
                 let ready = self.chunks.iter().take_while(|chunk| is_there(chunk)).count();
                 self.compare(ready);
             }
@@ -529,7 +529,7 @@ impl<'a> RecordedRows<'a> {
 }
 
 /// Whether all records of a chunk belong to this tick and time or earlier ones.
-fn is_before(chunk: &SessionStretch, tick: Tick, at: Micros) -> bool {
+fn is_before(chunk: &SessionChunk, tick: Tick, at: Micros) -> bool {
     let is_early = |when: Option<EventTime>| match when {
         Some(EventTime::At(then)) => then <= at,
         Some(EventTime::In(then)) => then <= tick,

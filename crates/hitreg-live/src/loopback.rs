@@ -54,7 +54,8 @@ where
         settings: Arc::new(scenario.settings().map_err(SynthError::from)?),
         length: scenario.length(),
         links: (0..scenario.players)
-            .map(|p| Links::modelled(scenario.link_of(p), Seed(scenario.seed), PlayerId(p)))
+            .map(PlayerId)
+            .map(|player| Links::modelled(scenario.link_of(player), Seed(scenario.seed), player))
             .collect(),
         clock: MonotonicClock::start(),
         counters: Counters::default(),

@@ -184,8 +184,9 @@ impl Stream {
     /// # Errors
     /// As [`Stream::tick`]; also when the values of a body do not match the fields of its class.
     pub fn tick_with_bodies(&mut self, end: TickRecord, bodies: &[EntityFields]) -> Result<(), PushError> {
-        let state =
-            |body: &EntityFields| self.state_of_values(end.tick, EntityId(body.entity), ClassId(body.class), &body.values);
+        let state = |body: &EntityFields| {
+            self.state_of_values(end.tick, EntityId(body.entity), ClassId(body.class), &body.values)
+        };
         let states = bodies.iter().map(state).collect::<Result<_, _>>()?;
         self.tick_with_states(end, states)
     }
@@ -286,7 +287,11 @@ mod tests {
         let body = EntityFields::of_state(&session, 0);
         assert_eq!(body, EntityFields::new(3, 0, &all));
         let hash = |body: &EntityFields| EntityFields::hash_all(std::slice::from_ref(body));
-        let others = [EntityFields { entity: 4, ..body.clone() }, EntityFields { class: 1, ..body.clone() }, EntityFields::new(3, 0, &7u8)];
+        let others = [
+            EntityFields { entity: 4, ..body.clone() },
+            EntityFields { class: 1, ..body.clone() },
+            EntityFields::new(3, 0, &7u8),
+        ];
         assert!(others.iter().all(|other| hash(other) != hash(&body)));
     }
 

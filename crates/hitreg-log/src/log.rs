@@ -59,4 +59,4 @@ pub use trace_file::{
     IndexedTrace, TraceLayout, TraceReader, TraceWriter, read_trace, read_trace_within, write_trace,
     write_trace_meanwhile,
 };
-pub use writer::{BackgroundLogWriter, LogWriter, QueuePolicy, StretchWriter, WriterOptions, write_session};
+pub use writer::{BackgroundLogWriter, LogWriter, MergeWriter, QueuePolicy, WriterOptions, write_session};

@@ -26,7 +26,7 @@ pub use schema::{
     usercmd_fields,
 };
 pub(crate) use session::BEGINS_AFTER_TICK;
-pub use session::{MisplacedRecord, Session, SessionStretch};
+pub use session::{MisplacedRecord, Session, SessionChunk};
 pub use state::{RecentChunkStates, StateKey, StateRecord, StateSource, States, viewer_specific_fields};
 pub(crate) use stream::OF_SESSION;
 pub use stream::{
@@ -392,7 +392,7 @@ pub struct Keyframe {
     pub at: Micros,
     /// Index of the first chunk that a replay from this keyframe reads, from 0. The keyframe precedes that chunk in the
     /// file.
-    pub stretch: usize,
+    pub next_chunk: usize,
     /// The state, in the replay's own encoding.
     pub content: Vec<u8>,
 }

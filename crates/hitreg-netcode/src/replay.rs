@@ -26,8 +26,8 @@ use budget::check_work;
 use feed::Feed;
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{
-    GapRecord, Keyframe, LogContents, Origin, PlayerRecords, Session, SessionHeader, SessionStretch, StateKey,
-    TakenName, TickRecord, split_of_player,
+    GapRecord, Keyframe, LogContents, Origin, PlayerRecords, Session, SessionChunk, SessionHeader, StateKey, TakenName,
+    TickRecord, split_of_player,
 };
 pub use hitreg_log::record::{REJUDGED, WhatIf};
 use hitreg_log::sorted::SortedMap;
@@ -424,7 +424,7 @@ impl std::fmt::Debug for ReplaySource<'_> {
 
 /// Reads a log from beginning to end and passes on each of its chunks.
 pub type LogPass<'a, E = ReplayError> =
-    &'a mut dyn FnMut(&mut dyn FnMut(SessionStretch) -> Result<(), E>) -> Result<(), E>;
+    &'a mut dyn FnMut(&mut dyn FnMut(SessionChunk) -> Result<(), E>) -> Result<(), E>;
 
 impl ReplaySource<'_> {
     /// Checks that its replay does not go through more than a session can hold. What begins in the middle was checked when its
@@ -470,7 +470,7 @@ impl ReplaySource<'_> {
 /// When this build cannot replay the log.
 pub fn stream<G: Netcode>(
     source: &ReplaySource<'_>,
-    chunks: &mut dyn Iterator<Item = SessionStretch>,
+    chunks: &mut dyn Iterator<Item = SessionChunk>,
     attempt: ReplayAttempt<'_>,
     to: &mut dyn FnMut(&TraceHeader, Table),
     progress: &mut dyn FnMut(Micros),

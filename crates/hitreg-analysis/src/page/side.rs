@@ -422,7 +422,7 @@ fn thinning_notes(of: &Thinning) -> Vec<String> {
 pub(super) mod tests {
     use super::*;
     use crate::page::PageLog;
-    use hitreg_log::record::{PlayerInfo, Session, SessionHeader, SessionStretch};
+    use hitreg_log::record::{PlayerInfo, Session, SessionChunk, SessionHeader};
     use hitreg_log::trace::{Column, SessionSource, Trace};
     use hitreg_log::units::{Micros, Seed};
 
@@ -452,7 +452,7 @@ pub(super) mod tests {
             &self.header
         }
 
-        fn each(&self, to: &mut dyn FnMut(&SessionStretch) -> bool) -> Result<(), TraceReadError> {
+        fn each(&self, to: &mut dyn FnMut(&SessionChunk) -> bool) -> Result<(), TraceReadError> {
             to(&self.clone().without_header());
             Ok(())
         }

@@ -1,4 +1,4 @@
-//! One chunk of a log: a stretch of a session in columns, which decodes without any other chunk.
+//! One chunk of a log: consecutive records of a session in columns, which decodes without any other chunk.
 
 mod declared;
 
@@ -22,7 +22,7 @@ use super::table::{ColumnReader, PackedTable, RecordLookup, TableWriter};
 use crate::record::{
     ArrivalRecord, DamageRecord, ExecutionRecord, FieldSchema, FrameRecord, GapRecord, HeardRecord, OF_PLAYERS,
     OF_SESSION, Outline, PacketRecord, PlayerOutline, PlayerRecords, PresenceRecord, RecordStream, Session,
-    SessionHeader, SessionStretch, ShotRecord, SnapshotRecord, StateKey, States, TextCode, Texts, TickRecord,
+    SessionChunk, SessionHeader, ShotRecord, SnapshotRecord, StateKey, States, TextCode, Texts, TickRecord,
     UnknownRecords, each_stream, leave_times, widest,
 };
 use crate::serial::MessagePackReader;
@@ -89,29 +89,29 @@ macro_rules! chunk_codec {
             header: &SessionHeader,
             kinds: KindFilter,
             schema: &Schema,
-        ) -> Result<SessionStretch, String> {
+        ) -> Result<SessionChunk, String> {
             let tables = decode_map(content, schema, header.classes.len())?;
-            let (mut stretch, mut budget) = (SessionStretch::of(header), Budget::new(memory));
-            let texts = TextCodes::read(&tables.texts, &mut stretch, &mut budget)?;
-            let mut decoder = ChunkDecoder { header, texts: &texts, stretch, budget };
+            let (mut chunk, mut budget) = (SessionChunk::of(header), Budget::new(memory));
+            let texts = TextCodes::read(&tables.texts, &mut chunk, &mut budget)?;
+            let mut decoder = ChunkDecoder { header, texts: &texts, chunk, budget };
             decoder.decode_states(&tables)?;
             let own_fields = header.own_usercmd_fields();
-            let states = ChunkContext::of_states(decoder.stretch.states.keys(), &texts);
+            let states = ChunkContext::of_states(decoder.chunk.states.keys(), &texts);
             let context = ChunkContext { own_fields: &own_fields, usercmd_bytes: header.usercmd_bytes, ..states };
             $( if let Some(columns) = tables.columns(stringify!($field), schema).filter(|columns| kinds.includes(columns.name)) {
                 let records = decoder.decode_records::<$type>(&columns, &context)?;
                 decoder.decode_unknown_columns::<$type>(&columns, &records)?;
-                columns.distribute(records, &mut decoder.stretch.players, |player| &mut player.$field)?;
+                columns.distribute(records, &mut decoder.chunk.players, |player| &mut player.$field)?;
             } )*
             $( if let Some(columns) = tables.columns(stringify!($own_field), schema).filter(|columns| kinds.includes(columns.name)) {
                 let records = decoder.decode_records::<$own_type>(&columns, &context)?;
                 decoder.decode_unknown_columns::<$own_type>(&columns, &records)?;
-                decoder.stretch.$own_field = records;
+                decoder.chunk.$own_field = records;
             } )*
             if kinds == KindFilter::All {
                 decoder.decode_unknown_kinds(&tables, schema)?;
             }
-            Ok(decoder.stretch)
+            Ok(decoder.chunk)
         }
     };
 }
@@ -130,7 +130,7 @@ pub(crate) fn rows_by_table(part: &SessionSlice<'_>, header: &SessionHeader) -> 
 }
 
 /// Decodes a chunk of a log with this header.
-pub(crate) fn decode(content: &[u8], header: &SessionHeader, schema: &Schema) -> Result<SessionStretch, String> {
+pub(crate) fn decode(content: &[u8], header: &SessionHeader, schema: &Schema) -> Result<SessionChunk, String> {
     decode_within(MAX_CHUNK_MEMORY, content, header, KindFilter::All, schema)
 }
 
@@ -175,7 +175,7 @@ struct ChunkDecoder<'a> {
     header: &'a SessionHeader,
     texts: &'a TextCodes,
     /// The records so far.
-    stretch: SessionStretch,
+    chunk: SessionChunk,
     budget: Budget,
 }
 
@@ -186,7 +186,7 @@ impl ChunkDecoder<'_> {
         context: &ReadContext<'_>,
     ) -> Result<Vec<T>, String> {
         self.budget.take(columns.rows, 2 * size_of::<T>() + 48)?;
-        let whole = SessionSlice::whole(&self.stretch);
+        let whole = SessionSlice::whole(&self.chunk);
         let mut records =
             columns.take::<T>(&|keys, row_counts| referenced_times(&whole, columns.name, keys, row_counts))?;
         T::take_lists(&mut records, ListReader { columns, context }, &mut self.budget)?;
@@ -390,12 +390,12 @@ impl<'a> ChunkTexts<'a> {
 pub(super) struct TextCodes(Vec<i64>);
 
 impl TextCodes {
-    /// Adds the texts of a chunk to its stretch.
-    fn read(list: &[&str], stretch: &mut SessionStretch, budget: &mut Budget) -> Result<TextCodes, String> {
+    /// Adds the texts of a chunk to its chunk.
+    fn read(list: &[&str], chunk: &mut SessionChunk, budget: &mut Budget) -> Result<TextCodes, String> {
         let mut codes = vec![0];
         for text in list {
             budget.take(1, text.len() + 64)?;
-            let code = stretch.texts.add(text).map_err(|error| format!("its texts: {error}"))?;
+            let code = chunk.texts.add(text).map_err(|error| format!("its texts: {error}"))?;
             codes.push(code.0 as i64);
         }
         Ok(TextCodes(codes))
@@ -609,7 +609,7 @@ pub(crate) fn outline(content: &[u8], header: &SessionHeader, schema: &Schema) -
     let texts = TextCodes::default();
     let context = ChunkContext::of_states(&[], &texts);
     let (gaps, presence) = (columns("gaps")?, columns("presence")?);
-    let mut decoder = ChunkDecoder { header, texts: &texts, stretch: SessionStretch::of(header), budget };
+    let mut decoder = ChunkDecoder { header, texts: &texts, chunk: SessionChunk::of(header), budget };
     if let Some(gaps) = gaps {
         outline.gaps = decoder.decode_records::<GapRecord>(&gaps, &context)?;
     }

@@ -37,12 +37,12 @@ fn encode(of: &Keyframe, NextChunk { index, before }: NextChunk) -> Result<Vec<u
 }
 
 /// Returns the keyframe in a chunk's content; `None` for any other chunk.
-pub(super) fn keyframe_in(content: &[u8], stretch: usize) -> Option<Keyframe> {
+pub(super) fn keyframe_in(content: &[u8], next_chunk: usize) -> Option<Keyframe> {
     if content.len() > MAX_CHUNK_BYTES {
         return None;
     }
     let KeyframeChunk { tick, at_us, keyframe, .. } = crate::serial::from_msgpack(content).ok()?;
-    Some(Keyframe { tick: Tick(tick), at: Micros(at_us), stretch, content: keyframe.into_vec() })
+    Some(Keyframe { tick: Tick(tick), at: Micros(at_us), next_chunk, content: keyframe.into_vec() })
 }
 
 /// The table of keyframes in an index, and the key of a keyframe's content in its chunk.
@@ -73,7 +73,7 @@ pub enum RewriteError {
     Layout(&'static str),
 }
 
-/// Copies a log with these keyframes in place of its own. The keyframes must be in the order of `stretch`.
+/// Copies a log with these keyframes in place of its own. The keyframes must be in the order of `next_chunk`.
 ///
 /// # Errors
 /// When reading or writing fails, or the chunks are not in the order that this library writes.
@@ -91,22 +91,22 @@ pub fn write_keyframes<W: Write>(
     })?;
     sink.write_header(&first, options.header_level)?;
     let mut keyframes = keyframes.iter().peekable();
-    let mut stretch = 0;
+    let mut number = 0;
     loop {
         let next = chunks.next()?;
-        while let Some(keyframe) = keyframes.next_if(|keyframe| keyframe.stretch <= stretch || next.is_none()) {
+        while let Some(keyframe) = keyframes.next_if(|keyframe| keyframe.next_chunk <= number || next.is_none()) {
             let content = encode(keyframe, sink.next())?;
             let level = Some(options.level.max(KEYFRAME_LEVEL));
             sink.write_chunk("a keyframe", &content, level, vec![keyframe_rows(keyframe)])?;
         }
         let Some(content) = next else { break };
-        if keyframe_in(&content.bytes, stretch).is_none() {
+        if keyframe_in(&content.bytes, number).is_none() {
             let moved = moved(&content.bytes, sink.next()).ok_or(RewriteError::Layout("a chunk's place"))?;
             let decoded = chunk::decode(&content.bytes, &header, &schema).map_err(|what| content.corrupt(what))?;
             let rows = chunk::rows_by_table(&SessionSlice::whole(&decoded), &header);
             sink.write_chunk(chunk::CONTENT, &moved, None, rows)?;
         }
-        stretch += 1;
+        number += 1;
     }
     Ok(sink.finish()?)
 }
@@ -117,10 +117,10 @@ pub fn write_keyframes<W: Write>(
 /// When the log cannot be read.
 pub fn keyframes_of(from: impl Read, to: &mut dyn FnMut(Keyframe)) -> Result<(), LogError> {
     let (mut chunks, _) = Chunks::open(from, header::decode_log)?;
-    let mut stretch = 0;
+    let mut number = 0;
     while let Some(content) = chunks.next()? {
-        keyframe_in(&content.bytes, stretch).into_iter().for_each(&mut *to);
-        stretch += 1;
+        keyframe_in(&content.bytes, number).into_iter().for_each(&mut *to);
+        number += 1;
     }
     Ok(())
 }

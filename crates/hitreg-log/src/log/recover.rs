@@ -15,7 +15,7 @@ use super::header::decode_log;
 use super::index;
 use super::keyframes::keyframe_in;
 use crate::memory::MemoryLimit;
-use crate::record::{GapCause, GapRecord, Session, SessionStretch};
+use crate::record::{GapCause, GapRecord, Session, SessionChunk};
 use crate::sorted::SortedSet;
 use crate::units::Micros;
 
@@ -138,7 +138,7 @@ struct TrustedChunk {
     index: u32,
     before: Option<u64>,
     /// Its records; `None` for the last chunk.
-    records: Option<SessionStretch>,
+    records: Option<SessionChunk>,
     is_keyframe: bool,
     /// The chunk numbers of keyframes, from the last chunk.
     keyframes: Vec<u32>,

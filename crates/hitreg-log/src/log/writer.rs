@@ -15,7 +15,7 @@ use super::error::{MAX_RECORD_BYTES, WriteError, no_thread};
 use super::header;
 use crate::record::{
     EventTime, GapCause, GapRecord, MisplacedRecord, OF_PLAYERS, OF_SESSION, Record, RecordStream, Session,
-    SessionHeader, SessionStretch, Texts, UnknownKind, UnknownRecords,
+    SessionChunk, SessionHeader, Texts, UnknownKind, UnknownRecords,
 };
 use crate::units::{Micros, Tick};
 
@@ -57,7 +57,7 @@ impl WriterOptions {
 pub struct LogWriter<W> {
     header: SessionHeader,
     /// The chunk that fills up.
-    stretch: SessionStretch,
+    chunk: SessionChunk,
     fill: ChunkFill,
     sink: ChunkSink<W>,
 }
@@ -75,8 +75,8 @@ impl<W: Write> LogWriter<W> {
     /// When writing fails, or the header does not fit into a chunk.
     pub fn new(out: W, header: &SessionHeader, options: WriterOptions) -> Result<LogWriter<W>, WriteError> {
         let sink = begin_log(out, header, options)?;
-        let (stretch, fill) = (SessionStretch::of(header), ChunkFill::new(options));
-        Ok(LogWriter { header: header.clone(), stretch, fill, sink })
+        let (chunk, fill) = (SessionChunk::of(header), ChunkFill::new(options));
+        Ok(LogWriter { header: header.clone(), chunk, fill, sink })
     }
 
     /// Adds a record. The writer refuses a record that does not fit the header, and can continue.
@@ -87,13 +87,13 @@ impl<W: Write> LogWriter<W> {
         if self.fill.add(record.when(), record.bytes())? {
             self.flush_chunk()?;
         }
-        Ok(self.stretch.push(record, &self.header)?)
+        Ok(self.chunk.push(record, &self.header)?)
     }
 
     /// Sets the texts of the records: their text codes stand for these. A code without a text is written as an empty
     /// text.
     pub fn set_texts(&mut self, texts: &Texts) {
-        self.stretch.texts.clone_from(texts);
+        self.chunk.texts.clone_from(texts);
     }
 
     /// Writes the records so far as a chunk of their own.
@@ -115,11 +115,11 @@ impl<W: Write> LogWriter<W> {
     }
 
     fn flush_chunk(&mut self) -> Result<(), WriteError> {
-        if self.stretch.is_empty() {
+        if self.chunk.is_empty() {
             return Ok(());
         }
-        write_chunk(&mut self.sink, &SessionSlice::whole(&self.stretch), &self.header)?;
-        self.stretch.clear();
+        write_chunk(&mut self.sink, &SessionSlice::whole(&self.chunk), &self.header)?;
+        self.chunk.clear();
         Ok(())
     }
 }
@@ -190,7 +190,7 @@ pub enum QueuePolicy {
 
 /// A job for the thread.
 enum WriterJob {
-    Write(Box<SessionStretch>),
+    Write(Box<SessionChunk>),
     End,
 }
 
@@ -199,13 +199,13 @@ enum WriterJob {
 pub struct BackgroundLogWriter<W> {
     header: SessionHeader,
     /// The chunk that fills up.
-    stretch: SessionStretch,
+    chunk: SessionChunk,
     fill: ChunkFill,
     when_full: QueuePolicy,
     dropped: DroppedChunks,
     jobs: SyncSender<WriterJob>,
     /// Written chunks, to be refilled.
-    used: Receiver<SessionStretch>,
+    used: Receiver<SessionChunk>,
     /// The number of bytes in the file so far.
     written: Arc<AtomicU64>,
     /// `None` after its error was returned.
@@ -283,10 +283,10 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
         let work = move || run_writer(sink, &fields, &waiting, &to_refill, &progress);
         let thread = std::thread::Builder::new().name("log writer".into()).spawn(work);
         let thread = Some(thread.map_err(no_thread)?);
-        let (stretch, fill, dropped) = (SessionStretch::of(header), ChunkFill::new(options), DroppedChunks::default());
+        let (chunk, fill, dropped) = (SessionChunk::of(header), ChunkFill::new(options), DroppedChunks::default());
         let when_full = QueuePolicy::default();
         let header = header.clone();
-        Ok(BackgroundLogWriter { header, stretch, fill, when_full, dropped, jobs, used, written, thread })
+        Ok(BackgroundLogWriter { header, chunk, fill, when_full, dropped, jobs, used, written, thread })
     }
 
     /// Sets what to do when the disk is too slow.
@@ -305,14 +305,14 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
             self.flush_chunk()?;
         }
         let counts = !matches!(record, Record::Gap(_));
-        self.stretch.push(record, &self.header)?;
+        self.chunk.push(record, &self.header)?;
         self.dropped.add(when, counts);
         Ok(())
     }
 
     /// Sets the texts of the records, as [`LogWriter::set_texts`](super::LogWriter::set_texts) does.
     pub fn set_texts(&mut self, texts: &Texts) {
-        self.stretch.texts.clone_from(texts);
+        self.chunk.texts.clone_from(texts);
     }
 
     /// Returns the number of chunks dropped because the disk was too slow.
@@ -360,8 +360,8 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
     /// # Errors
     /// The first failed write; the log ends before it.
     pub fn finish(mut self) -> Result<W, WriteError> {
-        if let Some(gap) = self.dropped.gap_record().filter(|_| self.stretch.is_empty()) {
-            self.stretch.push(Record::Gap(gap), &self.header)?;
+        if let Some(gap) = self.dropped.gap_record().filter(|_| self.chunk.is_empty()) {
+            self.chunk.push(Record::Gap(gap), &self.header)?;
         }
         // The last chunk waits for as long as writing takes.
         let last = self.queue_chunk(QueuePolicy::Wait).and_then(|()| self.send(WriterJob::End));
@@ -373,15 +373,15 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
     }
 
     fn queue_chunk(&mut self, when_full: QueuePolicy) -> Result<(), WriteError> {
-        if self.stretch.is_empty() {
+        if self.chunk.is_empty() {
             return Ok(());
         }
         if let Some(gap) = self.dropped.gap_record() {
-            self.stretch.push(Record::Gap(gap), &self.header)?;
+            self.chunk.push(Record::Gap(gap), &self.header)?;
         }
-        let mut next = self.used.try_recv().unwrap_or_else(|_| SessionStretch::of(&self.header));
-        next.texts.clone_from(&self.stretch.texts);
-        let full = WriterJob::Write(Box::new(std::mem::replace(&mut self.stretch, next)));
+        let mut next = self.used.try_recv().unwrap_or_else(|_| SessionChunk::of(&self.header));
+        next.texts.clone_from(&self.chunk.texts);
+        let full = WriterJob::Write(Box::new(std::mem::replace(&mut self.chunk, next)));
         match when_full {
             QueuePolicy::Wait => self.send(full)?,
             QueuePolicy::Drop => match self.jobs.try_send(full) {
@@ -406,17 +406,17 @@ fn run_writer<W: Write>(
     mut sink: ChunkSink<W>,
     header: &SessionHeader,
     jobs: &Receiver<WriterJob>,
-    to_refill: &Sender<SessionStretch>,
+    to_refill: &Sender<SessionChunk>,
     written: &AtomicU64,
 ) -> Result<W, WriteError> {
     loop {
         match jobs.recv() {
-            Ok(WriterJob::Write(mut stretch)) => {
-                write_chunk(&mut sink, &SessionSlice::whole(&stretch), header)?;
+            Ok(WriterJob::Write(mut chunk)) => {
+                write_chunk(&mut sink, &SessionSlice::whole(&chunk), header)?;
                 written.store(sink.offset(), Ordering::Relaxed);
-                stretch.clear();
+                chunk.clear();
                 // After the end, no receiver takes the chunk back, and it is dropped.
-                let _ = to_refill.send(*stretch);
+                let _ = to_refill.send(*chunk);
             }
             Ok(WriterJob::End) => return sink.finish(),
             Err(_) => return Err(WriteError::Abandoned),
@@ -424,25 +424,25 @@ fn run_writer<W: Write>(
     }
 }
 
-/// Writes a session from the stretches of several sources, each in the order of its lists.
+/// Writes a session from the chunks of several sources, each in the order of its lists.
 ///
 /// The caller says up to which time all sources have delivered. The writer writes and drops the records before that
-/// time. The file is the same as [`write_session`] makes of all stretches together.
-pub struct StretchWriter<W> {
+/// time. The file is the same as [`write_session`] makes of all chunks together.
+pub struct MergeWriter<W> {
     header: SessionHeader,
     /// The added records that are not in a chunk yet.
-    held: SessionStretch,
+    held: SessionChunk,
     timeline: Timeline,
     sink: ChunkSink<W>,
 }
 
-impl<W> std::fmt::Debug for StretchWriter<W> {
+impl<W> std::fmt::Debug for MergeWriter<W> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("StretchWriter").field("header", &self.header).finish_non_exhaustive()
+        f.debug_struct("MergeWriter").field("header", &self.header).finish_non_exhaustive()
     }
 }
 
-impl<W: Write> StretchWriter<W> {
+impl<W: Write> MergeWriter<W> {
     /// Writes the header of a new log. `unknown` holds the kinds of
     /// [`Session::unknown`](crate::record::Session::unknown) that will follow, in their order and without rows.
     ///
@@ -453,24 +453,24 @@ impl<W: Write> StretchWriter<W> {
         header: &SessionHeader,
         unknown: Vec<UnknownRecords>,
         options: WriterOptions,
-    ) -> Result<StretchWriter<W>, WriteError> {
+    ) -> Result<MergeWriter<W>, WriteError> {
         let sink = begin_log(out, header, options)?;
-        let held = SessionStretch { unknown, ..SessionStretch::of(header) };
+        let held = SessionChunk { unknown, ..SessionChunk::of(header) };
         let timeline = Timeline::growing(&held, &header.unknown, options);
-        Ok(StretchWriter { header: header.clone(), held, timeline, sink })
+        Ok(MergeWriter { header: header.clone(), held, timeline, sink })
     }
 
-    /// Adds the next stretch of a source. Its ticks must follow those of earlier stretches. A state or execution must
-    /// not refer to a tick that was left out, unless this is the only stretch.
+    /// Adds the next chunk of a source. Its ticks must follow those of earlier chunks. A state or execution must
+    /// not refer to a tick that was left out, unless this is the only chunk.
     ///
     /// # Errors
     /// When it does not fit the header.
-    pub fn add(&mut self, stretch: SessionStretch) -> Result<(), WriteError> {
-        check_session(&stretch, &self.header)?;
-        let mut ticks: Vec<(Tick, Micros)> = stretch.ticks.iter().map(|tick| (tick.tick, tick.at)).collect();
+    pub fn add(&mut self, chunk: SessionChunk) -> Result<(), WriteError> {
+        check_session(&chunk, &self.header)?;
+        let mut ticks: Vec<(Tick, Micros)> = chunk.ticks.iter().map(|tick| (tick.tick, tick.at)).collect();
         ticks.sort_unstable();
         ticks.dedup_by_key(|(tick, _)| *tick);
-        self.held.append(stretch);
+        self.held.append(chunk);
         self.held.put_lists_in_order();
         self.timeline.enqueue_added(&self.held, &ticks);
         Ok(())
