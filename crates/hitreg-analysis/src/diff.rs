@@ -21,7 +21,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use cell::CellPair;
-use clock::TickTimes;
+use clock::{TickTimes, UNKNOWN};
 use columns::TraceComparison;
 use distributions::{Relocations, TraceTally};
 use hitreg_log::record::{split_of_player, value_of_setting};
@@ -119,7 +119,7 @@ pub fn diff(a: &dyn TraceSource, b: &dyn TraceSource, options: &DiffOptions) -> 
     let changed = settings_that_differ([a, b].map(|trace| &trace.header().settings[..]));
     let first_of_tables = || compared.iter().filter_map(|c| c.diff.first.as_ref());
     // An effect of a setting comes before the setting itself, which each usercmd or packet repeats.
-    let mut first = first_of_tables().min_by_key(|d| (d.echo_of(&changed).is_some(), DivergenceOrder::of(d))).cloned();
+    let mut first = first_of_tables().min_by_key(|d| (d.echo_of(&changed).is_some(), sort_key(d))).cloned();
     let echoes: SortedSet<String> = first_of_tables().filter_map(|d| d.echo_note(&changed)).collect();
     if let Some(first) = &mut first {
         first.look_around([a, b], clocks)?;
@@ -245,21 +245,11 @@ fn fields(shapes: &[&Table]) -> SortedMap<String, bool> {
     columns.filter(|column| !column.unit.is_empty()).map(|column| (column.name.clone(), column.is_angle())).collect()
 }
 
-/// The sort key of divergences: session time, then the table's rank, by which causes come before effects.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct DivergenceOrder {
-    has_no_time: bool,
-    at_us: Option<i64>,
-    rank: usize,
-    table: String,
-}
-
-impl DivergenceOrder {
-    fn of(divergence: &Divergence) -> DivergenceOrder {
-        let at_us = divergence.place.at_us;
-        let rank = TableSchema::of(&divergence.table).map_or(usize::MAX, |table| table.rank);
-        DivergenceOrder { has_no_time: at_us.is_none(), at_us, rank, table: divergence.table.clone() }
-    }
+/// The sort key of divergences: session time, then the table's rank, by which causes come before effects. Divergences of
+/// unknown time come last.
+fn sort_key(divergence: &Divergence) -> (i64, usize, &str) {
+    let rank = TableSchema::of(&divergence.table).map_or(usize::MAX, |table| table.rank);
+    (divergence.place.at_us.unwrap_or(UNKNOWN), rank, &divergence.table)
 }
 
 fn judge(

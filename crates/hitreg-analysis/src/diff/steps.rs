@@ -11,20 +11,14 @@ use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::{ColumnData, NextRows, Table, TraceReadError, TraceSource};
 
 /// Why a pass through a table stopped.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum StepStop {
-    /// A row came too late.
+    #[error("a row came too late")]
     OutOfOrder,
-    /// A row of a player or entity has an earlier time than the row before.
+    #[error("a row of a player or entity has an earlier time than the row before")]
     TimesGoBack,
-    /// The trace cannot be read.
-    Unread(TraceReadError),
-}
-
-impl From<TraceReadError> for StepStop {
-    fn from(error: TraceReadError) -> StepStop {
-        StepStop::Unread(error)
-    }
+    #[error(transparent)]
+    Unread(#[from] TraceReadError),
 }
 
 /// How far rows may be out of order.

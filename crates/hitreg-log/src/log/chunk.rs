@@ -353,14 +353,8 @@ const TEXTS: &str = "texts";
 /// index in a list.
 pub(super) struct ChunkTexts<'a> {
     texts: &'a Texts,
-    used: RefCell<UsedTexts<'a>>,
-}
-
-/// The texts that a chunk's columns refer to.
-#[derive(Default)]
-struct UsedTexts<'a> {
-    indices: SortedMap<i64, i64>,
-    list: Vec<&'a str>,
+    /// The index of each used code, and the list.
+    used: RefCell<(SortedMap<i64, i64>, Vec<&'a str>)>,
 }
 
 impl<'a> ChunkTexts<'a> {
@@ -370,7 +364,7 @@ impl<'a> ChunkTexts<'a> {
 
     /// Replaces codes by indices in the chunk's list.
     pub(super) fn to_indices(&self, numbers: &mut [i64]) {
-        let UsedTexts { indices, list } = &mut *self.used.borrow_mut();
+        let (indices, list) = &mut *self.used.borrow_mut();
         for number in numbers.iter_mut().filter(|number| **number != 0) {
             *number = *indices.entry(*number).or_insert_with(|| {
                 list.push(self.texts.get(TextCode(*number as u64)));
@@ -381,7 +375,7 @@ impl<'a> ChunkTexts<'a> {
 
     /// Returns the list.
     fn list(&self) -> Vec<&'a str> {
-        self.used.borrow().list.clone()
+        self.used.borrow().1.clone()
     }
 }
 

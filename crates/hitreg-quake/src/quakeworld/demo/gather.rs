@@ -35,17 +35,16 @@ struct ListedCounts {
     events: usize,
 }
 
-/// The time and the numbers of a packet.
-pub(super) struct PacketHeader {
-    pub(super) time_s: f32,
-    pub(super) sequence: u32,
-    pub(super) ack: i32,
-}
-
 impl DemoCollector {
     /// Adds a packet that was read up to `offset`.
-    pub(super) fn add(&mut self, header: PacketHeader, content: PacketContent, offset: usize) -> QwdResult {
-        let PacketHeader { time_s, sequence, ack } = header;
+    pub(super) fn add(
+        &mut self,
+        time_s: f32,
+        sequence: u32,
+        ack: i32,
+        content: PacketContent,
+        offset: usize,
+    ) -> QwdResult {
         self.note_level(content.levels_started);
         let listed = &mut self.listed;
         let lists = [listed.others, listed.movers, listed.events, self.demo.hits.len(), self.demo.executed.len()];

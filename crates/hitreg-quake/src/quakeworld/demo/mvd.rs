@@ -3,7 +3,7 @@
 //!
 //! MVDSV adds hidden blocks, addressed to no client, with damage events and the usercmds that it ran.
 
-use super::gather::{DemoCollector, PacketHeader};
+use super::gather::DemoCollector;
 use super::players::{MOST_PLAYERS, read_slot};
 use super::svc::{PacketContent, kind};
 use super::wire::{Bytes, read_length, read_usercmd};
@@ -119,7 +119,7 @@ impl MvdReader {
         let content = std::mem::take(&mut self.moment);
         self.moment.disconnected = content.disconnected;
         let time_s = (self.now_ms as f64 / 1000.0) as f32;
-        self.collector.add(PacketHeader { time_s, sequence: self.sequence, ack: 0 }, content, offset)?;
+        self.collector.add(time_s, self.sequence, 0, content, offset)?;
         self.sequence = self.sequence.saturating_add(1);
         Ok(())
     }

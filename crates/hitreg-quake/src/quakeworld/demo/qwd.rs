@@ -1,6 +1,6 @@
 //! Reads a `.qwd`, the demo that a QuakeWorld client records: frames of usercmds, packets and sequence numbers.
 
-use super::gather::{DemoCollector, PacketHeader};
+use super::gather::DemoCollector;
 use super::svc::kind;
 use super::wire::{Bytes, LONGEST_PACKET, read_length, read_usercmd};
 use super::{DemoCut, DemoEnd, QuakeWorldDemo, QwdError, QwdResult, SentCommand};
@@ -170,7 +170,7 @@ impl QwdReader {
         {
             self.collector.acks_ahead.push(self.collector.demo.packets.len() as u32);
         }
-        self.collector.add(PacketHeader { time_s, sequence, ack }, content, packet.offset())
+        self.collector.add(time_s, sequence, ack, content, packet.offset())
     }
 }
 

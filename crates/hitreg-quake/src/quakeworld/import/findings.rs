@@ -200,13 +200,6 @@ pub struct TraitFinding {
     pub disagree: u32,
 }
 
-/// The votes on one behaviour: how many acks only one answer predicts exactly.
-#[derive(Default)]
-struct Votes {
-    agree: u32,
-    disagree: u32,
-}
-
 /// Number of votes that suffices; the search then skips the rest of the demo.
 const VOTES_ENOUGH: u32 = 200;
 
@@ -216,7 +209,7 @@ pub(super) fn detect_traits(demo: &QuakeWorldDemo, rules: &mut QuakeWorldRules) 
     let mut findings = Vec::new();
     for what in ServerTrait::ALL {
         let Some(expected) = what.switch(&mut expected.clone()).copied() else { continue };
-        let Votes { agree, disagree } = count_votes(demo, rules, what);
+        let [agree, disagree] = count_votes(demo, rules, what);
         let has = if disagree > agree { !expected } else { expected };
         if let Some(switch) = what.switch(&mut rules.server.dialect) {
             *switch = has;
@@ -229,20 +222,20 @@ pub(super) fn detect_traits(demo: &QuakeWorldDemo, rules: &mut QuakeWorldRules) 
 
 /// Returns the number of stretches that only the current rules predict exactly, and the number for the opposite of
 /// `what`.
-fn count_votes(demo: &QuakeWorldDemo, rules: &QuakeWorldRules, what: ServerTrait) -> Votes {
+fn count_votes(demo: &QuakeWorldDemo, rules: &QuakeWorldRules, what: ServerTrait) -> [u32; 2] {
     let other = what.toggled(rules.server.dialect);
-    let mut votes = Votes::default();
+    let [mut agree, mut disagree] = [0; 2];
     replay_acks(demo, rules, |acked, run| {
         if acked.is_quiet() && (run.touched.jumped || acked.from.on_ground != run.state.on_ground) {
             match [*run, acked.run(other)].map(|run| grade(&run.state, &acked.recorded)) {
-                [PredictionGrade::Exact, PredictionGrade::Miss] => votes.agree += 1,
-                [PredictionGrade::Miss, PredictionGrade::Exact] => votes.disagree += 1,
+                [PredictionGrade::Exact, PredictionGrade::Miss] => agree += 1,
+                [PredictionGrade::Miss, PredictionGrade::Exact] => disagree += 1,
                 _ => {}
             }
         }
-        votes.agree + votes.disagree < VOTES_ENOUGH
+        agree + disagree < VOTES_ENOUGH
     });
-    votes
+    [agree, disagree]
 }
 
 /// The fewest acks that must show a wall.
