@@ -123,7 +123,7 @@ impl Loopback {
         let (posts, posted) = sync_channel(WAITING_IN_TRANSIT);
         spawn(scope, "links", move || deliver(self.clock, self.links.clone(), &posted))?;
         let serving = ServerSetup {
-            places: self.header.players.len() as u16,
+            slots: self.header.players.len() as u16,
             seed: self.header.seed,
             settings: Arc::clone(&self.settings),
             clock: self.clock,
