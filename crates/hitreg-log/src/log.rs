@@ -25,6 +25,17 @@
 //! # }
 //! ```
 
+/// Implements `Debug` for readers and writers: it shows only the header.
+macro_rules! debug_by_header {
+    ($($type:ident),*) => {$(
+        impl<T> std::fmt::Debug for $type<T> {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_struct(stringify!($type)).field("header", &self.header).finish_non_exhaustive()
+            }
+        }
+    )*};
+}
+
 mod chunk;
 mod chunks;
 mod column;

@@ -125,7 +125,7 @@ impl ScanResult {
         !self.pairs[pair].differs && !self.pairs[pair].other_time
     }
 
-    /// Compares the cells of a column. What most cells need gets loops of its own.
+    /// Compares the cells of a column. Common kinds of columns have loops of their own, for speed.
     fn column(&mut self, pairing: &Pairing<'_>, column: &ColumnPair<'_>) -> OwnerRuns {
         const EXACTLY: NumberComparison = NumberComparison { within: None, is_angle: false, has_size: false };
         const AROUND: NumberComparison = NumberComparison { is_angle: true, ..EXACTLY };

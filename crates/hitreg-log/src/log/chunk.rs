@@ -569,15 +569,12 @@ pub(crate) fn outline(content: &[u8], header: &SessionHeader, schema: &Schema) -
         }
     }
     if let Some(sent) = columns("sent")? {
-        for (player, sent) in numbered_times(&sent, "newest", &outline.players, |player| by_number(&player.frames))? {
-            outline.players[player].sent = sent;
-        }
+        let frames = |player: &PlayerOutline| by_number(&player.frames);
+        read_numbered_times(&sent, "newest", &mut outline.players, frames, |player| &mut player.sent)?;
     }
     if let Some(reached) = columns("reached")? {
-        for (player, reached) in numbered_times(&reached, "number", &outline.players, |player| by_number(&player.sent))?
-        {
-            outline.players[player].reached = reached;
-        }
+        let sent = |player: &PlayerOutline| by_number(&player.sent);
+        read_numbered_times(&reached, "number", &mut outline.players, sent, |player| &mut player.reached)?;
     }
     if let Some(snapshots) = columns("snapshots")? {
         let (seq, ack) = (snapshots.narrow::<u32>("seq")?, snapshots.narrow::<u32>("ack")?);
@@ -591,9 +588,7 @@ pub(crate) fn outline(content: &[u8], header: &SessionHeader, schema: &Schema) -
     if let Some(received) = columns("received")? {
         let sent =
             |player: &PlayerOutline| player.snapshots.iter().map(|(seq, at, _)| (i64::from(*seq), at.0)).collect();
-        for (player, received) in numbered_times(&received, "number", &outline.players, sent)? {
-            outline.players[player].received = received;
-        }
+        read_numbered_times(&received, "number", &mut outline.players, sent, |player| &mut player.received)?;
     }
     if let Some(ticks) = columns("ticks")? {
         let at = ticks.narrow::<i64>("at_us")?;
@@ -632,14 +627,15 @@ pub(crate) fn outline(content: &[u8], header: &SessionHeader, schema: &Schema) -
     Ok(outline)
 }
 
-/// Decodes the number and the time of each player's records. The times are stored relative to those of other records, which
-/// `referenced` returns by their number. The column `reference` has that number.
-fn numbered_times(
+/// Decodes the number and the time of each player's records into `list`. The times are stored relative to those of other
+/// records, which `referenced` returns by their number. The column `reference` has that number.
+fn read_numbered_times(
     columns: &ColumnReader<'_>,
     reference: &str,
-    players: &[PlayerOutline],
+    players: &mut [PlayerOutline],
     referenced: impl Fn(&PlayerOutline) -> Vec<(i64, i64)>,
-) -> Result<Vec<(usize, Vec<(u32, Micros)>)>, String> {
+    list: fn(&mut PlayerOutline) -> &mut Vec<(u32, Micros)>,
+) -> Result<(), String> {
     let numbers = columns.narrow::<u32>("number")?;
     let others = (reference != "number").then(|| columns.narrow::<u32>(reference)).transpose()?;
     let references = others.as_ref().unwrap_or(&numbers);
@@ -651,8 +647,10 @@ fn numbered_times(
     }
     let at = column::decode(columns.raw("at_us"), &columns.series, Some(&times));
     let at = at.map_err(|what| columns.bad("at_us", what))?;
-    let records = |rows: Range<usize>| rows.map(|row| (numbers[row], Micros(at[row]))).collect();
-    Ok(rows_of_players.into_iter().map(|(player, rows)| (player, records(rows))).collect())
+    for (player, rows) in rows_of_players {
+        *list(&mut players[player]) = rows.map(|row| (numbers[row], Micros(at[row]))).collect();
+    }
+    Ok(())
 }
 
 /// Returns the record kind of a table.

@@ -25,11 +25,7 @@ pub struct LogReader<R> {
     check: IndexCheck,
 }
 
-impl<R> std::fmt::Debug for LogReader<R> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("LogReader").field("header", &self.header).finish_non_exhaustive()
-    }
-}
+debug_by_header!(LogReader, IndexedLog);
 
 impl<R: Read> LogReader<R> {
     /// Opens a log and reads its header. The reads are small, so `from` should be buffered.
@@ -288,12 +284,6 @@ pub struct IndexedLog<R> {
     schema: Schema,
     sealed: bool,
     index: FileIndex,
-}
-
-impl<R> std::fmt::Debug for IndexedLog<R> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("IndexedLog").field("header", &self.header).finish_non_exhaustive()
-    }
 }
 
 /// A log that is read from a keyframe on.

@@ -178,11 +178,7 @@ pub struct TraceReader<R> {
     check: IndexCheck,
 }
 
-impl<R> std::fmt::Debug for TraceReader<R> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("TraceReader").field("header", &self.header).finish_non_exhaustive()
-    }
-}
+debug_by_header!(TraceReader);
 
 impl<R: Read> TraceReader<R> {
     /// Opens a trace and reads its header. The reads are small, so `from` should be buffered.

@@ -62,11 +62,7 @@ pub struct LogWriter<W> {
     sink: ChunkSink<W>,
 }
 
-impl<W> std::fmt::Debug for LogWriter<W> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("LogWriter").field("header", &self.header).finish_non_exhaustive()
-    }
-}
+debug_by_header!(LogWriter, BackgroundLogWriter, MergeWriter);
 
 impl<W: Write> LogWriter<W> {
     /// Writes the header of a new log.
@@ -210,12 +206,6 @@ pub struct BackgroundLogWriter<W> {
     written: Arc<AtomicU64>,
     /// `None` after its error was returned.
     thread: Option<JoinHandle<Result<W, WriteError>>>,
-}
-
-impl<W> std::fmt::Debug for BackgroundLogWriter<W> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("BackgroundLogWriter").field("header", &self.header).finish_non_exhaustive()
-    }
 }
 
 /// The chunks dropped because the disk was too slow.
@@ -434,12 +424,6 @@ pub struct MergeWriter<W> {
     held: SessionChunk,
     timeline: Timeline,
     sink: ChunkSink<W>,
-}
-
-impl<W> std::fmt::Debug for MergeWriter<W> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("MergeWriter").field("header", &self.header).finish_non_exhaustive()
-    }
 }
 
 impl<W: Write> MergeWriter<W> {

@@ -32,7 +32,7 @@ const LONGEST_MS: i32 = 200;
 
 /// Returns all shots of hitscan weapons in the order of players and times, and the hits that other causes produced.
 /// Without the map, no line of fire is known, and only the shots that hit are returned.
-pub(super) fn shots_again(
+pub(super) fn rejudge_shots(
     rules: &Quake3Rules,
     session: &Session,
     judged_under: &RejudgeRules,
