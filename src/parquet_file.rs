@@ -103,7 +103,7 @@ impl<W: Write + Send> ParquetWriter<W> {
 
 impl<W: Write + Send> RowWriter for ParquetWriter<W> {
     fn write(&mut self, rows: Cow<'_, Table>) -> io::Result<()> {
-        self.waiting.append(rows.into_owned()).map_err(ParquetError::General)?;
+        self.waiting.append(rows.into_owned()).map_err(|error| ParquetError::General(error.to_string()))?;
         if self.waiting.rows() < ROWS_IN_GROUP {
             return Ok(());
         }

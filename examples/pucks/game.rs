@@ -5,8 +5,8 @@ use std::marker::PhantomData;
 
 use glam::Vec3;
 use hitreg::game::{
-    BadCells, Categorize, DamageShare, Effect, Judge, PlayerCommand, Reason, Reconcile, Scene, ShotVerdict, Simulate,
-    Sink, WorldSink, body,
+    BadCells, Categorize, DamageShare, Effect, HitResult, Judge, PlayerCommand, Reconcile, Scene, ShotVerdict,
+    Simulate, Sink, WorldSink, body,
 };
 use hitreg::units::{EntityId, Micros, PlayerId, Seed};
 use hitreg::usercmd::{Input, Usercmd, buttons};
@@ -160,10 +160,10 @@ impl<V: PucksVersion> Judge for Pucks<V> {
         let nearest = targets.iter().filter(met).min_by(|a, b| distance(a).total_cmp(&distance(b)));
         match nearest {
             Some((target, _)) => ShotVerdict {
-                reason: Reason::Hit,
+                reason: HitResult::Hit,
                 wounds: vec![DamageShare { target: *target, hitgroup: 0, damage: 1, pellets: 1 }],
             },
-            None => ShotVerdict::miss(Reason::Missed),
+            None => ShotVerdict::miss(HitResult::Missed),
         }
     }
 

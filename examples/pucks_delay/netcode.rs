@@ -13,8 +13,8 @@ use hitreg::hash::hash_words;
 use hitreg::history::Frame;
 use hitreg::packet::{ClientPacket, Snapshot};
 use hitreg::pipeline::{
-    ClientFrameOutput, ClientPipeline, Event, JudgedShot, Limit, ReconcileOutcome, Rewind, ServerPipeline, Setup,
-    TickOutcome,
+    ClientFrameOutput, ClientPipeline, JudgedShot, ReconcileOutcome, Rewind, RewindLimit, ServerPipeline, Setup,
+    TickEvent, TickOutcome,
 };
 use hitreg::record::Execution;
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
@@ -31,7 +31,7 @@ pub(crate) struct DelayServer<G: Game> {
     now: Micros,
     seats: Vec<DelayPlayer>,
     snapshots: VecDeque<(PlayerId, Snapshot<G::Body>)>,
-    events: VecDeque<Event<G>>,
+    events: VecDeque<TickEvent<G>>,
     given_off: EmittedEffects<G::Fire>,
 }
 
@@ -80,7 +80,7 @@ impl<G: Game> ServerPipeline<G> for DelayServer<G> {
         }
         G::step_world(&self.setup.rules, &mut self.world, dt, &mut self.given_off);
         for (shooter, command, weapon, verdict) in self.given_off.impacts.drain(..) {
-            self.events.push_back(Event::Impact { shooter, command, weapon, verdict });
+            self.events.push_back(TickEvent::Impact { shooter, command, weapon, verdict });
         }
         self.send_snapshots();
         let mut words = Vec::new();
@@ -95,7 +95,7 @@ impl<G: Game> ServerPipeline<G> for DelayServer<G> {
     /// The server has no rate limit.
     fn handle_sent(&mut self, _player: PlayerId, _frame: Arc<Frame<G::Body>>, _bytes: Option<u16>) {}
 
-    fn poll_event(&mut self) -> Option<Event<G>> {
+    fn poll_event(&mut self) -> Option<TickEvent<G>> {
         self.events.pop_front()
     }
 
@@ -114,10 +114,10 @@ impl<G: Game> DelayServer<G> {
             let command = entry.remove();
             for lost in seat.last.0 + 1..command.seq.0 {
                 let how = Execution::Missing;
-                self.events.push_back(Event::Executed { player, command: CommandSeq(lost), how });
+                self.events.push_back(TickEvent::Executed { player, command: CommandSeq(lost), how });
             }
             seat.last = command.seq;
-            self.events.push_back(Event::Executed { player, command: command.seq, how: Execution::Run });
+            self.events.push_back(TickEvent::Executed { player, command: command.seq, how: Execution::Run });
             self.run(player, &command);
         }
     }
@@ -131,9 +131,9 @@ impl<G: Game> DelayServer<G> {
             let targets: Vec<(EntityId, G::Body)> = others.cloned().collect();
             let verdict = ShotVerdict::of::<G>(rules, &fire, &targets);
             G::apply(rules, &mut self.world, player, &own, &fire, &verdict, &mut self.given_off);
-            let rewind = Rewind { by: Micros::ZERO, limit: Limit::Off, targets, left_in_present: Vec::new() };
+            let rewind = Rewind { by: Micros::ZERO, limit: RewindLimit::Off, targets, left_in_present: Vec::new() };
             let (shooter, command, index) = (player, command.seq, index as u8);
-            self.events.push_back(Event::Judged(JudgedShot {
+            self.events.push_back(TickEvent::Judged(JudgedShot {
                 shooter,
                 command,
                 index,

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use hitreg::record::{
-    DamageRecord, Execution, ExecutionRecord, Presence, PresenceRecord, Reason, Record, ShotRecord, TextCode,
+    DamageRecord, Execution, ExecutionRecord, HitResult, Presence, PresenceRecord, Record, ShotRecord, TextCode,
 };
 use hitreg::recorder::{Playback, PlaybackError, PlaybackStep, PushError, Recorder, RecorderOptions, Stream};
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
@@ -156,7 +156,7 @@ impl World {
                 let shot = ShotRecord {
                     command,
                     at,
-                    reason: Reason::Hit,
+                    reason: HitResult::Hit,
                     target,
                     damage: 25,
                     weapon,

@@ -189,14 +189,14 @@ impl ShotExplanations {
         traces: [&dyn TraceSource; 2],
     ) -> Result<ShotExplanations, CommandError> {
         let changed = &difference.hits.changed;
-        let shot = changed.get((number - 1) as usize).map_err(CommandError::Request)?.ok_or_else(|| {
+        let shot = changed.get((number - 1) as usize).map_err(CommandError::request)?.ok_or_else(|| {
             let shots = counted(changed.len() as u64, "shot");
             CommandError::request(format!("--why {number}: the list has only {shots}; --on hits shows it"))
         })?;
         let shot = ShotName { shooter: shot.shooter, command: shot.command, index: Some(shot.index) };
         let why = |trace| {
             let query = WhyQuery::Shot(shot);
-            let near = near(trace, &query).map_err(CommandError::Request)?;
+            let near = near(trace, &query).map_err(CommandError::request)?;
             Ok::<_, CommandError>(near.and_then(|near| Why::of(&near, &query)).ok())
         };
         Ok(ShotExplanations { shot, a: why(traces[0])?, b: why(traces[1])? })

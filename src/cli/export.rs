@@ -17,8 +17,8 @@ use super::trouble::{engine_with_notes, note_gap};
 use super::{CommandError, CommandOutcome, CommandResult, Output, OutputPath, Outputs};
 use crate::engine::{Engine, EngineError, Games, Playable, ReplaySinks, SurveyedLog, write_replayed};
 use crate::log::{FileKind, TraceLayout};
-use crate::perfetto::{self, PerfettoError, SHOWN};
-use crate::record::SessionStretch;
+use crate::perfetto::{self, PerfettoError};
+use crate::record::SessionChunk;
 use crate::recorded;
 use crate::replay::{ReplayAttempt, ReplayOptions};
 use crate::store::{self, FileType, StoreError, Target, TemporaryFolder, TraceFile};
@@ -400,7 +400,7 @@ fn timeline_source(games: &Games, export: FileExport<'_>) -> Result<ExportSource
     // The log's packets include their bytes. They match the replay only under the log's own settings.
     let has_packets = export.args.what_if.is_plain();
     let sent = |name: &str| !has_packets && [packets::NAME, snapshots::NAME].contains(&name);
-    let wanted = |name: &str| SHOWN.contains(&name) || sent(name);
+    let wanted = |name: &str| perfetto::TABLES.contains(&name) || sent(name);
     ExportSource::of(games, export, |game, log| ReplayedTables::of(game, export, log, &wanted, has_packets))
 }
 
@@ -461,7 +461,7 @@ impl ReplayedTables {
         // If no table is requested, all tables are counted.
         let tables = if tables == TableSet::NONE { TableSet::ALL } else { tables };
         let options = ReplayOptions { network: true, tables, ..options };
-        note_gap(export.file, log.survey.first_hole());
+        note_gap(export.file, log.survey.first_gap());
         let progress = Progress::of_replay(log.survey.duration(), export.alone);
         let folder = store::temporary_folder()?;
         let target = folder.file(ReplayedTables::NAME);
@@ -475,10 +475,10 @@ impl ReplayedTables {
             };
             let put = |packets: &[Packet]| write.borrow_mut()(&TraceHeader::default(), traffic::packet_table(packets));
             let mut packets = with_packets.then(|| PacketReader::new(&log.header));
-            let mut seen = |stretch: &SessionStretch| {
+            let mut seen = |chunk: &SessionChunk| {
                 if let Some(packets) = &mut packets {
                     let mut read = Vec::new();
-                    packets.add(stretch, &mut |packet| read.push(packet));
+                    packets.add(chunk, &mut |packet| read.push(packet));
                     put(&read);
                 }
             };

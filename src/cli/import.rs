@@ -424,7 +424,7 @@ fn import_demo(demo: &Path, maps: &Maps, force_map: bool, target: &Target) -> Re
         info: SessionInfo::of(&session),
         demo_bytes,
         size_bytes: FileSize::of(target.path()),
-        recorded_by: match demo.by {
+        recorded_by: match demo.recorded_by {
             RecordedBy::Player => "player",
             RecordedBy::Spectator => "spectator",
             RecordedBy::Server => "server",
@@ -441,8 +441,8 @@ fn found(finding: &TraitFinding) -> String {
     let TraitFinding { what, has, agree, disagree, .. } = *finding;
     let answer = if has { "yes" } else { "no" };
     match agree + disagree {
-        0 => format!("{}: {answer}, by the server's info", what.words()),
-        votes => format!("{}: {answer}, by {agree} of {votes} places in the demo", what.words()),
+        0 => format!("{}: {answer}, by the server's info", what.label()),
+        votes => format!("{}: {answer}, by {agree} of {votes} places in the demo", what.label()),
     }
 }
 

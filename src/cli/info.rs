@@ -16,7 +16,7 @@ use crate::info::{InfoBuilder, PacketCounts, Percentiles, PlayerFigures, Session
 use crate::log::FileKind;
 use crate::record::{LogContents, SessionHeader};
 use crate::recorder::last_usercmd_as_received;
-use crate::replay::{Mode, ReplayAttempt, ReplayOptions};
+use crate::replay::{ReplayAttempt, ReplayMode, ReplayOptions};
 use crate::report::round_trips;
 use crate::settings::Settings;
 use crate::store::{self, StoreError, TraceFile};
@@ -143,14 +143,14 @@ fn count_shots(
     let judged = info.records.get("judged").copied().unwrap_or_default();
     let reported = format!("{} that the recorded server reported", counted(judged as u64, "hit"));
     let mode = match (header.holds(), header.side) {
-        (LogContents::Whole, _) => Mode::Closed,
+        (LogContents::Whole, _) => ReplayMode::Closed,
         // The server runs again on what it heard.
-        (LogContents::Server, _) if hears => Mode::Closed,
+        (LogContents::Server, _) if hears => ReplayMode::Closed,
         (LogContents::Clients, None) if judged == 0 => return Err("the recording has no results of shots".to_owned()),
         (LogContents::Clients, None) if !replays => {
             return Err(format!("{reported}; run with --replay to count the shots"));
         }
-        (LogContents::Clients, None) => Mode::Open,
+        (LogContents::Clients, None) => ReplayMode::Open,
         (LogContents::Clients | LogContents::Server, _) => return Err("this is one side of a session".to_owned()),
     };
     let game = games.of_header(header).map_err(|_| match judged {
@@ -164,7 +164,7 @@ fn count_shots(
     let options = ReplayOptions { mode, tables, ..ReplayOptions::default() };
     let quiet = Engine::new(games);
     let surveyed = quiet.survey(path).map_err(|error| error.to_string())?;
-    if surveyed.survey.first_hole().is_some() {
+    if surveyed.survey.first_gap().is_some() {
         return Err("a part of the log is missing, so a replay does not match the session".to_owned());
     }
     let (summary, first_difference) = retry_with_encoding(&AtomicBool::new(false), |encodes| {

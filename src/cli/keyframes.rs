@@ -150,7 +150,7 @@ fn make(engine: &Engine<'_>, log: &SurveyedLog, every_s: u32) -> Result<Result<V
         let what = "this log cannot have keyframes, because its replay cannot be streamed (docs/long-logs.md)";
         return Ok(Err(what.to_owned()));
     }
-    if log.survey.first_hole().is_some() {
+    if log.survey.first_gap().is_some() {
         return Ok(Err("this log cannot have keyframes, because records are missing from it".to_owned()));
     }
     if let Some(player) = log.survey.first_heard_player() {

@@ -125,9 +125,9 @@ impl LiveSink for LogSink {
 
     fn show(&mut self, rates: &SessionRates) {
         let Some(at) = rates.at else {
-            let message = match rates.places {
+            let message = match rates.slots {
                 0 => "no answer yet".to_owned(),
-                places => format!("waiting: {} of {places} players are ready", rates.ready),
+                slots => format!("waiting: {} of {slots} players are ready", rates.ready),
             };
             return self.progress.reached_with(Micros::ZERO, message);
         };

@@ -12,7 +12,7 @@ use super::record::{SynthReport, record};
 use super::replay::view_error;
 use super::trouble::engine_with_notes;
 use super::{CommandError, CommandOutcome, CommandResult, Output, OutputPath};
-use crate::diff::{ChangedShot, DiffOptions, DiffScope, Outcome, ShotChange, diff};
+use crate::diff::{ChangedShot, DiffOptions, DiffScope, ShotChange, ShotOutcome, diff};
 use crate::engine::{EngineError, Games, Playable, SelfPlaying};
 use crate::info::{PacketCounts, SessionInfo};
 use crate::link::{Jitter, LinkModel, Loss};
@@ -267,7 +267,7 @@ impl QuickstartReport<'_> {
         let first = MOST_ROWS.min(all.len());
         page.paragraph(2, &format!("{} changed, the first {first}:", counted(all.len() as u64, "shot")));
         let head = [">at", "shooter", ">rewind", "shooter saw", "with (damage)", "without (damage)"];
-        let of = |side: &Option<Outcome>, words: fn(&Outcome) -> String| {
+        let of = |side: &Option<ShotOutcome>, words: fn(&ShotOutcome) -> String| {
             side.as_ref().map_or_else(|| "not fired".to_owned(), words)
         };
         let row = |shot: &ChangedShot| {

@@ -62,7 +62,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
     store::save_log(&target, &session, WriterOptions::whole())?;
     // An unfinished recording with damage is kept, because it may contain more than was read.
     let is_removed = match unfinished {
-        Some(unfinished) if damage.holes.is_empty() => unfinished.remove().map(|()| true)?,
+        Some(unfinished) if damage.parts.is_empty() => unfinished.remove().map(|()| true)?,
         Some(_) | None => false,
     };
     let info = SessionInfo::of(&session);
@@ -74,7 +74,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
         chunks: damage.chunks,
         keyframes_left_out: damage.keyframes,
         cut_off: damage.torn,
-        lost: damage.holes,
+        lost: damage.parts,
         duration_us: info.duration_us,
         ticks: info.ticks,
         usercmds: info.usercmds,

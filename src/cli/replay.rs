@@ -328,7 +328,7 @@ fn play(
         hashes: HashReport {
             compared: findings.hashes_compared,
             first_difference_tick: findings.first_difference.map(|difference| difference.tick.0),
-            missing: log.survey.first_hole().map(|gap| SessionPart { from_us: gap.from, to_us: gap.to }),
+            missing: log.survey.first_gap().map(|gap| SessionPart { from_us: gap.from, to_us: gap.to }),
         },
         prediction: summary.prediction,
         grades: game.grades(),

@@ -8,7 +8,7 @@ use super::CommandError;
 use crate::diff::{DiffOptions, DiffScope, Tolerance};
 use crate::engine::{ComparisonSpec, CrossBuild, ReplaySpec, ReplaySpecs};
 use crate::record::SessionHeader;
-use crate::replay::{Mode, Part, ReplayOptions, WhatIf, own_settings};
+use crate::replay::{Part, ReplayMode, ReplayOptions, WhatIf, own_settings};
 use crate::settings::{KEYS, PRESETS};
 use crate::trace::schema::TABLES;
 use crate::units::{ClockTime, Micros, Tick};
@@ -34,7 +34,7 @@ pub(super) struct WhatIfArgs {
     pub(super) what_if: WhatIf,
     /// Closed loop runs server and clients; open loop runs only clients, on the recorded snapshots
     #[arg(long, value_parser = loop_mode(), value_name = "closed|open", hide_possible_values = true)]
-    mode: Option<Mode>,
+    mode: Option<ReplayMode>,
 }
 
 /// A parser for one of these values of `--what-if`.
@@ -43,8 +43,9 @@ pub(super) fn one_of(questions: &'static [WhatIf]) -> impl TypedValueParser<Valu
         .try_map(|name| name.parse::<WhatIf>().map_err(|_| format!("`{name}` is not a value of --what-if")))
 }
 
-fn loop_mode() -> impl TypedValueParser<Value = Mode> {
-    PossibleValuesParser::new(["closed", "open"]).map(|name| if name == "open" { Mode::Open } else { Mode::Closed })
+fn loop_mode() -> impl TypedValueParser<Value = ReplayMode> {
+    PossibleValuesParser::new(["closed", "open"])
+        .map(|name| if name == "open" { ReplayMode::Open } else { ReplayMode::Closed })
 }
 
 /// The values of `--what-if` for a single replay.
@@ -98,7 +99,7 @@ impl WhatIfArgs {
 
     /// Whether only the clients run, as requested.
     pub(super) fn is_open(&self) -> bool {
-        self.mode == Some(Mode::Open)
+        self.mode == Some(ReplayMode::Open)
     }
 }
 

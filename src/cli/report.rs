@@ -181,7 +181,7 @@ impl<'a> PageSides<'a> {
         });
         let sides: Vec<PageInput<'_>> = sides.collect();
         let difference = self.difference.as_ref().map(|(difference, line)| (difference, line.as_str()));
-        html(&PageSubject { sides: &sides, walls, difference }).map_err(CommandError::Request)
+        html(&PageSubject { sides: &sides, walls, difference }).map_err(CommandError::request)
     }
 }
 

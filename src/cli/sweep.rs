@@ -232,7 +232,7 @@ fn sweep(games: &Games, logs: &[PathBuf], plan: &SweepPlan) -> Result<SweptLogs,
             swept.problems.push((path.clone(), EngineError::other_game(path).into()));
             continue;
         }
-        note_gap(path, log.survey.first_hole());
+        note_gap(path, log.survey.first_gap());
         group.push(log);
         // A group keeps all cores busy.
         if group.len() * plan.runs() >= rayon::current_num_threads() {

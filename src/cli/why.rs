@@ -244,10 +244,10 @@ impl Question<'_> {
 
     fn answer_from_trace(&self, source: &dyn TraceSource) -> Result<Answer, CommandError> {
         let query = self.query(|| {
-            let table = select_rows(source, shots::NAME, (&[], None), &Table::clone).map_err(CommandError::Request)?;
+            let table = select_rows(source, shots::NAME, (&[], None), &Table::clone).map_err(CommandError::request)?;
             Ok(Trace { tables: vec![table], ..Trace::default() })
         })?;
-        let near = near(source, query).map_err(CommandError::Request)?;
+        let near = near(source, query).map_err(CommandError::request)?;
         let trace = near.map_err(|error| self.error(error))?.into_owned();
         let why = Why::of(&trace, query).map_err(|error| self.error(error))?;
         Ok(Answer { trace, changed: Vec::new(), why, rejudged: Vec::new() })

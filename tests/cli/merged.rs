@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use hitreg::log::read_session;
 use hitreg::record::{
-    ArrivalRecord, CellKind, Class, ClassId, FieldSchema, Origin, PacketRecord, PlayerRecords, Reason, Record,
+    ArrivalRecord, CellKind, Class, ClassId, FieldSchema, HitResult, Origin, PacketRecord, PlayerRecords, Record,
     RecordedSide, Scope, Session, SessionId, ShotRecord, SnapshotRecord,
 };
 use hitreg::recorder::{Description, Recorder, RecorderOptions};
@@ -294,7 +294,7 @@ fn a_missing_log_changes_only_what_is_said_of_its_player() {
             for player in if is_server { vec![first, PlayerId(1)] } else { vec![first] } {
                 let made = before(if is_server { 4 } else { 6 });
                 stream.usercmd(player, made, Usercmd { seq: command, ..Usercmd::default() }).unwrap();
-                let shot = ShotRecord { at, command, reason: Reason::Hit, ..ShotRecord::default() };
+                let shot = ShotRecord { at, command, reason: HitResult::Hit, ..ShotRecord::default() };
                 if is_server && number == 5 {
                     stream.push(Record::Judged(player, shot)).unwrap();
                 }

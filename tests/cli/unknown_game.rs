@@ -5,8 +5,8 @@ use std::fs;
 use hitreg::engine::Engine;
 use hitreg::log::{WriterOptions, read_session, write_session};
 use hitreg::record::{
-    ArrivalRecord, CellKind, Class, ClassId, Execution, ExecutionRecord, FieldSchema, GapCause, GapRecord, Meaning,
-    OwnValue, PacketRecord, Presence, PresenceRecord, Reason, Record, Scope, ShotRecord, SnapshotRecord, StateRecord,
+    ArrivalRecord, CellKind, Class, ClassId, Execution, ExecutionRecord, FieldSchema, GapCause, GapRecord, HitResult,
+    Meaning, OwnValue, PacketRecord, Presence, PresenceRecord, Record, Scope, ShotRecord, SnapshotRecord, StateRecord,
 };
 use hitreg::recorder::{Description, Recorder, RecorderOptions};
 use hitreg::replay::Part;
@@ -243,7 +243,7 @@ fn record_shots_only(folder: &Folder) {
     let mut stream = recorder.stream();
     for (command, ms) in [(1, 10), (2, 500), (3, 990)] {
         let (command, at) = (CommandSeq(command), Micros::from_ms(ms));
-        let shot = ShotRecord { command, at, reason: Reason::Hit, target: Some(EntityId(1)), ..Default::default() };
+        let shot = ShotRecord { command, at, reason: HitResult::Hit, target: Some(EntityId(1)), ..Default::default() };
         stream.push(Record::Judged(PlayerId(0), shot)).unwrap();
     }
     recorder.finish().unwrap();
@@ -302,7 +302,8 @@ fn recorded_shots_of_an_unknown_game_are_shown_with_their_tick() {
         let done = ExecutionRecord { command, tick: Tick(tick), how: Execution::Run };
         stream.push(Record::Executed(PlayerId(0), done)).unwrap();
         if tick % 5 == 0 {
-            let shot = ShotRecord { command, at, reason: Reason::Hit, target: Some(EntityId(0)), ..Default::default() };
+            let shot =
+                ShotRecord { command, at, reason: HitResult::Hit, target: Some(EntityId(0)), ..Default::default() };
             stream.push(Record::Judged(PlayerId(0), shot)).unwrap();
         }
         if tick == 5 {

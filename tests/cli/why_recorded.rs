@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use hitreg::record::{
-    CellKind, Class, ClassId, Execution, ExecutionRecord, FieldSchema, Meaning, OwnValue, PacketRecord, Reason, Record,
-    Scope, ShotRecord,
+    CellKind, Class, ClassId, Execution, ExecutionRecord, FieldSchema, HitResult, Meaning, OwnValue, PacketRecord,
+    Record, Scope, ShotRecord,
 };
 use hitreg::recorder::{Description, Recorder, RecorderOptions};
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
@@ -32,8 +32,8 @@ fn record(described: impl FnOnce(Description) -> Description) -> Folder {
         stream.tick(Tick(tick), at, None).unwrap();
         let done = ExecutionRecord { command, tick: Tick(tick), how: Execution::Run };
         stream.push(Record::Executed(PlayerId(0), done)).unwrap();
-        let hit = ShotRecord { at, reason: Reason::Hit, target: Some(EntityId(1)), damage: 9, ..Default::default() };
-        let launched = ShotRecord { reason: Reason::Launched, target: None, damage: 0, ..hit };
+        let hit = ShotRecord { at, reason: HitResult::Hit, target: Some(EntityId(1)), damage: 9, ..Default::default() };
+        let launched = ShotRecord { reason: HitResult::Launched, target: None, damage: 0, ..hit };
         let shot = match tick {
             1 => Some(ShotRecord { command, weapon: rocket, ..launched }),
             5 => Some(ShotRecord { command, weapon: needler, rewound: Micros::from_ms(30), ..hit }),
@@ -226,7 +226,7 @@ fn places_far_from_zero_keep_the_precision_of_their_columns() {
         stream.push(Record::Executed(PlayerId(0), done)).unwrap();
     }
     let hit =
-        ShotRecord { at: Micros::from_ms(50), reason: Reason::Hit, target: Some(EntityId(1)), ..Default::default() };
+        ShotRecord { at: Micros::from_ms(50), reason: HitResult::Hit, target: Some(EntityId(1)), ..Default::default() };
     stream.push(Record::Judged(PlayerId(0), ShotRecord { command: CommandSeq(5), ..hit })).unwrap();
     recorder.finish().unwrap();
     let (_, contents) = report::page(&folder, "a.hitlog");
@@ -253,7 +253,7 @@ fn a_target_that_is_no_player_is_named_as_an_entity() {
         let (command, at) = (CommandSeq(command), Micros::from_ms(10 * i64::from(command)));
         stream.usercmd(PlayerId(0), at, Usercmd { seq: command, ..Usercmd::default() }).unwrap();
         let target = Some(EntityId(target));
-        let hit = ShotRecord { command, at, reason: Reason::Hit, target, ..Default::default() };
+        let hit = ShotRecord { command, at, reason: HitResult::Hit, target, ..Default::default() };
         stream.push(Record::Judged(PlayerId(0), hit)).unwrap();
     }
     recorder.finish().unwrap();
@@ -284,7 +284,7 @@ fn a_shot_in_a_clients_log_is_not_known_to_be_judged() {
         let packet = PacketRecord { number, at, newest: command, count: 1, bytes: 40, ..PacketRecord::default() };
         stream.push(Record::Sent(PlayerId(1), packet)).unwrap();
         if number == 5 {
-            let missed = ShotRecord { at, command, reason: Reason::Missed, ..ShotRecord::default() };
+            let missed = ShotRecord { at, command, reason: HitResult::Missed, ..ShotRecord::default() };
             stream.push(Record::Predicted(PlayerId(1), missed)).unwrap();
         }
     }

@@ -8,9 +8,9 @@ use hitreg::log::{
     FileIndex, IndexedLog, IndexedTrace, KeyframeQuery, LogError, WriterOptions, read_session, read_trace,
     write_session, write_trace,
 };
-use hitreg::record::{Session, SessionStretch};
+use hitreg::record::{Session, SessionChunk};
 use hitreg::trace::{Column, ColumnData, ColumnSpan, Table, Trace, TraceHeader};
-use hitreg::units::{CommandSeq, Micros, Tick};
+use hitreg::units::{CommandSeq, Micros, PlayerId, Tick};
 use rmpv::Value;
 
 use crate::container::{ChunkFile, encoded, get, pack_chunks, set, try_unpack_chunks, unpack_chunks};
@@ -137,12 +137,12 @@ fn usercmds_and_the_records_around_them_are_found() {
         let mut log = indexed_log(&file).unwrap();
         for (player, records) in (0..).zip(&session.players) {
             for frame in records.frames.iter().step_by(17) {
-                assert_eq!(log.time_of_usercmd(player, frame.command.seq).unwrap(), Some(frame.at));
+                assert_eq!(log.time_of_usercmd(PlayerId(player), frame.command.seq).unwrap(), Some(frame.at));
             }
             let beyond = records.frames.last().map_or(0, |frame| frame.command.seq.0) + 1;
-            assert_eq!(log.time_of_usercmd(player, CommandSeq(beyond)).unwrap(), None);
+            assert_eq!(log.time_of_usercmd(PlayerId(player), CommandSeq(beyond)).unwrap(), None);
         }
-        assert_eq!(log.time_of_usercmd(99, CommandSeq(1)).unwrap(), None);
+        assert_eq!(log.time_of_usercmd(PlayerId(99), CommandSeq(1)).unwrap(), None);
         let (first, last) = session.played().unwrap();
         assert_eq!(log.records_between(first, last).unwrap().players, session.players);
         let middle = Micros((first.0 + last.0) / 2);
@@ -247,7 +247,7 @@ fn a_wrong_index_of_a_log_is_noticed() {
         let wrong = with_index_of(&file, &log_of(&other));
         let mut log = indexed_log(&wrong).unwrap();
         let chunks = u32::try_from(unpack_chunks(&file).len()).unwrap();
-        let read: Vec<Result<SessionStretch, LogError>> = (1..chunks).map(|chunk| log.chunk(chunk)).collect();
+        let read: Vec<Result<SessionChunk, LogError>> = (1..chunks).map(|chunk| log.chunk(chunk)).collect();
         let bad: Vec<&str> = read.iter().filter_map(|read| read.as_ref().err()).map(damaged).collect();
         let whole = read_session(&wrong[..]).map(|_| ()).expect_err("its index is wrong");
         assert!(bad.first() == Some(&damaged(&whole)) && bad.len() <= most, "{bad:?}: {whole}");

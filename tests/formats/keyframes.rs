@@ -21,7 +21,7 @@ pub(crate) fn keyframe(number: usize) -> Keyframe {
     Keyframe {
         tick: Tick(8 * number as u32 + 8),
         at: Micros::from_ms(100 * number as i64 + 100),
-        stretch: 2 * number,
+        next_chunk: 2 * number,
         content,
     }
 }
@@ -81,9 +81,9 @@ fn keyframes_are_replaced_and_records_stay_unchanged() {
 fn the_last_keyframe_before_a_time_is_found_with_later_records() {
     let session = crate::log_sessions::session(3, 400);
     let log = plain(&session);
-    let mut stretches = Vec::new();
+    let mut chunks = Vec::new();
     let mut reader = LogReader::new(&log[..]).unwrap();
-    stretches.extend(std::iter::from_fn(|| reader.next_chunk().unwrap()));
+    chunks.extend(std::iter::from_fn(|| reader.next_chunk().unwrap()));
     let keyed = with_keyframes(&log, &(0..4).map(keyframe).collect::<Vec<_>>());
     assert!(find(Cursor::new(&log[..]), KeyframeQuery::At(Micros::from_s(9))).unwrap().is_none());
     assert!(find(Cursor::new(&keyed[..]), KeyframeQuery::At(Micros::from_ms(99))).unwrap().is_none());
@@ -93,7 +93,7 @@ fn the_last_keyframe_before_a_time_is_found_with_later_records() {
         assert_eq!((found.keyframe.tick, &found.keyframe.content), (expected.tick, &expected.content));
         let mut reader = found.reader;
         let rest: Vec<_> = std::iter::from_fn(|| reader.next_chunk().unwrap()).filter(|s| !s.is_empty()).collect();
-        assert_eq!(rest, stretches[expected.stretch..], "after keyframe {number}");
+        assert_eq!(rest, chunks[expected.next_chunk..], "after keyframe {number}");
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::io::Cursor;
 
-use hitreg::game::{CellKind, Class, ClassId, FieldSchema, Meaning, Reason, Scope};
+use hitreg::game::{CellKind, Class, ClassId, FieldSchema, HitResult, Meaning, Scope};
 use hitreg::log::{
     IndexedLog, KeyframeQuery, LogReader, TraceReader, WriterOptions, keyframes_of, read_session, read_trace, recover,
     write_session, write_trace,
@@ -206,7 +206,7 @@ fn with_all_kinds(session: &Session) -> Session {
         let judged = ShotRecord {
             command: CommandSeq(tick.tick.0),
             at: tick.at,
-            reason: Reason::Hit,
+            reason: HitResult::Hit,
             target: Some(EntityId(1)),
             hitgroup: 2,
             damage,

@@ -104,7 +104,7 @@ fn a_truncated_log_gives_all_complete_chunks() {
                 let (recovered, damage) = recover(cut).unwrap();
                 assert_eq!(recovered, prefix);
                 assert_eq!(damage.torn, torn, "cut at {length}");
-                assert!(damage.holes.is_empty());
+                assert!(damage.parts.is_empty());
             }
             Err(LogError::HeaderTorn { bytes }) => assert_eq!(bytes, length as u64),
             Err(LogError::NotHitreg { .. }) => assert_eq!(length, 0, "{error}"),
@@ -129,7 +129,7 @@ fn a_damaged_chunk_costs_only_itself() {
     let middle = bytes.len() / 2;
     bytes[middle] ^= 0x10;
     let (recovered, damage) = recover(&bytes).unwrap();
-    assert_eq!(damage.holes.iter().map(|hole| hole.chunks).sum::<u32>(), 1, "{damage:?}");
+    assert_eq!(damage.parts.iter().map(|part| part.chunks).sum::<u32>(), 1, "{damage:?}");
     assert_eq!(damage.torn, None);
     let frames = |session: &Session| session.players[0].frames.len();
     assert!(frames(&recovered) < frames(&session) && frames(&recovered) > frames(&session) / 2);
@@ -148,7 +148,7 @@ fn added_and_missing_chunks_are_detected() {
     let without_one = [&sound[..ends[1]], &sound[ends[2]..]].concat();
     assert!(matches!(read_session(&without_one[..]), Err(LogError::Corrupt { .. })));
     let (saved, damage) = recover(&without_one).unwrap();
-    assert_eq!(damage.holes.len(), 1);
+    assert_eq!(damage.parts.len(), 1);
     assert!(is_part_of(&saved, &session));
 }
 

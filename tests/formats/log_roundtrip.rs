@@ -1,7 +1,7 @@
 //! Any session or trace comes back identical after writing and reading.
 
 use glam::Vec3;
-use hitreg::game::{CellKind, Class, ClassId, Effect, FieldSchema, Meaning, Reason, Scope};
+use hitreg::game::{CellKind, Class, ClassId, Effect, FieldSchema, HitResult, Meaning, Scope};
 use hitreg::log::{
     BackgroundLogWriter, FileKind, LogError, LogReader, LogWriter, WriteError, WriterOptions, kind_of, read_header,
     read_session, read_trace, write_session, write_trace,
@@ -173,7 +173,7 @@ fn record() -> impl Strategy<Value = Record> {
         cells,
     });
     let shot = || {
-        let reason = prop_oneof![Just(Reason::Hit), Just(Reason::Launched)];
+        let reason = prop_oneof![Just(HitResult::Hit), Just(HitResult::Launched)];
         let target = proptest::option::of(any::<u16>().prop_map(EntityId));
         let more = (weapon(), any::<bool>(), proptest::option::of(any::<u8>()));
         (number(), micros(), any::<u8>(), reason, target, any::<u8>(), any::<i32>(), micros(), more).prop_map(

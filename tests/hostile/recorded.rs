@@ -7,7 +7,7 @@ use glam::Vec3;
 use hitreg::log::{self, read_session, recover, write_session};
 use hitreg::record::{
     ArrivalRecord, CellKind, Class, ClassId, DamageRecord, Effect, Execution, ExecutionRecord, FieldSchema, GapCause,
-    GapRecord, HeardRecord, OwnValue, PacketRecord, Presence, PresenceRecord, Reason, Record, Scope, Session,
+    GapRecord, HeardRecord, HitResult, OwnValue, PacketRecord, Presence, PresenceRecord, Record, Scope, Session,
     ShotRecord, SnapshotRecord, TextCode,
 };
 use hitreg::recorder::{Description, PushError, Recorder, RecorderOptions, Stream};
@@ -90,7 +90,8 @@ impl Calls<'_> {
     }
 
     fn shot(&mut self) -> ShotRecord {
-        let reasons = [Reason::Hit, Reason::HitWorld, Reason::Missed, Reason::AlreadyDead, Reason::Launched];
+        let reasons =
+            [HitResult::Hit, HitResult::HitWorld, HitResult::Missed, HitResult::AlreadyDead, HitResult::Launched];
         ShotRecord {
             command: CommandSeq(self.number() as u32),
             at: self.at(),

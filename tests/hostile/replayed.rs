@@ -5,7 +5,7 @@ use hitreg::quake3::{RecordingKind, ServerLog, header, import, map_from, survey}
 use hitreg::quakeworld::{self, ImportOptions};
 use hitreg::record::Session;
 use hitreg::registry;
-use hitreg::replay::{self, Mode, ReplayError, ReplayOutput};
+use hitreg::replay::{self, ReplayError, ReplayMode, ReplayOutput};
 use hitreg::rng::Rng;
 use rmpv::Value;
 
@@ -26,7 +26,7 @@ fn replays() {
     target_within("replays", WORK, good, mutated_log, &mut |bytes| {
         let Ok(session) = read_session(bytes) else { return "it is not read".to_owned() };
         let mut output = session.header.game.clone();
-        for mode in [Mode::Auto, Mode::Open] {
+        for mode in [ReplayMode::Auto, ReplayMode::Open] {
             output += match try_replay(&session, mode) {
                 None => "no game",
                 Some(Ok(_)) => "replayed",
@@ -37,7 +37,7 @@ fn replays() {
     });
 }
 
-fn try_replay(session: &Session, mode: Mode) -> Option<Result<ReplayOutput, ReplayError>> {
+fn try_replay(session: &Session, mode: ReplayMode) -> Option<Result<ReplayOutput, ReplayError>> {
     let options = replay::ReplayOptions { mode, ..replay::ReplayOptions::default() };
     let games = registry::built_in();
     Some(games.of(session).ok()?.replay(session, &options, &mut |_| {}))

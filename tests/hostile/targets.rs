@@ -113,7 +113,7 @@ fn datagrams() {
     let mut receiver = Receiver::<ArenaBody>::default();
     target("snapshots", messages(), mutate::bytes, &mut |bytes| outcome(receiver.decode(bytes, CommandSeq(100))));
     let options =
-        EndpointOptions { game: "arena".to_owned(), places: 4, welcome: Vec::new(), unready_per_host: 2, secret: key };
+        EndpointOptions { game: "arena".to_owned(), slots: 4, welcome: Vec::new(), unready_per_host: 2, secret: key };
     let mut endpoint = Endpoint::new(options);
     let mut asks = ClientConnection::<ArenaBody>::new(ConnectOptions::new("arena"), 7, Micros::ZERO);
     asks.handle_timeout(Micros::ZERO);

@@ -4,7 +4,7 @@ use crate::built_in::{record, replay};
 use hitreg::arena::{Arena, ArenaMap, ArenaRules};
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::record::Session;
-use hitreg::replay::{Mode, ReplayOptions, ReplayOutput, WhatIf};
+use hitreg::replay::{ReplayMode, ReplayOptions, ReplayOutput, WhatIf};
 use hitreg::session::scenario::Scenario;
 use hitreg::settings::Settings;
 use hitreg::summary::Summary;
@@ -178,7 +178,7 @@ fn the_search_for_causes_has_a_limit() {
     let mut session = record(&scenario, ArenaRules::default());
     let elsewhere = scenario.header::<Arena>(&ArenaRules::new(ArenaMap::orchard())).expect("a good scenario");
     let evidence = |session: &Session| {
-        let options = ReplayOptions { mode: Mode::Open, ..ReplayOptions::default() };
+        let options = ReplayOptions { mode: ReplayMode::Open, ..ReplayOptions::default() };
         let trace = replay(session, &options).expect("a log of this build").trace;
         let corrections = corrections::Columns::of(&trace);
         let both = corrections.cause.iter().zip(corrections.evidence.iter());

@@ -48,7 +48,7 @@ fn an_error_of_a_game_has_its_cause() {
     assert!(matches!(&no_map, GameError::Map(cause) if cause.to_string() == "discs need no map"), "{no_map}");
     let no_players = refused(Scenario { players: 0, ..Scenario::default() });
     assert!(matches!(no_players, GameError::Scenario(_)), "{no_players}");
-    let why = Refusal::Full { places: 2 };
+    let why = Refusal::Full { slots: 2 };
     let full = LiveError::Refused { server: ([127, 0, 0, 1], 27500).into(), why: why.clone() };
     assert_eq!(full.source().and_then(|cause| cause.downcast_ref()), Some(&why));
 }

@@ -10,7 +10,7 @@ use hitreg::log::{WriterOptions as LogOptions, read_session, write_session};
 use hitreg::memory::MemoryLimit;
 use hitreg::merge::merge;
 use hitreg::record::{ClockOwner, Origin, PlayerRecords, Presence, RecordedSide, Session, SessionId};
-use hitreg::replay::{Mode, ReplayError, ReplayOptions, ReplayOutput, replay, rerecord};
+use hitreg::replay::{ReplayError, ReplayMode, ReplayOptions, ReplayOutput, replay, rerecord};
 use hitreg::session::scenario::Scenario;
 use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::trace::ColumnData;
@@ -28,9 +28,9 @@ fn session() -> Session {
     session
 }
 
-fn replay_in_mode(session: &Session, mode: Mode) -> ReplayOutput {
+fn replay_in_mode(session: &Session, mode: ReplayMode) -> ReplayOutput {
     let options =
-        ReplayOptions { mode, rollback_every: (mode == Mode::Closed).then_some(16), ..ReplayOptions::default() };
+        ReplayOptions { mode, rollback_every: (mode == ReplayMode::Closed).then_some(16), ..ReplayOptions::default() };
     replay::<Yard>(session, &options, &mut |_| {}).expect("a log of this build")
 }
 
@@ -70,7 +70,7 @@ fn everything_sent_to_any_client_is_in_the_log() {
 #[test]
 fn open_loop_shows_each_client_its_own_snapshots() {
     let session = session();
-    let (closed, open) = (replay_in_mode(&session, Mode::Closed), replay_in_mode(&session, Mode::Open));
+    let (closed, open) = (replay_in_mode(&session, ReplayMode::Closed), replay_in_mode(&session, ReplayMode::Open));
     assert_eq!(closed.findings.first_difference, None);
     assert_eq!(closed.findings.rollback_error, None);
     // The same snapshots arrive at the same times, so clients see and predict the same with and without a server.
@@ -108,7 +108,7 @@ fn a_missing_state_is_an_error() {
     let gone = *last.entities.last().expect("an entity");
     session.states.retain(|key| key.tick != last.tick || key.entity != gone);
     let replayed =
-        replay::<Yard>(&session, &ReplayOptions { mode: Mode::Open, ..ReplayOptions::default() }, &mut |_| {});
+        replay::<Yard>(&session, &ReplayOptions { mode: ReplayMode::Open, ..ReplayOptions::default() }, &mut |_| {});
     let error = replayed.map(|_| ()).expect_err("it is to be shown");
     assert!(
         matches!(error, ReplayError::NoState { tick, entity, .. } if tick == last.tick && entity == gone),
@@ -119,13 +119,13 @@ fn a_missing_state_is_an_error() {
 #[test]
 fn a_culled_session_verifies_and_other_input_differs() {
     let session = session();
-    let replays = verify::THREADS.map(|_| replay_in_mode(&session, Mode::Closed));
+    let replays = verify::THREADS.map(|_| replay_in_mode(&session, ReplayMode::Closed));
     let judged = crate::traces::verify_replays(&session, &replays, verify::VerifyReference::default());
     assert_eq!((judged.verdict, judged.detail), (verify::LogVerdict::Same, None));
     assert!(judged.exercised.shots > Some(0) && judged.exercised.hits > Some(0));
     let mut other = session.clone();
     other.players[1].frames[200].command.input.forwardmove += 64.0;
-    let (a, b) = (replay_in_mode(&session, Mode::Closed), replay_in_mode(&other, Mode::Closed));
+    let (a, b) = (replay_in_mode(&session, ReplayMode::Closed), replay_in_mode(&other, ReplayMode::Closed));
     let found = diff(&a.trace, &b.trace, &DiffOptions::default()).expect("no tolerance");
     assert_eq!(found.verdict, TraceVerdict::Differs);
     let recorded = hitreg::recorded::recorded(&session).expect("a log with a server");
@@ -167,7 +167,7 @@ fn logs_of_culled_clients_merge() {
     assert_eq!(merged.states, whole.states);
     let presence = |session: &Session| session.players.iter().map(|p| p.presence.clone()).collect::<Vec<_>>();
     assert_eq!(presence(&merged), presence(&whole));
-    let replayed = replay_in_mode(&merged, Mode::Closed);
+    let replayed = replay_in_mode(&merged, ReplayMode::Closed);
     assert_eq!(
         (replayed.findings.first_difference, replayed.findings.hashes_compared),
         (None, merged.ticks.len() as u64)

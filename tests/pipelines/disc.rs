@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use glam::Vec3;
 use hitreg::game::{
-    BadCells, Body, Bots, Categorize, DamageShare, Effect, Judge, PlacedBody, PlayerCommand, Reason, Reconcile, Scene,
-    ShotVerdict, Simulate, Sink, Touch, WorldSink, body,
+    BadCells, Body, Bots, Categorize, DamageShare, Effect, HitResult, Judge, PlacedBody, PlayerCommand, Reconcile,
+    Scene, ShotVerdict, Simulate, Sink, Touch, WorldSink, body,
 };
 use hitreg::rng::Rng;
 use hitreg::units::{EntityId, Micros, PlayerId, Seed};
@@ -216,10 +216,10 @@ impl Judge for Discs {
         });
         match hit {
             Some((target, _)) => ShotVerdict {
-                reason: Reason::Hit,
+                reason: HitResult::Hit,
                 wounds: vec![DamageShare { target: *target, hitgroup: 0, damage: 1, pellets: 1 }],
             },
-            None => ShotVerdict::miss(Reason::Missed),
+            None => ShotVerdict::miss(HitResult::Missed),
         }
     }
 

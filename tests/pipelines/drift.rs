@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 use hecs::{Entity, EntityBuilder};
 use hitreg::client::Client;
 use hitreg::game::{
-    BadCells, Body, Bots, Categorize, Class, ClassId, DamageShare, Effect, EntityWorld, Judge, PlacedBody,
-    PlayerCommand, Reason, Reconcile, Roster, Scene, ShotVerdict, Simulate, Sink, Touch, WorldSink, body, cells,
+    BadCells, Body, Bots, Categorize, Class, ClassId, DamageShare, Effect, EntityWorld, HitResult, Judge, PlacedBody,
+    PlayerCommand, Reconcile, Roster, Scene, ShotVerdict, Simulate, Sink, Touch, WorldSink, body, cells,
 };
 use hitreg::glam::{Quat, Vec2, Vec3};
 use hitreg::pipeline::Netcode;
@@ -446,10 +446,10 @@ impl<const BUMP: u32> Judge for Drift<BUMP> {
         let nearest = targets.iter().filter(is_hit).min_by(|a, b| distance(&a.1).total_cmp(&distance(&b.1)));
         match nearest {
             Some((target, _)) => ShotVerdict {
-                reason: Reason::Hit,
+                reason: HitResult::Hit,
                 wounds: vec![DamageShare { target: *target, hitgroup: 0, damage: 1, pellets: 1 }],
             },
-            None => ShotVerdict::miss(Reason::Missed),
+            None => ShotVerdict::miss(HitResult::Missed),
         }
     }
 

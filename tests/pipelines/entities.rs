@@ -8,7 +8,7 @@ use crate::drift::{Drift, DriftRules, FIRST_ID, ROCKS};
 use hitreg::diff::{DiffOptions, TraceVerdict, diff};
 use hitreg::log::{WriterOptions as LogOptions, read_session, write_session};
 use hitreg::record::Session;
-use hitreg::replay::{Mode, ReplayError, ReplayOptions, ReplayOutput, replay};
+use hitreg::replay::{ReplayError, ReplayMode, ReplayOptions, ReplayOutput, replay};
 use hitreg::session::scenario::Scenario;
 use hitreg::session::{SessionRecorder, record_synthetic};
 use hitreg::summary::Summary;
@@ -34,7 +34,7 @@ fn session(rules: DriftRules) -> Session {
 }
 
 fn replay_with_rollback(session: &Session, rollback_every: Option<u32>) -> ReplayOutput {
-    let options = ReplayOptions { mode: Mode::Closed, rollback_every, ..ReplayOptions::default() };
+    let options = ReplayOptions { mode: ReplayMode::Closed, rollback_every, ..ReplayOptions::default() };
     replay::<EntityGame>(session, &options, &mut |_| {}).expect("a log of this build")
 }
 

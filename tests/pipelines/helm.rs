@@ -21,7 +21,7 @@ use hitreg::memory::MemoryLimit;
 use hitreg::record::{Session, StateKey};
 use hitreg::recorded::recorded;
 use hitreg::replay::{
-    KeyframeSchedule, Mode, Part, ReorderWindow, ReplayAttempt, ReplayOptions, ReplayOutput, replay, rerecord,
+    KeyframeSchedule, Part, ReorderWindow, ReplayAttempt, ReplayMode, ReplayOptions, ReplayOutput, replay, rerecord,
 };
 use hitreg::rng::Rng;
 use hitreg::score::score;
@@ -428,7 +428,7 @@ fn logs_with_own_input_are_verified_in_legs_and_cut_in_parts() {
     let settings = Settings::preset("quakeworld").expect("a preset");
     let other = ReplayOptions { settings: Some(settings), ..ReplayOptions::default() };
     assert_eq!(rows(&replay_with(&session, &other).trace).map(|columns| columns.len()), rows(&whole).map(|c| c.len()));
-    let open = replay_with(&session, &ReplayOptions { mode: Mode::Open, ..ReplayOptions::default() }).trace;
+    let open = replay_with(&session, &ReplayOptions { mode: ReplayMode::Open, ..ReplayOptions::default() }).trace;
     let corrections = open.table("corrections").expect("an open loop compares").names("result");
     assert!(corrections.iter().filter(|result| *result == "exact").count() > 100);
 }

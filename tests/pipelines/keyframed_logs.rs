@@ -155,7 +155,7 @@ fn keyframes_are_verified_without_another_replay() {
         &|keyframe| keyframe.content = good[2].content.clone(),
         &|keyframe| keyframe.at += Micros(1),
         // A replay would continue without the records that the keyframe refers to.
-        &|keyframe| keyframe.stretch += 1,
+        &|keyframe| keyframe.next_chunk += 1,
         &|keyframe| keyframe.tick = keyframe.tick.next(),
     ];
     logs.write_unreadable("old.hitlog");

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use hitreg::arena::{Arena, ArenaRules, record_synthetic};
 use hitreg::link::{Jitter, LinkModel, Loss};
-use hitreg::log::{StretchWriter, WriterOptions, write_session};
+use hitreg::log::{MergeWriter, WriterOptions, write_session};
 use hitreg::merge::{MergeError, MergeErrorKind, MergePlan, MergedSession, SideLogs, merge};
 use hitreg::record::{
     ClockOwner, EventTime, ExecutionRecord, FrameRecord, GapRecord, NumberForm, Origin, PlayerRecords, RecordStream,
-    RecordedSide, Session, SessionHeader, SessionId, SessionStretch, StateKey, States, TickRecord, UnknownColumn,
+    RecordedSide, Session, SessionChunk, SessionHeader, SessionId, StateKey, States, TickRecord, UnknownColumn,
     UnknownKind, UnknownRecords,
 };
 use hitreg::rng::Rng;
@@ -224,7 +224,7 @@ fn break_something(logs: &mut Vec<Session>, case: &MergeCase, rng: &mut Rng) {
 }
 
 /// A log in chunks: lists end at different times, and some states are late.
-fn chunks(session: &Session, case: &MergeCase, rng: &mut Rng) -> Vec<SessionStretch> {
+fn chunks(session: &Session, case: &MergeCase, rng: &mut Rng) -> Vec<SessionChunk> {
     let is_shown = |at: &Micros| at.0.abs() < 1 << 60;
     let streams = session.players.iter().flat_map(PlayerRecords::streams).chain(session.streams());
     let whens = streams.flat_map(|stream| (0..stream.len()).filter_map(|index| stream.when(index)));
@@ -238,10 +238,10 @@ fn chunks(session: &Session, case: &MergeCase, rng: &mut Rng) -> Vec<SessionStre
     let count = ((last - first).0 / every + 1) as usize;
     let ticks: BTreeMap<Tick, Micros> = session.ticks.iter().map(|tick| (tick.tick, tick.at)).collect();
     let in_tick = |tick: Tick| ticks.get(&tick).copied().unwrap_or(last);
-    let mut out: Vec<SessionStretch> = (0..count)
-        .map(|_| SessionStretch {
+    let mut out: Vec<SessionChunk> = (0..count)
+        .map(|_| SessionChunk {
             players: vec![PlayerRecords::default(); session.players.len()],
-            ..SessionStretch::default()
+            ..SessionChunk::default()
         })
         .collect();
     // The chunk of each record in a list, by its time.
@@ -302,16 +302,16 @@ fn chunks(session: &Session, case: &MergeCase, rng: &mut Rng) -> Vec<SessionStre
             .position(|c| c == "at_us");
         let times = &records.columns[at.expect("a time")].values;
         let places = dealt(times.iter().map(|at| Micros(*at)).collect());
-        for (chunk, stretch) in out.iter_mut().enumerate() {
+        for (number, chunk) in out.iter_mut().enumerate() {
             // A chunk has its records sorted by series.
-            let mut rows: Vec<usize> = (0..records.len()).filter(|row| places[*row] == chunk).collect();
+            let mut rows: Vec<usize> = (0..records.len()).filter(|row| places[*row] == number).collect();
             rows.sort_by_key(|row| records.series[*row]);
             if !rows.is_empty() {
                 let pick = |column: &UnknownColumn| UnknownColumn {
                     values: rows.iter().map(|row| column.values[*row]).collect(),
                     ..*column
                 };
-                stretch.unknown.push(UnknownRecords {
+                chunk.unknown.push(UnknownRecords {
                     kind: records.kind.clone(),
                     series: rows.iter().map(|row| records.series[*row]).collect(),
                     keys: vec![0; rows.len()],
@@ -325,7 +325,7 @@ fn chunks(session: &Session, case: &MergeCase, rng: &mut Rng) -> Vec<SessionStre
         let late = usize::from(rng.below(1_000) < case.late_states && place + 1 < count);
         out[place + late].states.push(key, cells);
     }
-    out.iter_mut().for_each(|stretch| stretch.states.put_in_order());
+    out.iter_mut().for_each(|chunk| chunk.states.put_in_order());
     if let MergeFault::CutOff = case.fault
         && rng.chance(0.4)
     {
@@ -335,7 +335,7 @@ fn chunks(session: &Session, case: &MergeCase, rng: &mut Rng) -> Vec<SessionStre
 }
 
 /// A log as a reader in memory returns it.
-fn join_chunks(header: &SessionHeader, chunks: &[SessionStretch]) -> Session {
+fn join_chunks(header: &SessionHeader, chunks: &[SessionChunk]) -> Session {
     let mut session = Session::new(header.clone());
     for chunk in chunks {
         for (of, records) in session.players.iter_mut().zip(&chunk.players) {
@@ -367,7 +367,7 @@ fn join_chunks(header: &SessionHeader, chunks: &[SessionStretch]) -> Session {
 
 /// Logs in memory, read chunk by chunk.
 struct LogsInMemory {
-    chunks: Vec<Vec<SessionStretch>>,
+    chunks: Vec<Vec<SessionChunk>>,
     next: Vec<usize>,
     is_closed: Vec<bool>,
     /// The position in each log at each read.
@@ -375,7 +375,7 @@ struct LogsInMemory {
 }
 
 impl LogsInMemory {
-    fn new(chunks: Vec<Vec<SessionStretch>>) -> LogsInMemory {
+    fn new(chunks: Vec<Vec<SessionChunk>>) -> LogsInMemory {
         let logs = chunks.len();
         LogsInMemory { next: vec![0; logs], is_closed: vec![true; logs], chunks, steps: Vec::new() }
     }
@@ -384,7 +384,7 @@ impl LogsInMemory {
 impl SideLogs for LogsInMemory {
     type Error = MergeError;
 
-    fn next(&mut self, log: usize) -> Result<Option<SessionStretch>, MergeError> {
+    fn next(&mut self, log: usize) -> Result<Option<SessionChunk>, MergeError> {
         if std::mem::take(&mut self.is_closed[log]) {
             self.next[log] = 0;
         }
@@ -401,10 +401,10 @@ impl SideLogs for LogsInMemory {
 
 /// The merged log, written while it is merged, and the greatest memory use, in bytes.
 fn merge_streams(plan: &MergePlan, logs: &mut LogsInMemory, options: WriterOptions) -> (Vec<u8>, usize) {
-    let mut writer = StretchWriter::new(Vec::new(), &plan.header, plan.unknown.clone(), options).expect("memory");
+    let mut writer = MergeWriter::new(Vec::new(), &plan.header, plan.unknown.clone(), options).expect("memory");
     let mut most = 0;
-    let put = plan.put_together(logs, &mut |stretch, until| {
-        writer.add(stretch).expect("it fits");
+    let put = plan.put_together(logs, &mut |chunk, until| {
+        writer.add(chunk).expect("it fits");
         writer.write_until(until).expect("memory takes everything");
         most = most.max(writer.held_bytes());
         Ok(())
@@ -417,7 +417,7 @@ fn merge_streams(plan: &MergePlan, logs: &mut LogsInMemory, options: WriterOptio
 /// were merged as streams.
 fn compare_merges(
     sides: &[Session],
-    chunks: Vec<Vec<SessionStretch>>,
+    chunks: Vec<Vec<SessionChunk>>,
     (span_ms, bytes): (i64, usize),
 ) -> Result<bool, TestCaseError> {
     let sessions: Vec<Session> =
@@ -469,7 +469,7 @@ proptest! {
 }
 
 /// A session in chunks of 100 ms.
-fn plain(seconds: f64) -> (MergeCase, Vec<Session>, Vec<Vec<SessionStretch>>) {
+fn plain(seconds: f64) -> (MergeCase, Vec<Session>, Vec<Vec<SessionChunk>>) {
     let case = MergeCase {
         seed: 5,
         players: 3,
@@ -490,7 +490,7 @@ fn plain(seconds: f64) -> (MergeCase, Vec<Session>, Vec<Vec<SessionStretch>>) {
 
 const SMALL: WriterOptions = WriterOptions { level: 1, header_level: 1, span: Micros::from_ms(300), bytes: 20_000 };
 
-fn plan_merge(sides: &[Session], chunks: Vec<Vec<SessionStretch>>) -> (Result<MergePlan, MergeError>, LogsInMemory) {
+fn plan_merge(sides: &[Session], chunks: Vec<Vec<SessionChunk>>) -> (Result<MergePlan, MergeError>, LogsInMemory) {
     let headers: Vec<&SessionHeader> = sides.iter().map(|side| &side.header).collect();
     let mut logs = LogsInMemory::new(chunks);
     (MergePlan::of(&headers, &mut logs), logs)
@@ -538,14 +538,14 @@ fn a_log_that_grew_since_the_plan_is_read_to_its_old_end() {
 
 #[test]
 fn records_too_far_out_of_order_are_merged_in_memory() {
-    let is_stream = |change: &dyn Fn(&mut Vec<Vec<SessionStretch>>, usize)| {
+    let is_stream = |change: &dyn Fn(&mut Vec<Vec<SessionChunk>>, usize)| {
         let (case, sides, mut chunks) = plain(4.0);
         let server = sides.iter().position(|side| side.header.side.is_some_and(|side| side.player.is_none()));
         change(&mut chunks, server.expect("the server's log"));
         compare_merges(&sides, chunks, case.options).expect("the same log")
     };
     assert!(is_stream(&|_, _| {}));
-    let refused = |change: &dyn Fn(&mut Vec<Vec<SessionStretch>>, usize)| assert!(!is_stream(change));
+    let refused = |change: &dyn Fn(&mut Vec<Vec<SessionChunk>>, usize)| assert!(!is_stream(change));
     // Without its tick, a record has no place.
     refused(&|chunks, server| chunks[server][20].ticks.truncate(1));
     // Numbers out of order.
@@ -584,14 +584,14 @@ fn records_too_far_out_of_order_are_merged_in_memory() {
 
 /// Checks two chunks in which all records before `until` are in the first. The merged log has a chunk for each record,
 /// so chunks show the order.
-fn check_two_chunks(first: &SessionStretch, second: &SessionStretch, until: Micros) {
+fn check_two_chunks(first: &SessionChunk, second: &SessionChunk, until: Micros) {
     let scenario = Scenario { players: 1, seconds: 1.0, ..Scenario::default() };
     let header = scenario.header::<Arena>(&ArenaRules::default()).expect("a good scenario");
     let options = WriterOptions { bytes: 1, ..SMALL };
     let session = join_chunks(&header, &[first.clone(), second.clone()]);
-    let mut writer = StretchWriter::new(Vec::new(), &header, Vec::new(), options).expect("memory");
-    for (stretch, until) in [(first, until), (second, Micros(i64::MAX))] {
-        writer.add(stretch.clone()).expect("it fits");
+    let mut writer = MergeWriter::new(Vec::new(), &header, Vec::new(), options).expect("memory");
+    for (chunk, until) in [(first, until), (second, Micros(i64::MAX))] {
+        writer.add(chunk.clone()).expect("it fits");
         writer.write_until(until).expect("memory takes everything");
     }
     let streamed = writer.finish().expect("memory takes everything");
@@ -603,14 +603,14 @@ fn records_of_a_tick_wait_for_its_time() {
     let tick = |tick: u32| TickRecord { tick: Tick(tick), at: Micros::from_ms(10 * i64::from(tick)), hash: Some(7) };
     let frame = |ms| FrameRecord { at: Micros::from_ms(ms), ..FrameRecord::default() };
     let executed = |tick| ExecutionRecord { tick: Tick(tick), ..ExecutionRecord::default() };
-    let stretch = |frames: Vec<FrameRecord>, executed: Vec<ExecutionRecord>, ticks: Vec<TickRecord>| SessionStretch {
+    let chunk = |frames: Vec<FrameRecord>, executed: Vec<ExecutionRecord>, ticks: Vec<TickRecord>| SessionChunk {
         players: vec![PlayerRecords { frames, executed, ..PlayerRecords::default() }],
         ticks,
-        ..SessionStretch::default()
+        ..SessionChunk::default()
     };
     // The tick of an executed usercmd is in the next chunk.
-    let first = stretch(vec![frame(12)], vec![executed(2)], vec![tick(1)]);
-    let second = stretch(vec![frame(25)], vec![], vec![tick(2)]);
+    let first = chunk(vec![frame(12)], vec![executed(2)], vec![tick(1)]);
+    let second = chunk(vec![frame(25)], vec![], vec![tick(2)]);
     check_two_chunks(&first, &second, Micros::from_ms(11));
     // A state belongs before one in an earlier chunk.
     let of_tick = |tick| {
@@ -619,7 +619,7 @@ fn records_of_a_tick_wait_for_its_time() {
         states.push(StateKey { tick: Tick(tick), ..StateKey::default() }, &vec![5; fields[0].fields.len()]);
         states
     };
-    let first = SessionStretch { states: of_tick(2), ..stretch(vec![frame(15)], vec![], vec![tick(1), tick(2)]) };
-    let second = SessionStretch { states: of_tick(1), ..stretch(vec![], vec![], vec![tick(3)]) };
+    let first = SessionChunk { states: of_tick(2), ..chunk(vec![frame(15)], vec![], vec![tick(1), tick(2)]) };
+    let second = SessionChunk { states: of_tick(1), ..chunk(vec![], vec![], vec![tick(3)]) };
     check_two_chunks(&first, &second, Micros::from_ms(10));
 }

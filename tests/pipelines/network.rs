@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::disc::{DiscRules, Discs};
-use hitreg::diff::{DiffOptions, DiffScope, Status, TraceVerdict, diff};
+use hitreg::diff::{DiffOptions, DiffScope, TableStatus, TraceVerdict, diff};
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::record::Session;
 use hitreg::replay::{ReplayOptions, replay};
@@ -128,7 +128,7 @@ fn network_tables_that_were_not_requested_are_no_difference() {
     assert!(Summary::of(&asked).network.is_some_and(|network| network.bytes_for.is_empty()));
     let found = diff(&asked, &not_asked, &DiffOptions::default()).expect("no tolerances");
     assert_eq!(found.verdict, TraceVerdict::Same);
-    assert_eq!(found.tables.iter().filter(|table| table.status == Status::OnlyInA).count(), 2);
+    assert_eq!(found.tables.iter().filter(|table| table.status == TableStatus::OnlyInA).count(), 2);
 }
 
 /// Player 0 has regular frames; player 1 has those of a computer under load.

@@ -4,9 +4,9 @@ use crate::built_in::replay;
 use hitreg::arena::playable;
 use hitreg::link::LinkModel;
 use hitreg::log::{LogReader, WriterOptions as LogOptions, write_session};
-use hitreg::record::{GapRecord, RecordedSide, Session, SessionHeader, SessionId, SessionStretch};
+use hitreg::record::{GapRecord, RecordedSide, Session, SessionChunk, SessionHeader, SessionId};
 use hitreg::replay::{
-    LogPass, LogSurvey, Mode, Part, PlayerJumps, ReorderWindow, ReplayError, ReplayFindings, ReplayOptions,
+    LogPass, LogSurvey, Part, PlayerJumps, ReorderWindow, ReplayError, ReplayFindings, ReplayMode, ReplayOptions,
     ReplaySource,
 };
 use hitreg::score::DrawingScoreError;
@@ -26,7 +26,7 @@ fn session() -> Session {
 }
 
 fn open() -> ReplayOptions {
-    ReplayOptions { mode: Mode::Open, ..ReplayOptions::default() }
+    ReplayOptions { mode: ReplayMode::Open, ..ReplayOptions::default() }
 }
 
 fn source<'a>(header: &'a SessionHeader, survey: &'a LogSurvey) -> ReplaySource<'a> {
@@ -34,7 +34,7 @@ fn source<'a>(header: &'a SessionHeader, survey: &'a LogSurvey) -> ReplaySource<
 }
 
 /// Reads a file chunk by chunk.
-fn each_chunk<E>(file: &[u8], take: &mut dyn FnMut(SessionStretch) -> Result<(), E>) -> Result<(), E> {
+fn each_chunk<E>(file: &[u8], take: &mut dyn FnMut(SessionChunk) -> Result<(), E>) -> Result<(), E> {
     let mut reader = LogReader::new(file).expect("a log");
     let mut is_first = true;
     loop {
@@ -178,7 +178,7 @@ fn logs_too_far_out_of_order_are_not_streamed() {
     let good = session();
     assert!(streams(&good, &open()));
     assert!(!streams(&good, &ReplayOptions::default()), "it has a server");
-    assert!(!streams(&good, &ReplayOptions { mode: Mode::Closed, ..ReplayOptions::default() }));
+    assert!(!streams(&good, &ReplayOptions { mode: ReplayMode::Closed, ..ReplayOptions::default() }));
     let mut gap = good.clone();
     let [from, to] = [5, 6].map(Micros::from_s);
     gap.gaps.push(GapRecord { from, to, ..GapRecord::default() });

@@ -7,10 +7,10 @@ use crate::built_in::{self, replay};
 use hitreg::arena::{ArenaMap, ArenaRules, playable};
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::log::LogReader;
-use hitreg::record::{Keyframe, Session, SessionHeader, SessionStretch};
+use hitreg::record::{Keyframe, Session, SessionChunk, SessionHeader};
 use hitreg::replay::{
-    KeyframeSchedule, LogSurvey, Mode, Part, ReplayAttempt, ReplayError, ReplayFindings, ReplayOptions, ReplaySource,
-    ReplayStart,
+    KeyframeSchedule, LogSurvey, Part, ReplayAttempt, ReplayError, ReplayFindings, ReplayMode, ReplayOptions,
+    ReplaySource, ReplayStart,
 };
 use hitreg::rng::Rng;
 use hitreg::session::scenario::Scenario;
@@ -129,7 +129,7 @@ fn a_replay_ends_with_its_part() {
 fn an_open_loop_part_has_its_rows_of_the_full_replay() {
     let session = record(&scenarios()[0]);
     let part = Part { from: Micros::from_s(5), to: Micros::from_s(6) };
-    let options = ReplayOptions { mode: Mode::Open, part: Some(part), ..ReplayOptions::default() };
+    let options = ReplayOptions { mode: ReplayMode::Open, part: Some(part), ..ReplayOptions::default() };
     let cut = replay(&session, &options).expect("a log of this build").trace;
     let frames = cut.table("frames").expect("a replay has frames");
     assert!(frames.rows() > 100 && frames.i64s("at_us").iter().all(|at| part.has(Micros(*at))));
@@ -186,7 +186,7 @@ fn a_part_after_the_last_tick_has_no_rows() {
 struct ChunkedLog {
     header: SessionHeader,
     survey: LogSurvey,
-    stretches: Vec<SessionStretch>,
+    chunks: Vec<SessionChunk>,
     /// Whether its replays encode datagrams, because their bytes matter.
     encoded: bool,
 }
@@ -196,8 +196,8 @@ impl ChunkedLog {
         let file = file(session, span);
         let mut reader = LogReader::new(&file[..]).expect("a log");
         let header = reader.header().clone();
-        let stretches = std::iter::from_fn(|| reader.next_chunk().expect("a sound log")).collect();
-        let mut log = ChunkedLog { header, survey: survey(&file), stretches, encoded: false };
+        let chunks = std::iter::from_fn(|| reader.next_chunk().expect("a sound log")).collect();
+        let mut log = ChunkedLog { header, survey: survey(&file), chunks, encoded: false };
         log.encoded = log.attempt(None, None, None).expect("a log of this build").is_none();
         log
     }
@@ -221,7 +221,7 @@ impl ChunkedLog {
         let start = from.map(|keyframe| ReplayStart::read(keyframe, &self.header)).transpose()?;
         let survey = start.as_ref().map_or(&self.survey, |start| &start.survey);
         let source = ReplaySource { header: &self.header, survey, start: start.as_ref(), keyframes };
-        let mut chunks = self.stretches.iter().skip(from.map_or(0, |keyframe| keyframe.stretch)).cloned();
+        let mut chunks = self.chunks.iter().skip(from.map_or(0, |keyframe| keyframe.next_chunk)).cloned();
         let options = ReplayOptions { network: true, part, ..ReplayOptions::default() };
         let mut trace = Trace::default();
         let mut put = |_: &TraceHeader, rows: Table| trace.append(rows).expect("the same columns");

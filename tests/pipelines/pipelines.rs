@@ -163,7 +163,7 @@ fn corrections_say_why_the_server_did_not_run_a_usercmd() {
         scenario.settings.extend(settings);
         let session = record(&scenario, DiscRules { ghosts: true, ..DiscRules::default() });
         let causes = summary(&session, &[]).prediction.misses_by_cause;
-        let open = ReplayOptions { mode: hitreg::replay::Mode::Open, ..ReplayOptions::default() };
+        let open = ReplayOptions { mode: hitreg::replay::ReplayMode::Open, ..ReplayOptions::default() };
         let open = Summary::of(&replay_with(&session, &open).trace).prediction.misses_by_cause;
         assert_eq!(open, causes, "an open loop knows what the recorded server ran");
         causes
@@ -196,7 +196,7 @@ fn the_rollback_check_finds_a_field_missing_in_the_save() {
 #[test]
 fn open_loop_needs_no_server() {
     let session = record(&scenario(23, LinkModel { delay_ms: 35.0, ..LinkModel::default() }), DiscRules::default());
-    let options = ReplayOptions { mode: hitreg::replay::Mode::Open, ..ReplayOptions::default() };
+    let options = ReplayOptions { mode: hitreg::replay::ReplayMode::Open, ..ReplayOptions::default() };
     let open = Summary::of(&replay_with(&session, &options).trace);
     let closed = summary(&session, &[]);
     assert!(open.exercised.ticks == 0 && open.prediction.checked > 300);

@@ -7,11 +7,11 @@ use hitreg::arena::ArenaRules;
 use hitreg::golden::ReplaySummary;
 use hitreg::link::LinkModel;
 use hitreg::record::{
-    ClassId, GapCause, GapRecord, Origin, PlayerRecords, Presence, PresenceRecord, RecordedSide, Session,
-    SessionHeader, SessionId, SessionStretch, StateKey, TickRecord,
+    ClassId, GapCause, GapRecord, Origin, PlayerRecords, Presence, PresenceRecord, RecordedSide, Session, SessionChunk,
+    SessionHeader, SessionId, StateKey, TickRecord,
 };
 use hitreg::replay::{
-    LogSurvey, Mode, ReplayError, ReplayOptions, ReplayOutput, ReplaySource, WhatIf, compare_hashes, own_settings,
+    LogSurvey, ReplayError, ReplayMode, ReplayOptions, ReplayOutput, ReplaySource, WhatIf, compare_hashes, own_settings,
 };
 use hitreg::session::scenario::Scenario;
 use hitreg::settings::Among;
@@ -143,8 +143,8 @@ fn a_clients_log_alone_has_no_shots_to_judge_again() {
         let options = ReplayOptions { mode, ..ReplayOptions::default().under(Some(settings), WhatIf::Rejudge) };
         replay(&session, &options)
     };
-    assert!(matches!(rejudged(Mode::Open), Err(ReplayError::NoJudge)));
-    assert_eq!(rejudged(Mode::Closed).expect("it has a server").findings.first_difference, None);
+    assert!(matches!(rejudged(ReplayMode::Open), Err(ReplayError::NoJudge)));
+    assert_eq!(rejudged(ReplayMode::Closed).expect("it has a server").findings.first_difference, None);
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn a_trace_of_another_build_is_compared_with_recorded_hashes() {
     assert_eq!(other.hashes_compared, session.ticks.len() as u64 - 2, "a tick without a hash on a side");
 }
 
-fn survey(header: &SessionHeader, change: impl Fn(&mut SessionStretch)) -> LogSurvey {
+fn survey(header: &SessionHeader, change: impl Fn(&mut SessionChunk)) -> LogSurvey {
     let mut session = short();
     session.header = header.clone();
     let mut survey = LogSurvey::new(header);
@@ -204,8 +204,8 @@ fn a_survey_equals_the_facts_of_the_session() {
 fn a_log_with_only_nan_states_is_never_the_same() {
     let session = short();
     let header = &session.header;
-    let nan = |chunk: &mut SessionStretch| chunk.states.cells_mut().fill(f32::NAN.to_bits());
-    let but_one = |chunk: &mut SessionStretch| {
+    let nan = |chunk: &mut SessionChunk| chunk.states.cells_mut().fill(f32::NAN.to_bits());
+    let but_one = |chunk: &mut SessionChunk| {
         let begins = chunk.ticks.first().is_some_and(|tick| tick.tick == session.ticks[0].tick);
         let cells = if begins { chunk.states.cells_of(0).len() } else { 0 };
         nan(chunk);
@@ -239,13 +239,13 @@ fn logs_with_late_records_or_of_one_side_are_not_streamed() {
     };
     let whole = survey(&header, |_| {});
     assert!(streams(&header, &whole, &ReplayOptions::default()));
-    assert!(!streams(&header, &whole, &ReplayOptions { mode: Mode::Open, ..ReplayOptions::default() }));
+    assert!(!streams(&header, &whole, &ReplayOptions { mode: ReplayMode::Open, ..ReplayOptions::default() }));
     let session = Session::new(header.clone());
     assert!(streams(&header, &whole, &ticking(&session, "64")), "its own rate");
     assert!(streams(&header, &whole, &ticking(&session, "32")), "another rate, over the log's span");
     let server = SessionHeader { side: Some(RecordedSide { session: SessionId(7), player: None }), ..header.clone() };
     assert!(!streams(&server, &survey(&server, |_| {}), &ReplayOptions::default()), "one side");
-    let gap = |chunk: &mut SessionStretch| {
+    let gap = |chunk: &mut SessionChunk| {
         let (from, to) = (Micros::from_ms(10), Micros::from_ms(20));
         let gap = GapRecord { from, to, player: None, why: GapCause::Damaged };
         if chunk.ticks.first().is_some_and(|tick| tick.tick == Tick(1)) {
@@ -253,7 +253,7 @@ fn logs_with_late_records_or_of_one_side_are_not_streamed() {
         }
     };
     assert!(streams(&header, &survey(&header, gap), &ReplayOptions::default()), "a gap, and whole chunks after it");
-    let begins = |chunk: &mut SessionStretch, in_first: bool| {
+    let begins = |chunk: &mut SessionChunk, in_first: bool| {
         if chunk.ticks.first().is_some_and(|tick| (tick.tick == Tick(1)) == in_first) {
             let key = StateKey { tick: Tick(0), viewer: None, entity: EntityId(0), class: ClassId(0) };
             chunk.states.push(key, &vec![0; header.classes[0].fields.len()]);
@@ -267,10 +267,10 @@ fn logs_with_late_records_or_of_one_side_are_not_streamed() {
         !streams(&header, &survey(&header, |chunk| begins(chunk, false)), &ReplayOptions::default()),
         "a late beginning"
     );
-    let unsent = |chunk: &mut SessionStretch| chunk.players.iter_mut().for_each(|player| player.sent.clear());
+    let unsent = |chunk: &mut SessionChunk| chunk.players.iter_mut().for_each(|player| player.sent.clear());
     assert!(streams(&header, &survey(&header, unsent), &ReplayOptions::default()), "no record of sending comes later");
     let late = RefCell::new(vec![Vec::new(); header.players.len()]);
-    let sent_late = |chunk: &mut SessionStretch| {
+    let sent_late = |chunk: &mut SessionChunk| {
         for (player, late) in chunk.players.iter_mut().zip(late.borrow_mut().iter_mut()) {
             std::mem::swap(&mut player.sent, late);
         }
@@ -283,7 +283,7 @@ fn logs_with_late_records_or_of_one_side_are_not_streamed() {
 fn an_ack_is_never_handled_before_its_usercmd() {
     let link = LinkModel { delay_ms: 20.0, ..LinkModel::default() };
     let mut session = record(&Scenario { players: 2, seconds: 6.0, link, ..Scenario::default() });
-    let open = ReplayOptions { mode: Mode::Open, ..ReplayOptions::default() };
+    let open = ReplayOptions { mode: ReplayMode::Open, ..ReplayOptions::default() };
     let acks = |session: &Session| {
         let trace = replay(session, &open).expect("a log of this build").trace;
         trace.table("corrections").expect("acks").rows()

@@ -10,9 +10,9 @@ use hitreg::game::Game;
 use hitreg::link::{Jitter, LinkModel, Loss};
 use hitreg::log::{self, read_session, write_session};
 use hitreg::packet::ClientPacket;
-use hitreg::pipeline::{ClientFrameOutput, Event, ServerPipeline, Setup};
+use hitreg::pipeline::{ClientFrameOutput, ServerPipeline, Setup, TickEvent};
 use hitreg::record::{Execution, OutOfSequence};
-use hitreg::replay::{Mode, ReplayOptions};
+use hitreg::replay::{ReplayMode, ReplayOptions};
 use hitreg::server::Server;
 use hitreg::session::scenario::Scenario;
 use hitreg::session::{Observer, SessionEvent};
@@ -42,7 +42,7 @@ impl<G: Game> Observer<G> for UsercmdFates {
             SessionEvent::Frame { player, output: ClientFrameOutput { command, .. }, .. } => {
                 self.made.insert((player, command.seq), (at, command.server_time));
             }
-            SessionEvent::Server { tick, event: Event::Executed { player, command, how } } => {
+            SessionEvent::Server { tick, event: TickEvent::Executed { player, command, how } } => {
                 self.executed.insert((*player, *command), (*how, tick));
             }
             SessionEvent::SnapshotSent { snapshot, .. } => {
@@ -231,7 +231,7 @@ impl ServerBench {
         self.server.tick(self.now);
         let mut executed = Vec::new();
         while let Some(event) = self.server.poll_event() {
-            if let Event::Executed { command, how, .. } = event {
+            if let TickEvent::Executed { command, how, .. } = event {
                 executed.push((command.0, how));
             }
         }
@@ -371,5 +371,5 @@ fn a_log_has_the_timing_sent_to_clients() {
         stamps.sort_unstable();
         stamps
     };
-    assert_eq!(stamps(Mode::Open), stamps(Mode::Closed));
+    assert_eq!(stamps(ReplayMode::Open), stamps(ReplayMode::Closed));
 }

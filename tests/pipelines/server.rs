@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use crate::disc::{Disc, DiscRules, Discs, TELEPORT};
 use glam::Vec3;
-use hitreg::game::{Reason, Simulate};
+use hitreg::game::{HitResult, Simulate};
 use hitreg::packet::{ClientPacket, Snapshot};
-use hitreg::pipeline::{Event, JudgedShot, Limit, ServerPipeline, Setup};
+use hitreg::pipeline::{JudgedShot, RewindLimit, ServerPipeline, Setup, TickEvent};
 use hitreg::record::Execution;
 use hitreg::server::Server;
 use hitreg::settings::Settings;
@@ -53,10 +53,10 @@ impl ServerBench {
         self.server.tick(self.now);
         while let Some(event) = self.server.poll_event() {
             match event {
-                Event::Executed { player, command, how } => self.executed.push((player, command, how)),
-                Event::Judged(judged) => self.judged.push(judged),
-                Event::Presence { player, .. } => self.joined.push(player),
-                Event::Impact { .. } => unreachable!("discs launch nothing"),
+                TickEvent::Executed { player, command, how } => self.executed.push((player, command, how)),
+                TickEvent::Judged(judged) => self.judged.push(judged),
+                TickEvent::Presence { player, .. } => self.joined.push(player),
+                TickEvent::Impact { .. } => unreachable!("discs launch nothing"),
             }
         }
         while let Some((player, snapshot)) = self.server.poll_snapshot() {
@@ -120,18 +120,18 @@ fn walk(speed: f32) -> Input {
 fn targets_are_judged_where_they_were_drawn() {
     let mut rig = ServerBench::new(&[]);
     let judged = rig.shoot_back(150);
-    assert_eq!((judged.rewind.limit, judged.rewind.by), (Limit::None, Micros::from_ms(150 + TICK_MS)));
+    assert_eq!((judged.rewind.limit, judged.rewind.by), (RewindLimit::None, Micros::from_ms(150 + TICK_MS)));
     // 500 units/s for 850 ms, with a tick every 10 ms.
     let at = judged.rewind.targets[0].1.origin;
     assert!((at.x - 425.0).abs() < 1e-3, "{at}");
-    assert_eq!(judged.verdict.reason, Reason::Missed);
+    assert_eq!(judged.verdict.reason, HitResult::Missed);
 }
 
 #[test]
 fn without_lag_compensation_targets_are_judged_at_the_present() {
     let mut rig = ServerBench::new(&["lag_compensation.enabled=false"]);
     let judged = rig.shoot_back(150);
-    assert_eq!((judged.rewind.limit, judged.rewind.by), (Limit::Off, Micros::ZERO));
+    assert_eq!((judged.rewind.limit, judged.rewind.by), (RewindLimit::Off, Micros::ZERO));
     assert!((judged.rewind.targets[0].1.origin.x - 500.0).abs() < 1e-3);
 }
 
@@ -139,7 +139,7 @@ fn without_lag_compensation_targets_are_judged_at_the_present() {
 fn rewinds_stop_at_the_limit() {
     let mut rig = ServerBench::new(&["lag_compensation.max_unlag_ms=200", "lag_compensation.max_claim_error_ms=1000"]);
     let judged = rig.shoot_back(400);
-    assert_eq!((judged.rewind.limit, judged.rewind.by), (Limit::MaxUnlag, Micros::from_ms(200)));
+    assert_eq!((judged.rewind.limit, judged.rewind.by), (RewindLimit::MaxUnlag, Micros::from_ms(200)));
 }
 
 /// The measured round trip implies a time beyond `max_unlag_ms`, and the usercmd claims another.
@@ -166,7 +166,7 @@ fn a_refused_claim_is_the_limit_if_it_changes_the_rewind() {
         rewind.limit
     };
     // A claim of 350 ms would be cut to the same 300 ms.
-    assert_eq!([limit(150), limit(350)], [Limit::Claim, Limit::MaxUnlag]);
+    assert_eq!([limit(150), limit(350)], [RewindLimit::Claim, RewindLimit::MaxUnlag]);
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn a_drawing_time_beyond_the_latency_is_refused() {
     // 50 ms.
     rig.send_and_tick(SHOOTER, Input::default());
     let judged = rig.shoot_back(450);
-    assert_eq!(judged.rewind.limit, Limit::Claim);
+    assert_eq!(judged.rewind.limit, RewindLimit::Claim);
     assert!(judged.rewind.by <= Micros::from_ms(100 + 50 + 2 * TICK_MS), "{:?}", judged.rewind.by);
 }
 
@@ -206,7 +206,7 @@ fn a_false_delay_and_missing_acks_give_no_further_rewind() {
     };
     // The round trip is the time since the last snapshot, at most 50 ms.
     let (limit, by) = judged(true, 500, 500);
-    assert!(limit == Limit::Claim && by <= Micros::from_ms(100 + 50 + TICK_MS), "{limit:?} {by:?}");
+    assert!(limit == RewindLimit::Claim && by <= Micros::from_ms(100 + 50 + TICK_MS), "{limit:?} {by:?}");
     // A client that acks nothing has seen nothing, and is judged in the present.
     assert_eq!([judged(false, 500, 100), judged(false, 100, 100)].map(|(_, by)| by), [Micros::ZERO; 2]);
 }
@@ -224,7 +224,7 @@ fn targets_are_judged_where_they_were_extrapolated() {
             rig.tick();
         }
         let judged = rig.judged.last().expect("the shot was judged");
-        assert_eq!((judged.rewind.limit, judged.rewind.by), (Limit::None, Micros::from_ms(30 + TICK_MS)));
+        assert_eq!((judged.rewind.limit, judged.rewind.by), (RewindLimit::None, Micros::from_ms(30 + TICK_MS)));
         let x = judged.rewind.targets[0].1.origin.x;
         let newest = rig.snapshots.iter().rfind(|(.., snapshot)| snapshot.frame.server_time < rig.now);
         let (sent, _, snapshot) = newest.expect("one was sent");
@@ -261,11 +261,11 @@ fn states_older_than_the_limit_are_not_used() {
         (rewind.limit, rig.origin(TARGET).x - rewind.targets[0].1.origin.x)
     };
     // The newest acked snapshot is 40 ms old at first, and the target moves 5 units a tick.
-    assert_eq!(shot_after(3).0, Limit::None);
+    assert_eq!(shot_after(3).0, RewindLimit::None);
     let (limit, behind) = shot_after(24);
-    assert!(limit == Limit::None && (behind - 145.0).abs() < 0.01, "{limit:?} {behind}");
+    assert!(limit == RewindLimit::None && (behind - 145.0).abs() < 0.01, "{limit:?} {behind}");
     let (limit, behind) = shot_after(34);
-    assert!(limit == Limit::MaxUnlag && (behind - 80.0).abs() < 0.01, "{limit:?} {behind}");
+    assert!(limit == RewindLimit::MaxUnlag && (behind - 80.0).abs() < 0.01, "{limit:?} {behind}");
 }
 
 #[test]
@@ -286,7 +286,7 @@ fn a_drawing_time_exactly_at_the_latency_is_accepted() {
         rig.tick();
         rig.judged.last().expect("the shot was judged").rewind.limit
     };
-    assert_eq!([judged(Micros::ZERO), judged(Micros(1))], [Limit::None, Limit::Claim]);
+    assert_eq!([judged(Micros::ZERO), judged(Micros(1))], [RewindLimit::None, RewindLimit::Claim]);
 }
 
 /// Packets repeat an ack until the next snapshot arrives.
@@ -303,7 +303,7 @@ fn the_round_trip_is_measured_at_the_first_ack_of_a_snapshot() {
     rig.send(SHOOTER, vec![command]);
     rig.tick();
     let judged = rig.judged.last().expect("the shot was judged");
-    assert_eq!((judged.rewind.limit, judged.rewind.by), (Limit::None, Micros::from_ms(100 + TICK_MS)));
+    assert_eq!((judged.rewind.limit, judged.rewind.by), (RewindLimit::None, Micros::from_ms(100 + TICK_MS)));
 }
 
 /// Two packets arrive within one tick. The round trip is 340 ms at the first, 40 ms at the second.
@@ -327,7 +327,7 @@ fn a_usercmd_is_checked_against_the_round_trip_of_its_own_packet() {
     rig.send_with(newest, SHOOTER, vec![next]);
     rig.tick();
     let rewind = &rig.judged.last().expect("the shot was judged").rewind;
-    assert_eq!((rewind.limit, rewind.by), (Limit::None, rig.now - drawn_at));
+    assert_eq!((rewind.limit, rewind.by), (RewindLimit::None, rig.now - drawn_at));
 }
 
 #[test]
@@ -346,7 +346,7 @@ fn the_shot_of_a_stand_in_is_judged_in_the_present() {
     rig.send(SHOOTER, vec![commands[2].clone()]);
     rig.tick();
     let stand_in = rig.judged.iter().find(|judged| judged.command == CommandSeq(2)).expect("the stand-in shoots");
-    assert_eq!((stand_in.rewind.limit, stand_in.rewind.by), (Limit::None, Micros::ZERO));
+    assert_eq!((stand_in.rewind.limit, stand_in.rewind.by), (RewindLimit::None, Micros::ZERO));
     assert_eq!(stand_in.rewind.targets[0].1.origin, rig.origin(TARGET));
 }
 
@@ -441,7 +441,7 @@ fn a_rewind_to_the_oldest_sent_frame_is_not_limited() {
         rig.tick();
         rig.judged.last().expect("the shot was judged").rewind.limit
     };
-    assert_eq!([judged(Micros::ZERO), judged(Micros(1))], [Limit::None, Limit::Oldest]);
+    assert_eq!([judged(Micros::ZERO), judged(Micros(1))], [RewindLimit::None, RewindLimit::Oldest]);
 }
 
 #[test]
@@ -458,7 +458,7 @@ fn a_scheduled_shot_is_judged_by_its_drawing_time() {
     rig.send(SHOOTER, vec![Usercmd { seq: CommandSeq(1), lerp_msec, server_time, input: shot }]);
     rig.tick();
     let judged = rig.judged.last().expect("the shot was judged");
-    assert_eq!((judged.rewind.limit, judged.rewind.by), (Limit::None, Micros::from_ms(lerp_msec.into())));
+    assert_eq!((judged.rewind.limit, judged.rewind.by), (RewindLimit::None, Micros::from_ms(lerp_msec.into())));
 }
 
 #[test]
@@ -504,7 +504,7 @@ fn a_rewind_of_exactly_the_maximum_is_not_limited() {
     let settings = ["lag_compensation.max_unlag_ms=200", "lag_compensation.max_claim_error_ms=1000"];
     // The server judges the shot in the tick after it was sent.
     let limit = |behind_ms| ServerBench::new(&settings).shoot_back(behind_ms).rewind.limit;
-    assert_eq!([limit(200 - TICK_MS), limit(201 - TICK_MS)], [Limit::None, Limit::MaxUnlag]);
+    assert_eq!([limit(200 - TICK_MS), limit(201 - TICK_MS)], [RewindLimit::None, RewindLimit::MaxUnlag]);
 }
 
 #[test]

@@ -15,7 +15,7 @@ use hitreg::log::{
     IndexedTrace, LogError, LogReader, TraceLayout, WriterOptions as LogOptions, read_trace, write_session,
     write_trace_meanwhile,
 };
-use hitreg::record::{GapRecord, Outline, Session, SessionStretch};
+use hitreg::record::{GapRecord, Outline, Session, SessionChunk};
 use hitreg::replay::{LogSurvey, ReplayAttempt, ReplayFindings, ReplayOptions, ReplaySource, WhatIf};
 use hitreg::session::SessionRecorder;
 use hitreg::session::scenario::Scenario;
@@ -238,7 +238,7 @@ fn silent_players_cause_no_reading_ahead() {
     let source = ReplaySource { header: &header, survey: &survey, start: None, keyframes: None };
     let (read, most) = (RefCell::new(Micros::ZERO), RefCell::new(Micros::ZERO));
     let mut chunks = std::iter::from_fn(|| {
-        let chunk: Option<SessionStretch> = reader.next_chunk().expect("a sound log");
+        let chunk: Option<SessionChunk> = reader.next_chunk().expect("a sound log");
         let newest = chunk.as_ref().and_then(|chunk| chunk.time_span()).map(|(_, newest)| newest);
         *read.borrow_mut() = newest.unwrap_or(Micros::ZERO);
         chunk
@@ -300,11 +300,11 @@ fn figures_of_a_log_do_not_depend_on_its_chunks() {
     for span in [Micros::from_ms(150), Micros::from_s(1), Micros::from_s(60)] {
         let file = file(&session, span);
         let mut figures = InfoBuilder::new(&session.header);
-        let mut stretches = LogReader::new(&file[..]).expect("a log");
+        let mut chunks = LogReader::new(&file[..]).expect("a log");
         let reader = LogReader::new(&file[..]).expect("a log");
         let torn = reader.outlines(&mut |outline| {
-            let stretch = stretches.next_chunk().expect("a sound log").expect("as many");
-            assert_eq!(outline, Outline::of(&stretch));
+            let chunk = chunks.next_chunk().expect("a sound log").expect("as many");
+            assert_eq!(outline, Outline::of(&chunk));
             figures.add(outline);
         });
         assert_eq!((torn.expect("a sound log"), figures.info(&session.header)), (None, whole.clone()));

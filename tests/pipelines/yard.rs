@@ -7,12 +7,12 @@ use std::sync::Arc;
 use glam::Vec3;
 use hitreg::client::Client;
 use hitreg::game::{
-    BadCells, Body, Bots, Categorize, Class, ClassId, DamageShare, Judge, PlacedBody, PlayerCommand, Reason, Reconcile,
-    Scene, ShotVerdict, Simulate, Sink, WorldSink, body,
+    BadCells, Body, Bots, Categorize, Class, ClassId, DamageShare, HitResult, Judge, PlacedBody, PlayerCommand,
+    Reconcile, Scene, ShotVerdict, Simulate, Sink, WorldSink, body,
 };
 use hitreg::history::Frame;
 use hitreg::packet::{ClientPacket, Snapshot};
-use hitreg::pipeline::{Event, Netcode, Rollbacks, ServerPipeline, Setup, TickOutcome};
+use hitreg::pipeline::{Netcode, Rollbacks, ServerPipeline, Setup, TickEvent, TickOutcome};
 use hitreg::record::Presence;
 use hitreg::rng::Rng;
 use hitreg::server::Server;
@@ -164,10 +164,10 @@ impl Judge for Yard {
         };
         match targets.iter().find(is_hit) {
             Some((target, _)) => ShotVerdict {
-                reason: Reason::Hit,
+                reason: HitResult::Hit,
                 wounds: vec![DamageShare { target: *target, hitgroup: 0, damage: 1, pellets: 1 }],
             },
-            None => ShotVerdict::miss(Reason::Missed),
+            None => ShotVerdict::miss(HitResult::Missed),
         }
     }
 
@@ -213,7 +213,7 @@ impl Netcode for Yard {
 pub(crate) struct Culling {
     server: Server<Yard>,
     is_there: Vec<bool>,
-    events: VecDeque<Event<Yard>>,
+    events: VecDeque<TickEvent<Yard>>,
 }
 
 impl ServerPipeline<Yard> for Culling {
@@ -239,7 +239,7 @@ impl ServerPipeline<Yard> for Culling {
         {
             if std::mem::replace(was, thing.alive) != thing.alive {
                 let change = if thing.alive { Presence::Joined } else { Presence::Left };
-                self.events.push_back(Event::Presence { player, change });
+                self.events.push_back(TickEvent::Presence { player, change });
             }
         }
         ticked
@@ -265,9 +265,9 @@ impl ServerPipeline<Yard> for Culling {
         self.server.handle_sent(player, frame, bytes);
     }
 
-    fn poll_event(&mut self) -> Option<Event<Yard>> {
+    fn poll_event(&mut self) -> Option<TickEvent<Yard>> {
         // A connected player has not joined yet.
-        let is_news = |event: &Event<Yard>| !matches!(event, Event::Presence { .. });
+        let is_news = |event: &TickEvent<Yard>| !matches!(event, TickEvent::Presence { .. });
         self.events.pop_front().or_else(|| std::iter::from_fn(|| self.server.poll_event()).find(is_news))
     }
 

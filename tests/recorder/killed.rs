@@ -91,6 +91,6 @@ fn lost_by_a_kill(after: Duration) -> Micros {
 
 fn recovered(path: &Path) -> Session {
     let (session, damage) = recover(&std::fs::read(path).unwrap()).expect("something to recover");
-    assert!(damage.holes.is_empty(), "{damage:?}");
+    assert!(damage.parts.is_empty(), "{damage:?}");
     session
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use hitreg::merge::{MergeError, MergeErrorKind, MergePlan, merge};
 use hitreg::record::{
-    CellKind, Execution, ExecutionRecord, PacketRecord, Record, Session, SessionHeader, SessionStretch, TextCode,
+    CellKind, Execution, ExecutionRecord, PacketRecord, Record, Session, SessionChunk, SessionHeader, TextCode,
 };
 use hitreg::recorder::{Description, Recorder, RecorderOptions, Stream};
 use hitreg::store::read_log;
@@ -128,13 +128,13 @@ fn rows_of_clients_are_kept_where_packets_align_the_clocks() {
     assert_eq!(merge(other).unwrap_err(), MergeErrorKind::OtherBuild { what: "kinds of records" }.of(1));
 }
 
-/// A log in one stretch.
+/// A log in one chunk.
 struct WholeLogs(Vec<Session>, Vec<bool>);
 
 impl hitreg::merge::SideLogs for WholeLogs {
     type Error = MergeError;
 
-    fn next(&mut self, log: usize) -> Result<Option<SessionStretch>, MergeError> {
+    fn next(&mut self, log: usize) -> Result<Option<SessionChunk>, MergeError> {
         let is_read = std::mem::replace(&mut self.1[log], true);
         Ok((!is_read).then(|| self.0[log].clone().without_header()))
     }

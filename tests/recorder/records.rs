@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use hitreg::log::read_session;
 use hitreg::record::{
-    ArrivalRecord, CellKind, ClassId, DamageRecord, Execution, ExecutionRecord, FieldSchema, GapCause, OwnValue,
-    PacketRecord, Presence, PresenceRecord, Reason, Record, Scope, Session, ShotRecord, SnapshotRecord,
+    ArrivalRecord, CellKind, ClassId, DamageRecord, Execution, ExecutionRecord, FieldSchema, GapCause, HitResult,
+    OwnValue, PacketRecord, Presence, PresenceRecord, Record, Scope, Session, ShotRecord, SnapshotRecord,
 };
 use hitreg::recorder::{Description, PushError, Recorder, RecorderOptions, Stream};
 use hitreg::trace::{Digest, Table};
@@ -80,10 +80,10 @@ fn shots_and_damage_have_the_columns_that_the_game_pushes() {
     let trace = trace_of(|stream| {
         let [rocket, shotgun] = ["rocket", "shotgun"].map(|name| stream.text(name).unwrap());
         let shot = ShotRecord { command: CommandSeq(1), at: at(1), ..ShotRecord::default() };
-        let launched = ShotRecord { reason: Reason::Launched, weapon: rocket, ..shot };
+        let launched = ShotRecord { reason: HitResult::Launched, weapon: rocket, ..shot };
         let impact = ShotRecord { impact: true, at: at(2), ..launched };
-        let pellets = ShotRecord { index: 1, reason: Reason::Hit, weapon: shotgun, pellets: Some(9), ..shot };
-        let bare = ShotRecord { index: 2, reason: Reason::Hit, ..shot };
+        let pellets = ShotRecord { index: 1, reason: HitResult::Hit, weapon: shotgun, pellets: Some(9), ..shot };
+        let bare = ShotRecord { index: 2, reason: HitResult::Hit, ..shot };
         stream.push(Record::Predicted(PlayerId(0), ShotRecord { pellets: None, ..pellets })).unwrap();
         for shot in [launched, impact, ShotRecord { index: 1, ..impact }, pellets, bare] {
             stream.push(Record::Judged(PlayerId(0), shot)).unwrap();
@@ -156,7 +156,7 @@ fn records_of_every_kind_come_back_unchanged() {
         Record::Reached(p1, ArrivalRecord { number: 1, at: at(2) }),
         Record::Predicted(
             p1,
-            ShotRecord { command: CommandSeq(1), at: now, reason: Reason::Hit, ..Default::default() },
+            ShotRecord { command: CommandSeq(1), at: now, reason: HitResult::Hit, ..Default::default() },
         ),
         Record::Judged(p1, ShotRecord { command: CommandSeq(1), at: at(2), damage: 7, ..ShotRecord::default() }),
         Record::Presence(p1, PresenceRecord { tick: Tick(1), at: now, change: Presence::Joined }),

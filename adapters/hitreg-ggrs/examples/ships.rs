@@ -9,7 +9,7 @@ use hitreg_ggrs::ggrs::{
 };
 use hitreg_ggrs::hitreg_log::record::Class;
 use hitreg_ggrs::hitreg_log::recorder::{Recorder, RecorderOptions};
-use hitreg_ggrs::{Body, Fields, GgrsRecorder, RecordedGame};
+use hitreg_ggrs::{EntityFields, Fields, GgrsRecorder, RecordedGame};
 
 pub(crate) const HZ: u32 = 60;
 pub(crate) const DRAG: &str = "ships.drag";
@@ -78,11 +78,11 @@ impl RecordedGame for Ships {
         vec![Class::new("ship", Ship::fields())]
     }
 
-    fn bodies(&self) -> Vec<Body> {
-        (0..).zip(&self.ships).map(|(player, ship)| Body::new(player, 0, ship)).collect()
+    fn bodies(&self) -> Vec<EntityFields> {
+        (0..).zip(&self.ships).map(|(player, ship)| EntityFields::new(player, 0, ship)).collect()
     }
 
-    fn restore(&mut self, body: &Body) -> bool {
+    fn restore(&mut self, body: &EntityFields) -> bool {
         self.ships[usize::from(body.entity)].set(&body.values);
         true
     }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use hitreg_ggrs::ggrs::InputStatus;
 use hitreg_ggrs::hitreg_log::record::Class;
-use hitreg_ggrs::{Body, RecordedGame};
+use hitreg_ggrs::{EntityFields, RecordedGame};
 
 #[path = "ships.rs"]
 #[expect(dead_code, reason = "a whole program, of which this build uses the game")]
@@ -36,11 +36,11 @@ impl RecordedGame for ShipsWithBug {
         Ships::classes()
     }
 
-    fn bodies(&self) -> Vec<Body> {
+    fn bodies(&self) -> Vec<EntityFields> {
         self.0.bodies()
     }
 
-    fn restore(&mut self, body: &Body) -> bool {
+    fn restore(&mut self, body: &EntityFields) -> bool {
         self.0.restore(body)
     }
 }

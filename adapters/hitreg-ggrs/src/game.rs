@@ -1,7 +1,7 @@
 //! What a game implements, and what a log of it declares.
 
 use ggrs::{Config, InputStatus};
-use hitreg_log::fields::{Body, Fields};
+use hitreg_log::fields::{EntityFields, Fields};
 use hitreg_log::record::{CellKind, Class, FieldSchema, Scope};
 use hitreg_log::recorder::Description;
 
@@ -42,18 +42,18 @@ pub trait RecordedGame {
     /// Returns the hash of the current state. It is also the checksum of saved states. The default covers the bodies;
     /// implement it if a later frame depends on more.
     fn hash(&self) -> u64 {
-        Body::hash_all(&self.bodies())
+        EntityFields::hash_all(&self.bodies())
     }
 
     /// Returns the classes of entities.
     fn classes() -> Vec<Class>;
 
     /// Returns the entities of the current state, players first.
-    fn bodies(&self) -> Vec<Body>;
+    fn bodies(&self) -> Vec<EntityFields>;
 
     /// Sets an entity to a recorded state, at the start of a log that begins within a session. Returns `false` if the
     /// game cannot.
-    fn restore(&mut self, body: &Body) -> bool {
+    fn restore(&mut self, body: &EntityFields) -> bool {
         let _ = body;
         false
     }

@@ -26,4 +26,4 @@ pub use session::RecordedSession;
 pub use ggrs;
 pub use hitreg_log;
 pub use hitreg_log::fields;
-pub use hitreg_log::fields::{Body, FieldValue, Fields};
+pub use hitreg_log::fields::{EntityFields, FieldValue, Fields};

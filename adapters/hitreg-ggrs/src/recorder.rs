@@ -10,7 +10,7 @@ use hitreg_log::units::{CommandSeq, Micros, PlayerId, Tick};
 use hitreg_log::usercmd::{Input, Usercmd};
 
 use crate::game::ROLLBACKS_KIND;
-use crate::{Body, Fields, RecordedGame, RecordedSession};
+use crate::{EntityFields, Fields, RecordedGame, RecordedSession};
 
 /// Handles the requests of one session from its first frame on, and records its final frames.
 ///
@@ -42,7 +42,7 @@ type FrameInputs<G> = Vec<(<<G as RecordedGame>::Config as Config>::Input, Input
 struct HeldFrame<G: RecordedGame> {
     inputs: FrameInputs<G>,
     hash: u64,
-    bodies: Vec<Body>,
+    bodies: Vec<EntityFields>,
 }
 
 /// A rollback whose tick is not pushed yet.

@@ -9,7 +9,7 @@ use hitreg_log::recorder::{Playback, PlaybackError, PlaybackStep};
 use hitreg_log::usercmd::Usercmd;
 
 use crate::game::describe_game;
-use crate::{Body, DISCONNECTED, FieldValue, Fields, RecordedGame};
+use crate::{DISCONNECTED, EntityFields, FieldValue, Fields, RecordedGame};
 
 /// Replays the log that the arguments name: `replay LOG -o TRACE`, and any number of `--set KEY=VALUE`. `args` does not
 /// include the program's name. `new` returns the game before its first frame; [`Playback::setting`] has the settings.
@@ -40,7 +40,7 @@ pub fn replay<G: RecordedGame>(
     while let Some(step) = play.next(&mut stream).map_err(PlaybackError::from)? {
         match step {
             PlaybackStep::Restore(state) => {
-                let body = Body::of_state(play.session(), state);
+                let body = EntityFields::of_state(play.session(), state);
                 if !game.restore(&body) {
                     return Err(PlaybackError::NotRestored { entity: body.entity });
                 }

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use bevy_app::{App, FixedLast, Plugin, PreUpdate};
 use bevy_ecs::prelude::{IntoScheduleConfigs, Mut, On, Res, ResMut, Resource, With, World};
-use hitreg_log::fields::Body;
+use hitreg_log::fields::EntityFields;
 use hitreg_log::record::{CellKind, Execution, ExecutionRecord, OwnValue, Record, TickRecord};
 use hitreg_log::recorder::{Description, PushError, Recorder, Stream};
 use hitreg_log::units::{CommandSeq, PlayerId, Tick};
@@ -114,15 +114,15 @@ struct ClientRecording<I: RecordedInput> {
     /// The ticks that a rollback may simulate again.
     held: BTreeMap<u32, HeldTick<I>>,
     /// The last tick before the current rollback, with the bodies that were predicted for it.
-    predicted: Option<(u32, Vec<Body>)>,
+    predicted: Option<(u32, Vec<EntityFields>)>,
     /// The last tick in the log.
     pushed: u32,
 }
 
 struct HeldTick<I> {
     input: I,
-    predicted: Vec<Body>,
-    interpolated: Vec<Body>,
+    predicted: Vec<EntityFields>,
+    interpolated: Vec<EntityFields>,
     /// The server's tick in which the client draws interpolated entities.
     drawn: Option<f64>,
     /// First tick and number of ticks of the rollbacks after this tick.
@@ -191,11 +191,11 @@ fn hold_tick<I: RecordedInput>(world: &mut World) {
 
 impl<I: RecordedInput> ClientRecording<I> {
     /// Returns what the rollback that ends in this tick changed.
-    fn errors(&mut self, tick: u32, corrected: &[Body]) -> Vec<PredictionError> {
+    fn errors(&mut self, tick: u32, corrected: &[EntityFields]) -> Vec<PredictionError> {
         let Some((_, predicted)) = self.predicted.take_if(|(last, _)| *last == tick) else { return Vec::new() };
         let mut errors = Vec::new();
         for before in &predicted {
-            let same = |after: &&Body| (after.entity, after.class) == (before.entity, before.class);
+            let same = |after: &&EntityFields| (after.entity, after.class) == (before.entity, before.class);
             let Some(after) = corrected.iter().find(same) else { continue };
             let values = before.values.iter().zip(&after.values).zip(self.game.field_names(before.class));
             errors.extend(values.filter(|((before, after), _)| before != after).map(

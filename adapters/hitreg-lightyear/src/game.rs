@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use bevy_ecs::component::{Component, Mutable};
 use bevy_ecs::query::QueryFilter;
 use bevy_ecs::world::{EntityRef, EntityWorldMut, World};
-use hitreg_log::fields::{Body, Fields};
+use hitreg_log::fields::{EntityFields, Fields};
 use hitreg_log::record::{CellKind, Class, FieldSchema, OwnValue, Scope};
 use hitreg_log::recorder::Description;
 use hitreg_log::units::Micros;
@@ -159,21 +159,25 @@ impl<I: RecordedInput> RecordedGame<I> {
     }
 
     /// Returns the recorded entities of the world by their numbers. `is_present` says whether a player has joined.
-    pub(crate) fn bodies(&self, world: &mut World, is_present: impl Fn(u16) -> bool) -> Vec<Body> {
+    pub(crate) fn bodies(&self, world: &mut World, is_present: impl Fn(u16) -> bool) -> Vec<EntityFields> {
         self.bodies_with::<()>(world, is_present)
     }
 
     /// Returns those of the entities that pass a filter.
-    pub(crate) fn bodies_with<F: QueryFilter>(&self, world: &mut World, is_present: impl Fn(u16) -> bool) -> Vec<Body> {
+    pub(crate) fn bodies_with<F: QueryFilter>(
+        &self,
+        world: &mut World,
+        is_present: impl Fn(u16) -> bool,
+    ) -> Vec<EntityFields> {
         let mut entities = world.query_filtered::<(EntityRef, &RecordedEntity), F>();
-        let mut bodies: Vec<Body> = entities
+        let mut bodies: Vec<EntityFields> = entities
             .iter(world)
             .filter(|(_, number)| number.0 >= self.players || is_present(number.0))
             .filter_map(|(entity, number)| {
                 let classes = (0..).zip(&self.classes);
                 let (class, values) =
                     classes.filter_map(|(class, (_, all))| Some((class, all.values(&entity)?))).next()?;
-                Some(Body { entity: number.0, class, values })
+                Some(EntityFields { entity: number.0, class, values })
             })
             .collect();
         bodies.sort_by_key(|body| body.entity);
@@ -187,7 +191,7 @@ impl<I: RecordedInput> RecordedGame<I> {
     }
 
     /// Sets the components of an entity to a recorded state.
-    pub(crate) fn restore(&self, entity: &mut EntityWorldMut, body: &Body) {
+    pub(crate) fn restore(&self, entity: &mut EntityWorldMut, body: &EntityFields) {
         let access = self.classes.get(usize::from(body.class)).map_or(&[][..], |(_, class)| &class.all);
         access.iter().fold(&body.values[..], |values, access| (access.set)(entity, values));
     }

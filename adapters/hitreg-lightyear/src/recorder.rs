@@ -7,7 +7,7 @@ use bevy_ecs::message::Messages;
 use bevy_ecs::prelude::{
     Add, Commands, EntityWorldMut, IntoScheduleConfigs, Mut, On, Query, Res, ResMut, Resource, World,
 };
-use hitreg_log::fields::{Body, Fields};
+use hitreg_log::fields::{EntityFields, Fields};
 use hitreg_log::record::{Execution, ExecutionRecord, OwnValue, Presence, PresenceRecord, Record, TickRecord};
 use hitreg_log::recorder::{FinishError, PushError, Recorder, RecordingSummary, Stream};
 use hitreg_log::units::{CommandSeq, PlayerId, Tick};
@@ -248,7 +248,8 @@ fn record_tick<I: RecordedInput>(world: &mut World) {
     world.resource_scope(|world, session: Mut<ServerRecording<I>>| {
         let tick = world.resource::<LocalTimeline>().tick().0;
         let bodies = session.game.bodies(world, |player| session.players[usize::from(player)].is_present);
-        let end = TickRecord { tick: Tick(tick), at: session.game.at(tick), hash: Some(Body::hash_all(&bodies)) };
+        let end =
+            TickRecord { tick: Tick(tick), at: session.game.at(tick), hash: Some(EntityFields::hash_all(&bodies)) };
         world.resource_mut::<HitregRecorder>().with_stream(|stream| stream.tick_with_bodies(end, &bodies));
     });
 }

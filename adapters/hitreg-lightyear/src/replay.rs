@@ -8,7 +8,7 @@ use bevy_app::{App, FixedMain, PluginsState, PostStartup, PreStartup, Startup};
 use bevy_ecs::entity::Entity;
 use bevy_ecs::world::World;
 use bevy_time::{Fixed, Time};
-use hitreg_log::fields::{Body, FieldValue, InputReader};
+use hitreg_log::fields::{EntityFields, FieldValue, InputReader};
 use hitreg_log::record::{CellKind, TickRecord, usercmd_fields};
 use hitreg_log::recorder::{Playback, PlaybackError, PlaybackStep};
 use lightyear::core::plugin::CorePlugins;
@@ -72,7 +72,7 @@ impl<I: RecordedInput, J: FnMut(&mut World, u16) -> Entity> HitregReplay<I, J> {
             let Some(step) = step else { break };
             match step {
                 PlaybackStep::Restore(state) => {
-                    let body = Body::of_state(play.session(), state);
+                    let body = EntityFields::of_state(play.session(), state);
                     if body.entity >= game.players {
                         return Err(PlaybackError::NotRestored { entity: body.entity });
                     }
@@ -97,7 +97,7 @@ impl<I: RecordedInput, J: FnMut(&mut World, u16) -> Entity> HitregReplay<I, J> {
                 PlaybackStep::Tick => {
                     run_tick(world, play.now().tick.0);
                     let bodies = game.bodies(world, |player| players.contains_key(&player));
-                    let end = TickRecord { hash: Some(Body::hash_all(&bodies)), ..play.now() };
+                    let end = TickRecord { hash: Some(EntityFields::hash_all(&bodies)), ..play.now() };
                     let mut recorder = world.resource_mut::<HitregRecorder>();
                     recorder.with_stream(|stream| stream.tick_with_bodies(end, &bodies));
                 }

@@ -10,7 +10,7 @@ use bevy::prelude::*;
 use bevy::time::TimeUpdateStrategy;
 use hitreg_lightyear::hitreg_log::log::{read_session, read_trace};
 use hitreg_lightyear::hitreg_log::record::{
-    CellKind, Execution, NumberForm, Presence, Reason, Record, Session, ShotRecord, StateKey, UnknownColumn,
+    CellKind, Execution, NumberForm, Presence, HitResult, Record, Session, ShotRecord, StateKey, UnknownColumn,
 };
 use hitreg_lightyear::hitreg_log::recorder::{PlaybackError, Recorder, RecorderOptions};
 use hitreg_lightyear::hitreg_log::trace::Trace;
@@ -405,7 +405,7 @@ fn shoot(
             let shot = ShotRecord {
                 command: CommandSeq(now),
                 at: tick.at,
-                reason: if is_hit { Reason::Hit } else { Reason::Missed },
+                reason: if is_hit { HitResult::Hit } else { HitResult::Missed },
                 target: is_hit.then_some(EntityId(1)),
                 rewound: Micros((drawn.ticks * 1e6) as i64 / i64::from(HZ)),
                 ..ShotRecord::default()
@@ -447,7 +447,7 @@ fn shots_with_lag_compensation_are_recorded_and_replay_with_the_same_delays() {
     let recorded = session(&log);
     let judged = &recorded.players[0].judged;
     let rewound: BTreeSet<i64> = judged.iter().map(|shot| shot.rewound.0).collect();
-    assert!(judged.len() > 20 && judged.iter().any(|shot| shot.reason == Reason::Hit), "{judged:?}");
+    assert!(judged.len() > 20 && judged.iter().any(|shot| shot.reason == HitResult::Hit), "{judged:?}");
     assert_eq!(rewound.into_iter().collect::<Vec<_>>(), [50_000, 129_166]);
 
     let to = folder.path().join("shots.hittrace");

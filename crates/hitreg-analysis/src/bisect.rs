@@ -15,7 +15,7 @@ use crate::diff::{
 use hitreg_log::record::Cause;
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::schema::{BODIES_OF_CLASS, bodies, corrections, errors, executed, frames, is_input, shots};
-use hitreg_log::trace::{Column, ColumnData, ColumnSpan, Table, Trace, TraceSource, select_rows};
+use hitreg_log::trace::{Column, ColumnData, ColumnSpan, Table, Trace, TraceReadError, TraceSource, select_rows};
 
 pub use cause::{CauseFinding, DivergenceCause, DivergenceOrigin};
 
@@ -39,8 +39,8 @@ pub struct TickBisection {
     pub reran: Option<RerunResult>,
 }
 
-/// Finds where two runs diverge, and why. Of traces in files, only rows at the divergence are kept. `rerun` runs one usercmd in one of the two builds. Without it, the cause is a
-/// build only if nothing else differs.
+/// Finds where two runs diverge, and why. Of traces in files, only rows at the divergence are kept. `rerun` runs one usercmd
+/// in one of the two builds. Without it, the cause is a build only if nothing else differs.
 ///
 /// To compare a trace with its log, pass [`recorded`](hitreg_log::recorded::recorded()) and set
 /// [`DiffOptions::overlap_only`].
@@ -65,23 +65,22 @@ pub fn bisect_ticks(
         reran: None,
     };
     if let Some(first) = &bisection.first {
-        let (around_a, around_b) =
-            (around(a, first).map_err(DiffError::Unread)?, around(b, first).map_err(DiffError::Unread)?);
-        let traces = [&*around_a, &*around_b];
+        let rows = [rows_at_divergence(a, first)?, rows_at_divergence(b, first)?];
+        let traces = [&*rows[0], &*rows[1]];
         bisection.reran = rerun.and_then(|run| rerun_usercmds(traces, first, run));
         let is_executed = |(table, rows): &(&Table, u64)| table.name == executed::NAME && *rows > 0;
         let have_executed = [a, b].into_iter().all(|trace| trace.tables().iter().any(is_executed));
-        bisection.cause = Some(cause::classify(traces, have_executed, first, bisection.reran.as_ref()));
+        bisection.cause = Some(cause::find_cause(traces, have_executed, first, bisection.reran.as_ref()));
     }
     Ok(bisection)
 }
 
 /// The rows at a divergence; the whole trace if it is in memory.
-fn around<'t>(trace: &'t dyn TraceSource, first: &Divergence) -> Result<Cow<'t, Trace>, String> {
+fn rows_at_divergence<'t>(trace: &'t dyn TraceSource, first: &Divergence) -> Result<Cow<'t, Trace>, TraceReadError> {
     if let Some(trace) = trace.in_memory() {
         return Ok(Cow::Borrowed(trace));
     }
-    let mut around = Trace { header: trace.header().clone(), tables: Vec::new() };
+    let mut rows = Trace { header: trace.header().clone(), tables: Vec::new() };
     let of_tick = |table, tick: u32| {
         let span = ColumnSpan { column: "tick", first: tick.into(), last: tick.into() };
         let of_tick = |rows: &Table| rows.select_where(rows.u32s("tick").iter(), |of| *of == tick);
@@ -89,21 +88,21 @@ fn around<'t>(trace: &'t dyn TraceSource, first: &Divergence) -> Result<Cow<'t, 
     };
     let usercmds = [&first.usercmds_a, &first.usercmds_b].into_iter().flatten();
     let usercmds = usercmds.map(|usercmd| (usercmd.player, usercmd.command)).collect();
-    around.tables.extend(pick(trace, executed::NAME, ["player", "command"], &usercmds)?);
+    rows.tables.extend(pick(trace, executed::NAME, ["player", "command"], &usercmds)?);
     if let Some(tick) = first.place.tick {
-        around.tables.push(of_tick(shots::NAME, tick)?);
+        rows.tables.push(of_tick(shots::NAME, tick)?);
     }
     if let Some(tick) = first.last_agreeing.as_ref().and_then(|row| row.place.tick) {
         let tables = trace.tables();
         let states =
             tables.iter().map(|(table, _)| &*table.name).filter(|name| StateOwner::in_table(name, 0).is_some());
         for table in states {
-            around.tables.push(of_tick(table, tick)?);
+            rows.tables.push(of_tick(table, tick)?);
         }
     }
     let usercmd = first.place.player.zip(first.place.command).into_iter().collect();
-    around.tables.extend(pick(trace, corrections::NAME, ["player", "command"], &usercmd)?);
-    Ok(Cow::Owned(around))
+    rows.tables.extend(pick(trace, corrections::NAME, ["player", "command"], &usercmd)?);
+    Ok(Cow::Owned(rows))
 }
 
 /// One usercmd to run on one body.
@@ -271,7 +270,7 @@ fn bodies(table: &Table, tick: u32) -> Vec<(StateOwner, Vec<NamedValue>)> {
 #[derive(Debug)]
 pub struct PredictionTraces {
     /// The server's results.
-    pub said: Trace,
+    pub authoritative: Trace,
     /// The predictions.
     pub predicted: Trace,
     /// How many predictions were compared with the server's result.
@@ -285,7 +284,7 @@ pub struct PredictionTraces {
 /// Splits an open-loop replay of a client's recording into two traces. Each has the usercmds, and `corrections` with the
 /// fields that were predicted wrong, and NaN for correct fields. A miss with a known cause, such as a rocket that pushed
 /// the player, does not concern the movement code, so the traces have no row of it.
-pub fn predicted(replay: &Trace) -> PredictionTraces {
+pub fn split_predictions(replay: &Trace) -> PredictionTraces {
     let all = corrections::Columns::of(replay);
     let is_miss = |acks: &corrections::Columns<'_>, row: usize| acks.result.get(row) == "miss";
     let is_explained = |row: &usize| is_miss(&all, *row) && all.cause.get(*row) != Cause::Unknown.name();
@@ -298,14 +297,14 @@ pub fn predicted(replay: &Trace) -> PredictionTraces {
     let wrong = errors::Columns::of(replay);
     for row in 0..wrong.rows {
         let Some(&ack) = misses.get(&(wrong.player[row], wrong.command[row])) else { continue };
-        let [said, predicted] = fields
+        let [authoritative, predicted] = fields
             .entry(wrong.field.get(row))
             .or_insert_with(|| [vec![f32::NAN; acks.rows], vec![f32::NAN; acks.rows]]);
-        (said[ack], predicted[ack]) = (wrong.authoritative[row], wrong.predicted[row]);
+        (authoritative[ack], predicted[ack]) = (wrong.authoritative[row], wrong.predicted[row]);
     }
-    let (mut said, mut predicted) = (Vec::new(), Vec::new());
+    let (mut authoritative, mut predicted) = (Vec::new(), Vec::new());
     for (name, [by_server, by_client]) in fields {
-        said.push(Column::new(name, ColumnData::F32(by_server)));
+        authoritative.push(Column::new(name, ColumnData::F32(by_server)));
         predicted.push(Column::new(name, ColumnData::F32(by_client)));
     }
     let usercmds = replay.table(frames::NAME).map(|table| {
@@ -318,7 +317,7 @@ pub fn predicted(replay: &Trace) -> PredictionTraces {
         Trace { header: replay.header.clone(), tables: usercmds.clone().into_iter().chain([acks]).collect() }
     };
     PredictionTraces {
-        said: side(said, &["player", "at_us", "command"]),
+        authoritative: side(authoritative, &["player", "at_us", "command"]),
         predicted: side(predicted, &["player", "at_us", "command", "cause", "evidence"]),
         checked: all.rows,
         misses: (0..all.rows).filter(|&row| is_miss(&all, row)).count(),
@@ -374,9 +373,10 @@ mod tests {
 
     /// The first difference between the two sides, the number of misses, and the number of misses with a cause.
     fn first(acks: &[(u32, u8, Cause, f32)]) -> (Option<u32>, usize, usize) {
-        let PredictionTraces { said, predicted, misses, explained, checked } = predicted(&replay(acks));
+        let PredictionTraces { authoritative, predicted, misses, explained, checked } =
+            split_predictions(&replay(acks));
         assert_eq!(checked, acks.len());
-        let found = diff(&said, &predicted, &DiffOptions { overlap_only: true, ..DiffOptions::default() })
+        let found = diff(&authoritative, &predicted, &DiffOptions { overlap_only: true, ..DiffOptions::default() })
             .expect("no tolerance");
         assert_eq!(found.first.is_some(), found.verdict == TraceVerdict::Differs);
         (found.first.and_then(|first| first.place.command), misses, explained)

@@ -21,13 +21,13 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use cell::CellPair;
-use clock::TickTimes;
+use clock::{TickTimes, UNKNOWN};
 use columns::TraceComparison;
 use distributions::{Relocations, TraceTally};
 use hitreg_log::record::{split_of_player, value_of_setting};
 use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::schema::{JoinRule, TableSchema, bodies, corrections, frames, is_bodies, shots, ticks, views};
-use hitreg_log::trace::{Table, Trace, TraceHeader, TraceSource, digest, each_part};
+use hitreg_log::trace::{Table, Trace, TraceHeader, TraceReadError, TraceSource, digest, each_part};
 use hitreg_log::units::{ClockTime, Micros};
 use join::RowKey;
 use table::{ComparedTable, compare};
@@ -36,14 +36,14 @@ pub use cell::{CellValue, DifferenceClass};
 pub(crate) use cell::{DOUBLE_WHOLE_MAX, SINGLE_WHOLE_MAX};
 pub use columns::ColumnDifference;
 pub use distributions::{Causes, CorrectedCounts, InterpolationDiff, Reconciliation, ViewCounts};
-pub use divergence::{Divergence, DivergenceKind, UsercmdRow, Values};
+pub use divergence::{ColumnValues, Divergence, DivergenceKind, UsercmdRow};
 pub(crate) use divergence::{find_usercmd, pick};
-pub use hits::{ChangedShot, ChangedShots, HitChanges, Outcome, ShotChange};
+pub use hits::{ChangedShot, ChangedShots, HitChanges, ShotChange, ShotOutcome};
 pub use join::TraceSide;
 pub use options::{DiffError, DiffOptions, DiffScope, Tolerance, Tolerances};
 pub use pairing::{NamedValue, RowDump, RowPlace};
 pub use scan::{DivergenceSpread, FieldDiff, LargestError, SeriesDiff};
-pub use table::{RowCounts, Status, TableDiff};
+pub use table::{RowCounts, TableDiff, TableStatus};
 
 /// The differences between two traces.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -96,57 +96,58 @@ pub enum TraceVerdict {
 /// # Errors
 /// When no compared column has the name of a tolerance, or a trace cannot be read.
 pub fn diff(a: &dyn TraceSource, b: &dyn TraceSource, options: &DiffOptions) -> Result<TraceDiff, DiffError> {
-    let (left, right) = (a.tables(), b.tables());
-    let shapes: Vec<&Table> = left.iter().chain(&right).map(|(table, _)| *table).collect();
+    let (tables_a, tables_b) = (a.tables(), b.tables());
+    let shapes: Vec<&Table> = tables_a.iter().chain(&tables_b).map(|(table, _)| *table).collect();
     options.tolerances.check(&shapes, options.on)?;
-    let equal = EqualTables::of([a, b], [&left, &right], options.on);
-    let clock = TickTimes::of(a).map_err(DiffError::Unread)?;
-    let of_b = match equal.has(ticks::NAME) {
-        true => clock.clone(),
-        false => TickTimes::of(b).map_err(DiffError::Unread)?,
+    let equal = EqualTables::of([a, b], [&tables_a, &tables_b], options.on);
+    let clock_a = TickTimes::of(a)?;
+    let clock_b = match equal.has(ticks::NAME) {
+        true => clock_a.clone(),
+        false => TickTimes::of(b)?,
     };
-    let clocks = [&clock, &of_b];
+    let clocks = [&clock_a, &clock_b];
     let comparison = TraceComparison {
         traces: [a, b],
         clocks,
         options,
-        fields: fields(left.iter().chain(&right)),
+        equal,
+        fields: fields(&shapes),
         tolerated_ticks: SortedSet::new(),
         relocations: Default::default(),
     };
-    let mut compared = compare_tables(comparison, [&left, &right], &equal)?;
+    let mut compared = compare_tables(comparison, [&tables_a, &tables_b])?;
     let changed = settings_that_differ([a, b].map(|trace| &trace.header().settings[..]));
-    let firsts = || compared.iter().filter_map(|c| c.diff.first.as_ref());
+    let first_of_tables = || compared.iter().filter_map(|c| c.diff.first.as_ref());
     // An effect of a setting comes before the setting itself, which each usercmd or packet repeats.
-    let mut first = firsts().min_by_key(|d| (d.echo_of(&changed).is_some(), order(d))).cloned();
-    let echoes: SortedSet<String> = firsts().filter_map(|d| d.echo_note(&changed)).collect();
+    let mut first = first_of_tables().min_by_key(|d| (d.echo_of(&changed).is_some(), sort_key(d))).cloned();
+    let echoes: SortedSet<String> = first_of_tables().filter_map(|d| d.echo_note(&changed)).collect();
     if let Some(first) = &mut first {
-        first.look_around([a, b], clocks).map_err(DiffError::Unread)?;
+        first.look_around([a, b], clocks)?;
     }
-    let hits = besides(&mut compared, shots::NAME).hits;
+    let hits = take_extra_results(&mut compared, shots::NAME).hits;
     let mut with_tallies = |name: &str| -> Result<(ComparedTable, [TraceTally; 2]), DiffError> {
-        let mut of = besides(&mut compared, name);
-        let tally = |trace| TraceTally::of(trace, name).map_err(DiffError::Unread);
-        let tallies = match of.tallies.take() {
+        let mut table = take_extra_results(&mut compared, name);
+        let tally = |trace| TraceTally::of(trace, name);
+        let tallies = match table.tallies.take() {
             Some(tallies) => tallies,
             None if options.brief => Default::default(),
             None => [tally(a)?, tally(b)?],
         };
-        Ok((of, tallies))
+        Ok((table, tallies))
     };
-    let (acks, of_acks) = with_tallies(corrections::NAME)?;
-    let reconciliation = acks.reconciliation.with_tallies(&of_acks);
-    let (drawn, of_drawn) = with_tallies(views::NAME)?;
-    let interpolation = InterpolationDiff::of(of_drawn, drawn.diff.rows.compared, &drawn.apart);
+    let (corrections, correction_tallies) = with_tallies(corrections::NAME)?;
+    let reconciliation = corrections.reconciliation.with_tallies(&correction_tallies);
+    let (views, view_tallies) = with_tallies(views::NAME)?;
+    let interpolation = InterpolationDiff::of(view_tallies, views.diff.rows.compared, &views.apart);
     let tables: Vec<TableDiff> = compared.into_iter().map(|c| c.diff).collect();
     let headers = [a.header(), b.header()];
-    let made_rows = made_rows([a, b], (&tables, &hits)).map_err(DiffError::Unread)?;
+    let replayed_rows = count_rows_of_replay([a, b], &tables, &hits)?;
     // If no shots were compared, they decide nothing.
     let has_judged_shots = hits.judged > 0 || !options.on.has_table(shots::NAME);
     let scopes = headers.map(|header| header.scope(has_judged_shots));
     let scope = scopes.into_iter().max_by_key(|scope| (scope.is_open, scope.is_rejudged)).unwrap_or_default();
     let unanswered = scope.unanswered(changed.iter().filter_map(ChangedSetting::key_of_both));
-    let (verdict, untestable) = match judge(headers, (&tables, made_rows), options) {
+    let (verdict, untestable) = match judge(headers, &tables, replayed_rows, options) {
         (TraceVerdict::Same, _) if !unanswered.is_empty() => (TraceVerdict::Untestable, Some(unanswered.join("; "))),
         judged => judged,
     };
@@ -178,12 +179,12 @@ pub fn diff(a: &dyn TraceSource, b: &dyn TraceSource, options: &DiffOptions) -> 
 }
 
 /// Takes a table's additional results out of `compared`, with its row counts. The table's differences stay there.
-fn besides(compared: &mut [ComparedTable], name: &str) -> ComparedTable {
-    let Some(of) = compared.iter_mut().find(|c| c.diff.name == name) else { return ComparedTable::default() };
-    let besides = std::mem::take(of);
-    let rows = besides.diff.rows;
-    of.diff = besides.diff;
-    ComparedTable { diff: TableDiff { rows, ..TableDiff::default() }, ..besides }
+fn take_extra_results(compared: &mut [ComparedTable], name: &str) -> ComparedTable {
+    let Some(table) = compared.iter_mut().find(|c| c.diff.name == name) else { return ComparedTable::default() };
+    let taken = std::mem::take(table);
+    let rows = taken.diff.rows;
+    table.diff = taken.diff;
+    ComparedTable { diff: TableDiff { rows, ..TableDiff::default() }, ..taken }
 }
 
 fn find<'t>(tables: &[(&'t Table, u64)], name: &str) -> Option<(&'t Table, u64)> {
@@ -195,45 +196,38 @@ type TableList<'t> = [(&'t Table, u64)];
 
 fn compare_tables(
     mut comparison: TraceComparison<'_>,
-    [left, right]: [&TableList<'_>; 2],
-    equal: &EqualTables<'_>,
+    [tables_a, tables_b]: [&TableList<'_>; 2],
 ) -> Result<Vec<ComparedTable>, DiffError> {
-    comparison.relocations = relocations(&comparison, [left, right], equal).map_err(DiffError::Unread)?;
+    comparison.relocations = relocations(&comparison, [tables_a, tables_b])?;
     let options = comparison.options;
-    let states = left.iter().filter(|(table, _)| is_bodies(&table.name) && !options.tolerances.is_empty());
-    for (a, b) in states.filter_map(|a| Some((*a, find(right, &a.0.name)?))) {
-        let tolerated = compare(&comparison, [a, b], false)?.tolerated;
+    let states = tables_a.iter().filter(|(table, _)| is_bodies(&table.name) && !options.tolerances.is_empty());
+    for (a, b) in states.filter_map(|a| Some((*a, find(tables_b, &a.0.name)?))) {
+        let tolerated = compare(&comparison, [a, b])?.tolerated;
         comparison.tolerated_ticks.extend(tolerated);
     }
     let counted = |(table, _): &&(&Table, u64)| options.on.has_table(&table.name);
-    let compared_here: Vec<&(&Table, u64)> = left.iter().filter(counted).collect();
-    let twice = |of: &TableList<'_>, name: &str| of.iter().filter(|(table, _)| table.name == name).count() > 1;
-    let one = |of: &&(&Table, u64)| {
-        let table = of.0;
-        if twice(left, &table.name) || twice(right, &table.name) {
-            return Ok(ComparedTable::twice(&table.name));
-        }
-        let Some(other) = find(right, &table.name) else {
-            return Ok(ComparedTable::only(TraceSide::A, &table.name, of.1));
-        };
-        let key = RowKey::of(table, other.0);
-        let is_same = equal.has_at_same_times(&table.name, &key);
-        compare(&comparison, [**of, other], is_same)
+    let is_listed_twice = |name: &str| {
+        [tables_a, tables_b].iter().any(|list| list.iter().filter(|(table, _)| table.name == name).count() > 1)
     };
-    let tables = compared_here.par_iter();
-    let mut compared: Vec<ComparedTable> = tables.map(one).collect::<Result<_, _>>()?;
-    let lacking = right.iter().filter(counted).filter(|(table, _)| find(left, &table.name).is_none());
-    compared.extend(lacking.map(|(table, rows)| ComparedTable::only(TraceSide::B, &table.name, *rows)));
+    let compare_table = |(table, rows): (&Table, u64)| match find(tables_b, &table.name) {
+        _ if is_listed_twice(&table.name) => Ok(ComparedTable::listed_twice(&table.name)),
+        None => Ok(ComparedTable::only_on(TraceSide::A, &table.name, rows)),
+        Some(other) => compare(&comparison, [(table, rows), other]),
+    };
+    let compared_here: Vec<(&Table, u64)> = tables_a.iter().filter(counted).copied().collect();
+    let mut compared: Vec<ComparedTable> =
+        compared_here.into_par_iter().map(compare_table).collect::<Result<_, _>>()?;
+    let lacking = tables_b.iter().filter(counted).filter(|(table, _)| find(tables_a, &table.name).is_none());
+    compared.extend(lacking.map(|(table, rows)| ComparedTable::only_on(TraceSide::B, &table.name, *rows)));
     Ok(compared)
 }
 
 /// The spawns and teleports of both traces, if views are compared by their rows.
 fn relocations(
-    TraceComparison { traces: [a, b], clocks, options, .. }: &TraceComparison<'_>,
-    [left, right]: [&TableList<'_>; 2],
-    equal: &EqualTables<'_>,
-) -> Result<[Relocations; 2], String> {
-    let key = find(left, views::NAME).zip(find(right, views::NAME)).map(|((a, _), (b, _))| RowKey::of(a, b));
+    TraceComparison { traces: [a, b], clocks, options, equal, .. }: &TraceComparison<'_>,
+    [tables_a, tables_b]: [&TableList<'_>; 2],
+) -> Result<[Relocations; 2], TraceReadError> {
+    let key = find(tables_a, views::NAME).zip(find(tables_b, views::NAME)).map(|((a, _), (b, _))| RowKey::of(a, b));
     let is_read = |key: &RowKey| !(options.brief && equal.has_at_same_times(views::NAME, key));
     if !options.on.has_table(views::NAME) || !key.as_ref().is_some_and(is_read) {
         return Ok(Default::default());
@@ -246,21 +240,22 @@ fn relocations(
 }
 
 /// The fields of bodies that have a unit, each with whether it is an angle.
-fn fields<'t>(tables: impl Iterator<Item = &'t (&'t Table, u64)>) -> SortedMap<String, bool> {
-    let columns = tables.filter(|(table, _)| is_bodies(&table.name)).flat_map(|(table, _)| &table.columns);
+fn fields(shapes: &[&Table]) -> SortedMap<String, bool> {
+    let columns = shapes.iter().filter(|table| is_bodies(&table.name)).flat_map(|table| &table.columns);
     columns.filter(|column| !column.unit.is_empty()).map(|column| (column.name.clone(), column.is_angle())).collect()
 }
 
-/// The sort key of divergences: session time, then the table's rank, by which causes come before effects.
-fn order(divergence: &Divergence) -> (bool, Option<i64>, usize, String) {
-    let at = divergence.place.at_us;
+/// The sort key of divergences: session time, then the table's rank, by which causes come before effects. Divergences of
+/// unknown time come last.
+fn sort_key(divergence: &Divergence) -> (i64, usize, &str) {
     let rank = TableSchema::of(&divergence.table).map_or(usize::MAX, |table| table.rank);
-    (at.is_none(), at, rank, divergence.table.clone())
+    (divergence.place.at_us.unwrap_or(UNKNOWN), rank, &divergence.table)
 }
 
 fn judge(
     [a, b]: [&TraceHeader; 2],
-    (tables, made_rows): (&[TableDiff], u64),
+    tables: &[TableDiff],
+    replayed_rows: u64,
     options: &DiffOptions,
 ) -> (TraceVerdict, Option<String>) {
     let (game_a, game_b) = (&a.game, &b.game);
@@ -270,18 +265,18 @@ fn judge(
     // A table outside of the digest may be missing. With `overlap_only`, missing tables do not count.
     let lacks = |t: &TableDiff| t.rows.a + t.rows.b > 0 && !options.overlap_only && digest::counts(&t.name);
     let differs = |t: &&TableDiff| match t.status {
-        Status::Differs => true,
-        Status::OnlyInA | Status::OnlyInB => lacks(t),
-        Status::Same | Status::WithinTolerance | Status::Untestable => false,
+        TableStatus::Differs => true,
+        TableStatus::OnlyInA | TableStatus::OnlyInB => lacks(t),
+        TableStatus::Same | TableStatus::WithinTolerance | TableStatus::Untestable => false,
     };
     if tables.iter().any(|t| differs(&t)) {
         return (TraceVerdict::Differs, None);
     }
-    if let Some(table) = tables.iter().find(|t| t.status == Status::Untestable) {
+    if let Some(table) = tables.iter().find(|t| t.status == TableStatus::Untestable) {
         let reason = table.untestable.as_deref().unwrap_or_default();
         return (TraceVerdict::Untestable, Some(format!("table `{}`: {reason}", table.name)));
     }
-    let reason = match made_rows {
+    let reason = match replayed_rows {
         1.. => return (TraceVerdict::Same, None),
         0 if tables.iter().any(|t| t.rows.compared > 0) => {
             "the traces have only recorded input in common: no client predicted, and no shot was judged"
@@ -293,19 +288,23 @@ fn judge(
 
 /// The number of compared rows that a replay made. Equal rows of recorded input say nothing about a replay: usercmds for
 /// which no client had a body, and hits that only the recorded server reported.
-fn made_rows(traces: [&dyn TraceSource; 2], (tables, hits): (&[TableDiff], &HitChanges)) -> Result<u64, String> {
+fn count_rows_of_replay(
+    traces: [&dyn TraceSource; 2],
+    tables: &[TableDiff],
+    hits: &HitChanges,
+) -> Result<u64, TraceReadError> {
     let (usercmds, others): (Vec<&TableDiff>, Vec<&TableDiff>) = tables.iter().partition(|t| t.name == frames::NAME);
     let compared = |tables: Vec<&TableDiff>| tables.iter().map(|t| t.rows.compared).sum::<u64>();
-    let made = compared(others).saturating_sub(hits.reported);
+    let others = compared(others).saturating_sub(hits.reported);
     // All usercmds are read only if nothing else was compared.
-    match made == 0 && has_own_bodies(traces[0])? && has_own_bodies(traces[1])? {
+    match others == 0 && has_own_bodies(traces[0])? && has_own_bodies(traces[1])? {
         true => Ok(compared(usercmds)),
-        false => Ok(made),
+        false => Ok(others),
     }
 }
 
 /// Whether a client had a body in any frame.
-fn has_own_bodies(trace: &dyn TraceSource) -> Result<bool, String> {
+fn has_own_bodies(trace: &dyn TraceSource) -> Result<bool, TraceReadError> {
     let mut found = false;
     each_part(trace, frames::NAME, (&["has_body"], None), &mut |rows| {
         found |= rows.u32s("has_body").iter().any(|has_body| *has_body != 0);
@@ -445,13 +444,13 @@ impl<'t> EqualTables<'t> {
     /// Compares whole columns in memory, and packed chunks in files. Tables of other sources are not known to be equal.
     pub(super) fn of(
         traces: [&dyn TraceSource; 2],
-        [left, right]: [&TableList<'t>; 2],
+        [tables_a, tables_b]: [&TableList<'t>; 2],
         on: DiffScope,
     ) -> EqualTables<'t> {
         let with_times = [ticks::NAME, frames::NAME, bodies::NAME];
-        let asked = |name: &str| on.has_table(name) || with_times.contains(&name);
-        let of_both = left.par_iter().filter(|(table, _)| asked(&table.name));
-        let of_both = of_both.filter_map(|(table, _)| Some((*table, find(right, &table.name)?.0)));
+        let is_needed = |name: &str| on.has_table(name) || with_times.contains(&name);
+        let of_both = tables_a.par_iter().filter(|(table, _)| is_needed(&table.name));
+        let of_both = of_both.filter_map(|(table, _)| Some((*table, find(tables_b, &table.name)?.0)));
         let names = |is_same: &(dyn Fn(&Table, &Table) -> bool + Sync)| -> Vec<&'t str> {
             of_both.clone().filter(|(a, b)| is_same(a, b)).map(|(a, _)| a.name.as_str()).collect()
         };
@@ -460,7 +459,7 @@ impl<'t> EqualTables<'t> {
             (_, [Some(a), Some(b)]) => {
                 // A file that cannot be read is reported when its rows are read.
                 let names = names(&|table, _| a.has_same_rows(b, &table.name).unwrap_or(false));
-                let same = |name: &str| match (find(left, name), find(right, name)) {
+                let same = |name: &str| match (find(tables_a, name), find(tables_b, name)) {
                     (None, None) => true,
                     _ => names.contains(&name),
                 };
@@ -477,7 +476,7 @@ impl<'t> EqualTables<'t> {
 
     /// Whether a table is equal, and its rows have the same times in both traces.
     fn has_at_same_times(&self, name: &str, key: &RowKey) -> bool {
-        self.has(name) && (key.joined != JoinRule::WithTheirTime || self.anchored)
+        self.has(name) && (key.join_rule != JoinRule::WithTheirTime || self.anchored)
     }
 }
 

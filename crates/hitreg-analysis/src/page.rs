@@ -30,9 +30,9 @@ use crate::diff::TraceDiff;
 use crate::report::divergence_place;
 use crate::swept::SweepTable;
 use crate::why::RejudgedShots;
-use hitreg_log::record::{Session, SessionHeader, SessionStretch, Wall};
+use hitreg_log::record::{Session, SessionChunk, SessionHeader, Wall};
 use hitreg_log::trace::schema::{effects, frames, is_bodies, variables};
-use hitreg_log::trace::{Table, TraceSource};
+use hitreg_log::trace::{Table, TraceReadError, TraceSource};
 use hitreg_log::traffic::{Packet, PacketReader};
 use hitreg_log::units::Micros;
 use packed::{PackedColumn, PageColumns, whole};
@@ -58,8 +58,8 @@ pub trait PageLog {
     /// returns true.
     ///
     /// # Errors
-    /// Fails with a message if the log cannot be read.
-    fn each(&self, to: &mut dyn FnMut(&SessionStretch) -> bool) -> Result<(), String>;
+    /// When the log cannot be read.
+    fn each(&self, to: &mut dyn FnMut(&SessionChunk) -> bool) -> Result<(), TraceReadError>;
 
     /// Whether the page shows a time.
     fn shows(&self, at: Micros) -> bool;
@@ -68,21 +68,21 @@ pub trait PageLog {
     /// was lost, so it reads until each shown packet is decided.
     ///
     /// # Errors
-    /// Fails with a message if the log cannot be read.
+    /// When the log cannot be read.
     fn each_packet(
         &self,
-        stretches: &mut dyn FnMut(&SessionStretch),
+        chunks: &mut dyn FnMut(&SessionChunk),
         packets: &mut dyn FnMut(Packet),
-    ) -> Result<(), String> {
+    ) -> Result<(), TraceReadError> {
         let mut reader = PacketReader::new(self.header());
         let mut shown = |packet: Packet| {
             if self.shows(Micros(packet.sent_us)) {
                 packets(packet);
             }
         };
-        self.each(&mut |stretch| {
-            stretches(stretch);
-            reader.add(stretch, &mut shown);
+        self.each(&mut |chunk| {
+            chunks(chunk);
+            reader.add(chunk, &mut shown);
             reader.is_waiting_for(&|sent| self.shows(sent))
         })?;
         reader.end(&mut shown);
@@ -92,8 +92,8 @@ pub trait PageLog {
     /// The records between two times.
     ///
     /// # Errors
-    /// Fails with a message if the log cannot be read.
-    fn between(&self, first: Micros, last: Micros) -> Result<Session, String>;
+    /// When the log cannot be read.
+    fn between(&self, first: Micros, last: Micros) -> Result<Session, TraceReadError>;
 }
 
 /// One trace with its context.
@@ -162,8 +162,8 @@ pub fn only_shown(mut table: Table) -> Table {
 /// Creates the page. It reads the traces and logs part by part, and holds only what it shows.
 ///
 /// # Errors
-/// Fails with a message if a trace or a log cannot be read.
-pub fn html(picture: &PageSubject<'_>) -> Result<String, String> {
+/// When a trace or a log cannot be read.
+pub fn html(picture: &PageSubject<'_>) -> Result<String, TraceReadError> {
     let (mut columns, sides) = (PageColumns::default(), picture.sides.len());
     let of_sides = picture.sides.iter().map(|shown| PageSide::of(shown, sides, &mut columns));
     let contents = PageContents {
@@ -176,7 +176,7 @@ pub fn html(picture: &PageSubject<'_>) -> Result<String, String> {
             found,
         }),
     };
-    filled(include_str!("page/web/page.html"), &contents, &columns).map_err(|error| error.to_string())
+    filled(include_str!("page/web/page.html"), &contents, &columns).map_err(|error| TraceReadError(error.to_string()))
 }
 
 /// The content of a page of a sweep.

@@ -18,7 +18,7 @@ use crate::why::{hitgroup_in_words, is_corrected};
 use hitreg_log::record::value_of_setting;
 use hitreg_log::sorted::SortedSet;
 use hitreg_log::trace::schema::{corrections, executed, frames, shots, ticks};
-use hitreg_log::trace::{Series, Table, Trace, TraceSource, each_part, select_rows};
+use hitreg_log::trace::{Series, Table, Trace, TraceReadError, TraceSource, each_part, select_rows};
 use hitreg_log::traffic::Packet;
 
 /// The process id of the server; player `n` is process `n + 2`.
@@ -59,15 +59,15 @@ struct TraceEvent<'a> {
 #[derive(Debug, thiserror::Error)]
 pub enum PerfettoError {
     /// The trace cannot be read.
-    #[error("{0}")]
-    Unread(String),
+    #[error(transparent)]
+    Unread(#[from] TraceReadError),
     /// The output cannot be written.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
 /// The tables that the output uses, besides the tables with packets.
-pub const SHOWN: [&str; 5] = [ticks::NAME, frames::NAME, corrections::NAME, executed::NAME, shots::NAME];
+pub const TABLES: [&str; 5] = [ticks::NAME, frames::NAME, corrections::NAME, executed::NAME, shots::NAME];
 
 /// Writes a trace, with the packets of its log or its own packets. If the trace is in a file, only the ticks, the
 /// shots, and the rows of a few players are in memory at once. `missing` is the word for packets that did not arrive from
@@ -77,13 +77,13 @@ pub const SHOWN: [&str; 5] = [ticks::NAME, frames::NAME, corrections::NAME, exec
 /// When the trace cannot be read or the output cannot be written.
 pub fn write(
     trace: &dyn TraceSource,
-    packets: impl Iterator<Item = Result<Packet, String>>,
+    packets: impl Iterator<Item = Result<Packet, TraceReadError>>,
     missing: &'static str,
     out: &mut dyn Write,
 ) -> Result<(), PerfettoError> {
     let mut events = EventWriter { out, is_first: true };
     events.out.write_all(b"{\"displayTimeUnit\":\"ms\",\"traceEvents\":[")?;
-    let players = players(trace).map_err(PerfettoError::Unread)?;
+    let players = players(trace)?;
     events.names(&players)?;
     let ticks = some(trace, &[(ticks::NAME, &["tick", "at_us"], &Table::clone)])?;
     events.ticks(&ticks)?;
@@ -139,12 +139,12 @@ type TableQuery<'w> = (&'w str, &'w [&'w str], &'w dyn Fn(&Table) -> Table);
 
 fn some(trace: &dyn TraceSource, wanted: &[TableQuery<'_>]) -> Result<Trace, PerfettoError> {
     let tables = wanted.iter().map(|(table, columns, select)| select_rows(trace, table, (columns, None), select));
-    let tables = tables.collect::<Result<Vec<Table>, String>>().map_err(PerfettoError::Unread)?;
+    let tables = tables.collect::<Result<Vec<Table>, TraceReadError>>()?;
     Ok(Trace { header: trace.header().clone(), tables })
 }
 
 /// All players with a frame, a shot or an ack.
-fn players(trace: &dyn TraceSource) -> Result<Vec<u32>, String> {
+fn players(trace: &dyn TraceSource) -> Result<Vec<u32>, TraceReadError> {
     let mut players = SortedSet::new();
     for (table, whose) in [(frames::NAME, "player"), (shots::NAME, "shooter"), (corrections::NAME, "player")] {
         each_part(trace, table, (&[whose], None), &mut |rows| {
@@ -286,11 +286,11 @@ impl EventWriter<'_> {
 
     fn packets(
         &mut self,
-        packets: impl Iterator<Item = Result<Packet, String>>,
+        packets: impl Iterator<Item = Result<Packet, TraceReadError>>,
         (missing, size): (&'static str, &'static str),
     ) -> Result<(), PerfettoError> {
         for (number, packet) in packets.enumerate() {
-            let packet = packet.map_err(PerfettoError::Unread)?;
+            let packet = packet?;
             let until = packet.sent_us.saturating_add(packet.took_us.unwrap_or(MOMENT_US).max(0));
             let (category, way, missing) =
                 if packet.is_up { ("packets up", "up", "lost") } else { ("packets down", "down", missing) };

@@ -7,7 +7,7 @@ use hitreg_log::record::PlayerOutline;
 use hitreg_log::round_trips::{NewestAck, SnapshotRoundTrips};
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::schema::{corrections, frames, snapshots, ticks};
-use hitreg_log::trace::{Table, TraceHeader, TraceSource, each_part};
+use hitreg_log::trace::{Table, TraceHeader, TraceReadError, TraceSource, each_part};
 use hitreg_log::traffic::transit_us;
 use hitreg_log::units::Micros;
 
@@ -40,7 +40,7 @@ const MOST_USERCMDS: usize = 1 << 20;
 ///
 /// # Errors
 /// A message when the trace cannot be read.
-pub(crate) fn each_round_trip(trace: &dyn TraceSource, found: &mut dyn FnMut(FoundTrip)) -> Result<(), String> {
+pub(crate) fn each_round_trip(trace: &dyn TraceSource, found: &mut dyn FnMut(FoundTrip)) -> Result<(), TraceReadError> {
     each_ack(trace, &ACKS_WITH_COUNTS, &mut |acks, row, trip_us| {
         let trip = trip_us.map(|us| FoundTrip { player: acks.player[row], ms: ms(us), is_snapshot: false });
         trip.into_iter().for_each(&mut *found);
@@ -66,7 +66,7 @@ pub(crate) fn each_ack(
     trace: &dyn TraceSource,
     columns: &[&str],
     found: &mut dyn FnMut(&corrections::Columns<'_>, usize, Option<i64>),
-) -> Result<(), String> {
+) -> Result<(), TraceReadError> {
     let mut finder = RoundTripFinder::default();
     let mut pass = |finder: &RoundTripFinder, acks: &corrections::Columns<'_>| {
         // A table that lacks one of these columns has no acks.
@@ -98,7 +98,7 @@ pub(crate) fn each_ack(
 pub(crate) fn each_snapshot_trip(
     trace: &dyn TraceSource,
     found: &mut dyn FnMut(u32, Micros, Micros),
-) -> Result<(), String> {
+) -> Result<(), TraceReadError> {
     let mut finders: SortedMap<u32, SnapshotRoundTrips> = SortedMap::new();
     let mut made = NewUsercmds::default();
     let mut frames = trace.rows(frames::NAME, &ACKS);

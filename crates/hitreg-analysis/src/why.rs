@@ -99,7 +99,7 @@ fn measure(column: &[f32], row: usize) -> Option<f32> {
 }
 
 /// A search by time only accepts shots that were judged within this distance.
-pub const NEAR: Micros = Micros::from_s(10);
+pub const SEARCH_DISTANCE_MAX: Micros = Micros::from_s(10);
 
 /// The shot or correction to explain.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -268,9 +268,9 @@ fn row_at(trace: &Trace, at_us: i64, player: Option<u32>) -> Result<usize, WhyEr
     };
     let row = rows.into_iter().min_by_key(off).ok_or_else(|| WhyError::none_in(trace))?;
     if let (Some(nearest), Some(at)) = (ShotName::of(&shots, row), cell(shots.at_us, row))
-        && at.abs_diff(at_us) > NEAR.0.unsigned_abs()
+        && at.abs_diff(at_us) > SEARCH_DISTANCE_MAX.0.unsigned_abs()
     {
-        let (within, asked, at) = (NEAR.0 / 1_000_000, ClockTime(Micros(at_us)), ClockTime(Micros(at)));
+        let (within, asked, at) = (SEARCH_DISTANCE_MAX.0 / 1_000_000, ClockTime(Micros(at_us)), ClockTime(Micros(at)));
         let what = format!("no shot was judged within {within} s of {asked}; the nearest is {nearest}, at {at}");
         return Err(WhyError(what));
     }

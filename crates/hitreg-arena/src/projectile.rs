@@ -14,7 +14,7 @@ use crate::solid::{Solid, SolidHull, SweepContact, SweepHit, sweep_box};
 use crate::state::{ArenaWorld, ProjectileFlight};
 use crate::step::is_obstacle;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
-use hitreg_netcode::game::{DamageShare, Reason, ShotVerdict, WorldSink};
+use hitreg_netcode::game::{DamageShare, HitResult, ShotVerdict, WorldSink};
 
 /// How long an arrow sticks where it hit, in µs. This is longer than the announcement may take to any client.
 const STICKS_US: u32 = 2_000_000;
@@ -120,9 +120,9 @@ pub(crate) fn fly_arrows(rules: &ArenaRules, world: &mut ArenaWorld, dt: Micros,
             (Muzzle::Arrow { damage, .. }, Some((target, _))) => {
                 let direction = axes(arrow.viewangles).forward;
                 hurt(rules, world, flight.shooter, target, damage, direction, out);
-                ShotVerdict { reason: Reason::Hit, wounds: vec![generic_wound(target, damage)] }
+                ShotVerdict { reason: HitResult::Hit, wounds: vec![generic_wound(target, damage)] }
             }
-            _ => ShotVerdict::miss(Reason::Missed),
+            _ => ShotVerdict::miss(HitResult::Missed),
         };
         out.impact(flight.shooter, flight.command, flight.weapon.name(), verdict);
     }
@@ -192,7 +192,7 @@ fn explode(
     met: SweepContact,
     out: &mut impl WorldSink,
 ) -> ShotVerdict {
-    let mut verdict = ShotVerdict::miss(Reason::Missed);
+    let mut verdict = ShotVerdict::miss(HitResult::Missed);
     let Muzzle::Rocket { damage, radius_units, .. } = rules.weapon(flight.weapon).shot else { return verdict };
     for number in 0..usize::from(world.players) {
         let (target, body) = world.entities[number];
@@ -212,7 +212,7 @@ fn explode(
             let is_shielded = [body.origin, body.eye()].into_iter().all(|at| !rules.map.is_clear(centre, at));
             if is_shielded {
                 if !own && verdict.wounds.is_empty() {
-                    verdict.reason = Reason::HitWorld;
+                    verdict.reason = HitResult::HitWorld;
                 }
                 continue;
             }
@@ -221,7 +221,7 @@ fn explode(
         let direction = (body.origin - centre).normalize_or_zero();
         hurt(rules, world, flight.shooter, target, taken, direction, out);
         if !own {
-            verdict.reason = Reason::Hit;
+            verdict.reason = HitResult::Hit;
             verdict.wounds.push(generic_wound(target, taken));
         }
     }

@@ -12,7 +12,7 @@ use crate::state::ArenaWorld;
 use hitreg_log::rng::Rng;
 use hitreg_log::units::{CommandSeq, EntityId, PlayerId, Seed};
 use hitreg_log::usercmd::Usercmd;
-use hitreg_netcode::game::{DamageShare, Judge, Reason, ShotVerdict, WorldSink};
+use hitreg_netcode::game::{DamageShare, HitResult, Judge, ShotVerdict, WorldSink};
 
 /// One shot, with everything that judging it needs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -188,19 +188,19 @@ impl Ray {
 impl Judge for Arena {
     fn judge(rules: &ArenaRules, fire: &ArenaFire, targets: &[(EntityId, ArenaBody)]) -> ShotVerdict {
         let Muzzle::Bullets { damage, reach_units, .. } = rules.weapon(fire.weapon).shot else {
-            return ShotVerdict::miss(Reason::Launched);
+            return ShotVerdict::miss(HitResult::Launched);
         };
         let mut wounds: Vec<DamageShare> = Vec::new();
-        let mut reason = Reason::Missed;
+        let mut reason = HitResult::Missed;
         for pellet in fire.pellets(rules) {
             match follow(rules, fire, targets, &pellet, reach_units) {
                 Ok((target, hitgroup)) => {
                     let factor = rules.hitgroup_factors[hitgroup as usize];
                     let damage = (damage as f32 * factor) as i32;
                     add_wound(&mut wounds, DamageShare { target, hitgroup: hitgroup as u8, damage, pellets: 1 });
-                    reason = Reason::Hit;
+                    reason = HitResult::Hit;
                 }
-                Err(Reason::HitWorld) if wounds.is_empty() => reason = Reason::HitWorld,
+                Err(HitResult::HitWorld) if wounds.is_empty() => reason = HitResult::HitWorld,
                 Err(_) => {}
             }
         }
@@ -270,14 +270,14 @@ impl Judge for Arena {
     }
 }
 
-/// Returns the part of a player that a pellet hits. [`Reason::HitWorld`] means that the map was in the way of a hit.
+/// Returns the part of a player that a pellet hits. [`HitResult::HitWorld`] means that the map was in the way of a hit.
 fn follow(
     rules: &ArenaRules,
     fire: &ArenaFire,
     targets: &[(EntityId, ArenaBody)],
     ray: &Ray,
     reach_units: f32,
-) -> Result<(EntityId, Hitgroup), Reason> {
+) -> Result<(EntityId, Hitgroup), HitResult> {
     let mut first: Option<(EntityId, Hitgroup, f32)> = None;
     for (id, body) in targets {
         if *id == fire.shooter.entity() || !body.is_target() {
@@ -288,11 +288,11 @@ fn follow(
             first = Some((*id, hitgroup, away));
         }
     }
-    let (target, hitgroup, away) = first.ok_or(Reason::Missed)?;
+    let (target, hitgroup, away) = first.ok_or(HitResult::Missed)?;
     // Only the way to the target must be free. The sweep's surface gap before a wall just behind the target must not
     // count.
     let way = rules.map.solid().sweep(SolidHull::Point, ray.from, ray.from + ray.direction * away);
-    if way.fraction < 1.0 || way.all_solid { Err(Reason::HitWorld) } else { Ok((target, hitgroup)) }
+    if way.fraction < 1.0 || way.all_solid { Err(HitResult::HitWorld) } else { Ok((target, hitgroup)) }
 }
 
 /// Adds a pellet to the wound of its target. The wound's part is that of the most damaging pellet.

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ::hitreg_log::record::{
-    ArrivalRecord, CellKind, Effect, Execution, FieldSchema, FrameRecord, NumberForm, OF_PLAYERS, PlayerRecords,
-    Presence, Reason, Session, ShotRecord, TextCode, UnknownColumn, UnknownKind, cells_of,
+    ArrivalRecord, CellKind, Effect, Execution, FieldSchema, FrameRecord, HitResult, NumberForm, OF_PLAYERS,
+    PlayerRecords, Presence, Session, ShotRecord, TextCode, UnknownColumn, UnknownKind, cells_of,
 };
 use ::hitreg_log::sorted::SortedMap;
 use ::hitreg_log::store;
@@ -147,7 +147,8 @@ impl hitreg_log {
         };
         let shot = |shots: &[ShotRecord]| {
             let shot = row(shots, index)?;
-            let (target, reason) = (none_or(shot.target.map(|target| target.0)), number_of(&shot.reason, &Reason::ALL));
+            let (target, reason) =
+                (none_or(shot.target.map(|target| target.0)), number_of(&shot.reason, &HitResult::ALL));
             let before = [number(shot.command.0), number(shot.index.into()), reason, target];
             let after =
                 [number(shot.hitgroup.into()), hitreg_value::number(shot.damage), hitreg_value::number(shot.rewound.0)];

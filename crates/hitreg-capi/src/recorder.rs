@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ::hitreg_log::record::{
-    ArrivalRecord, ClassId, DamageRecord, Effect, Execution, ExecutionRecord, PacketRecord, Presence, PresenceRecord,
-    Reason, Record, ShotRecord, SnapshotRecord, StateRecord,
+    ArrivalRecord, ClassId, DamageRecord, Effect, Execution, ExecutionRecord, HitResult, PacketRecord, Presence,
+    PresenceRecord, Record, ShotRecord, SnapshotRecord, StateRecord,
 };
 use ::hitreg_log::recorder::{Recorder, RecorderOptions, Rotation, Stream};
 use ::hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
@@ -503,7 +503,7 @@ unsafe fn shot(stream: &mut Stream, at: Micros, row: &[hitreg_value; 10]) -> Res
         command: CommandSeq(usercmd.read_number("usercmd")?),
         at,
         index: index.read_number("index")?,
-        reason: reason.read_one_of(&Reason::ALL, "reason")?,
+        reason: reason.read_one_of(&HitResult::ALL, "reason")?,
         target: target.read_number_or_none("target")?.map(EntityId),
         hitgroup: hitgroup.read_number("hitgroup")?,
         damage: damage.read_number("damage")?,

@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::build::{Build, UntestableBuild, with_last_output};
 use crate::{Engine, EngineError, SideRejudgement, check};
-use hitreg_analysis::bisect::{PredictionTraces, predicted};
+use hitreg_analysis::bisect::{PredictionTraces, split_predictions};
 use hitreg_analysis::corpus::THIS_BUILD;
 use hitreg_analysis::diff::{DiffError, DiffOptions, Divergence, TraceSide, TraceVerdict, diff};
 use hitreg_log::record::{GapRecord, LogContents};
@@ -314,7 +314,7 @@ fn compare_with_replay(engine: &Engine<'_>, source: &ComparisonSource<'_>) -> Re
     };
     let (path, plain) = (source.path, ReplaySpec::default());
     let of_build = plain.name(source);
-    if let Some(gap) = log.survey.first_hole() {
+    if let Some(gap) = log.survey.first_gap() {
         return Err(MissingSide::incomplete(path, gap).into());
     }
     // The recorded rows take about as much memory as the log.
@@ -323,10 +323,10 @@ fn compare_with_replay(engine: &Engine<'_>, source: &ComparisonSource<'_>) -> Re
     engine.games.memory().check(needed).map_err(|source| EngineError::needs_memory(path, source))?;
     let replay = || Ok::<_, EngineError>(plain.make_trace(engine, source, TraceSide::B)?.trace);
     if log.header.holds() == LogContents::Clients {
-        let traces = predicted(&*replay()?.trace(engine.games.memory())?);
+        let traces = split_predictions(&*replay()?.trace(engine.games.memory())?);
         let of_build = format!("{of_build}: {}", describe_acks(&traces));
         let names = [format!("{}, the server's states", path.display()), of_build];
-        let sides = [traces.said, traces.predicted].map(|trace| SideTrace::Memory(Box::new(trace)));
+        let sides = [traces.authoritative, traces.predicted].map(|trace| SideTrace::Memory(Box::new(trace)));
         return Ok(Traces::of_recorded(names, sides));
     }
     let recorded = recorded(&log.session()?).map_err(|source| EngineError::unsuitable(path, source))?;

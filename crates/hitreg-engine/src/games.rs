@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use hitreg_live::{JoinOptions, JoinResult, LiveError, LiveReport, LiveSink, ServeOptions};
 use hitreg_log::memory::MemoryLimit;
-use hitreg_log::record::{Session, SessionHeader, SessionStretch};
+use hitreg_log::record::{Session, SessionChunk, SessionHeader};
 use hitreg_log::serial::ReadError;
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::{Table, TraceHeader};
@@ -170,7 +170,7 @@ pub trait Playable: sealed::Sealed + Send + Sync {
     fn stream(
         &self,
         source: &ReplaySource<'_>,
-        chunks: &mut dyn Iterator<Item = SessionStretch>,
+        chunks: &mut dyn Iterator<Item = SessionChunk>,
         attempt: ReplayAttempt<'_>,
         to: &mut dyn FnMut(&TraceHeader, Table),
         progress: &mut dyn FnMut(Micros),
@@ -290,7 +290,7 @@ impl<G: Netcode> Playable for GameEntry<G> {
     fn stream(
         &self,
         source: &ReplaySource<'_>,
-        chunks: &mut dyn Iterator<Item = SessionStretch>,
+        chunks: &mut dyn Iterator<Item = SessionChunk>,
         attempt: ReplayAttempt<'_>,
         to: &mut dyn FnMut(&TraceHeader, Table),
         progress: &mut dyn FnMut(Micros),

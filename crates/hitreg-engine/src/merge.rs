@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use crate::{Engine, EngineError};
-use hitreg_log::log::{LogError, LogReader, StretchWriter, WriteError, WriterOptions};
+use hitreg_log::log::{LogError, LogReader, MergeWriter, WriteError, WriterOptions};
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::merge::{AlignedClient, MergePlan, SessionCut, SideLogs};
-use hitreg_log::record::{Outline, SessionHeader, SessionId, SessionStretch};
+use hitreg_log::record::{Outline, SessionChunk, SessionHeader, SessionId};
 use hitreg_log::store::{self, StoreError, Target};
 use hitreg_netcode::info::{InfoBuilder, SessionInfo, is_foreign};
 
@@ -72,7 +72,7 @@ impl MergeReader {
 impl SideLogs for MergeFiles<'_> {
     type Error = EngineError;
 
-    fn next(&mut self, log: usize) -> Result<Option<SessionStretch>, EngineError> {
+    fn next(&mut self, log: usize) -> Result<Option<SessionChunk>, EngineError> {
         let (path, log) = (&self.paths[log], &mut self.readers[log]);
         if log.reader.is_none() {
             log.open(path)?;
@@ -109,12 +109,12 @@ fn write(
     let unwritten = |source| EngineError::from(StoreError::write(target.path(), source));
     let mut merged = Ok(());
     let written = store::prepare(target, |out| {
-        let mut writer = StretchWriter::new(out, header, plan.unknown.clone(), WriterOptions::whole())?;
-        merged = plan.put_together(&mut files, &mut |stretch, until| {
-            figures.add(Outline::of(&stretch));
-            let frames = stretch.players.iter().map(|player| player.frames.len());
+        let mut writer = MergeWriter::new(out, header, plan.unknown.clone(), WriterOptions::whole())?;
+        merged = plan.put_together(&mut files, &mut |chunk, until| {
+            figures.add(Outline::of(&chunk));
+            let frames = chunk.players.iter().map(|player| player.frames.len());
             usercmds.iter_mut().zip(frames).for_each(|(known, more)| *known += more);
-            writer.add(stretch).and_then(|()| writer.write_until(until)).map_err(unwritten)
+            writer.add(chunk).and_then(|()| writer.write_until(until)).map_err(unwritten)
         });
         if merged.is_err() {
             return Err(WriteError::Abandoned);

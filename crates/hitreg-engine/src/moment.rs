@@ -6,15 +6,17 @@ use std::path::Path;
 use crate::shown::OtherRules;
 use crate::surveyed_log::{CollectedRows, collect_replayed, part_of_correction};
 use crate::{Engine, EngineError, Playable, SurveyedLog};
-use hitreg_analysis::why::{CorrectionRows, NEAR, OtherCorrections, RejudgedShots, ShotRows, WhyError, WhyQuery};
+use hitreg_analysis::why::{
+    CorrectionRows, OtherCorrections, RejudgedShots, SEARCH_DISTANCE_MAX, ShotRows, WhyError, WhyQuery,
+};
 use hitreg_log::log::{KeyframeQuery, LogReader};
-use hitreg_log::record::{GapRecord, PlayerRecords, Session, SessionHeader, SessionStretch};
+use hitreg_log::record::{GapRecord, PlayerRecords, Session, SessionChunk, SessionHeader};
 use hitreg_log::recorded::{all_records, recorded_shots};
 use hitreg_log::store;
 use hitreg_log::trace::schema::{TableSet, corrections, shots};
 use hitreg_log::trace::{Table, Trace, TraceHeader};
-use hitreg_log::units::{CommandSeq, Micros};
-use hitreg_netcode::replay::{Mode, Part, ReplayAttempt, ReplayOptions};
+use hitreg_log::units::{CommandSeq, Micros, PlayerId};
+use hitreg_netcode::replay::{Part, ReplayAttempt, ReplayMode, ReplayOptions};
 
 /// A shot or a correction of a log.
 #[derive(Debug)]
@@ -35,7 +37,7 @@ impl Engine<'_> {
     /// # Errors
     /// Fails if the log cannot be read.
     pub fn first_gap(&self, path: &Path) -> Result<Option<GapRecord>, EngineError> {
-        store::open_indexed_log(path)?.first_hole().map_err(|source| EngineError::content(path, source))
+        store::open_indexed_log(path)?.first_gap().map_err(|source| EngineError::content(path, source))
     }
 
     /// The log's own records around a shot.
@@ -77,7 +79,7 @@ impl Engine<'_> {
         let mut session = Session::new(reader.header().clone());
         while let Some(mut chunk) = reader.next_chunk().map_err(fail)? {
             chunk.unknown.retain(|records| records.kind == corrections::NAME);
-            session.append(SessionStretch { unknown: chunk.unknown, texts: chunk.texts, ..SessionStretch::default() });
+            session.append(SessionChunk { unknown: chunk.unknown, texts: chunk.texts, ..SessionChunk::default() });
         }
         session.put_in_order();
         let records = all_records(&session);
@@ -110,12 +112,7 @@ impl Engine<'_> {
                 PlayerRecords { predicted, judged, executed, ..PlayerRecords::default() }
             };
             let players = chunk.players.into_iter().map(of_shots).collect();
-            session.append(SessionStretch {
-                players,
-                ticks: chunk.ticks,
-                texts: chunk.texts,
-                ..SessionStretch::default()
-            });
+            session.append(SessionChunk { players, ticks: chunk.ticks, texts: chunk.texts, ..SessionChunk::default() });
         }
         Ok(recorded_shots(&session))
     }
@@ -156,7 +153,7 @@ impl<'a> ExplainedLog<'a> {
         (engine.on_read)(path, &header);
         let engine = engine.quiet();
         // A keyframe holds the state of a closed loop under the log's own settings.
-        let continues = options.settings.is_none() && options.mode != Mode::Open;
+        let continues = options.settings.is_none() && options.mode != ReplayMode::Open;
         let first = log.keyframe(KeyframeQuery::First).map_err(|source| EngineError::content(path, source))?;
         let whole = match first.filter(|_| continues) {
             Some(_) => None,
@@ -292,7 +289,9 @@ impl<'a> ExplainedLog<'a> {
     fn near(&self, query: &WhyQuery) -> Result<Option<Part>, EngineError> {
         let part = |from: i64, to: i64| Some(Part { from: Micros(from), to: Micros(to) });
         Ok(match *query {
-            WhyQuery::At { at_us, .. } => part(at_us.saturating_sub(NEAR.0), at_us.saturating_add(NEAR.0 + 1)),
+            WhyQuery::At { at_us, .. } => {
+                part(at_us.saturating_sub(SEARCH_DISTANCE_MAX.0), at_us.saturating_add(SEARCH_DISTANCE_MAX.0 + 1))
+            }
             WhyQuery::Shot(name) => self
                 .made_at(name.shooter, name.command)?
                 .and_then(|made| part(made.0, made.0.saturating_add(JUDGED_WITHIN.0))),
@@ -302,7 +301,7 @@ impl<'a> ExplainedLog<'a> {
 
     fn made_at(&self, player: u32, command: u32) -> Result<Option<Micros>, EngineError> {
         let Ok(player) = u16::try_from(player) else { return Ok(None) };
-        let made = store::open_indexed_log(self.path)?.time_of_usercmd(player, CommandSeq(command));
+        let made = store::open_indexed_log(self.path)?.time_of_usercmd(PlayerId(player), CommandSeq(command));
         made.map_err(|source| EngineError::content(self.path, source))
     }
 

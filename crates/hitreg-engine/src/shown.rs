@@ -11,11 +11,11 @@ use crate::{Engine, EngineError, Playable, SideTrace, SurveyedLog};
 use hitreg_analysis::page::{PageLog, only_shown};
 use hitreg_analysis::why::{RejudgeRules, RejudgedShots};
 use hitreg_log::log::IndexedLog;
-use hitreg_log::record::{GapRecord, Session, SessionHeader, SessionStretch, Wall};
+use hitreg_log::record::{GapRecord, Session, SessionChunk, SessionHeader, Wall};
 use hitreg_log::recorded::all_records;
 use hitreg_log::store::{self, InputFile};
 use hitreg_log::trace::schema::{TableSet, shots};
-use hitreg_log::trace::{Table, Trace, TraceHeader};
+use hitreg_log::trace::{Table, Trace, TraceHeader, TraceReadError};
 use hitreg_log::units::Micros;
 use hitreg_netcode::replay::{
     Part, ReplayAttempt, ReplayError, ReplayOptions, is_rejudged_table, own_settings, rejudged_table,
@@ -37,7 +37,7 @@ impl From<SideTrace> for ShownReplay {
     }
 }
 
-/// The records of a part of a log, read one stretch after the other.
+/// The records of a part of a log, read one chunk after the other.
 #[derive(Debug)]
 pub struct LogRecords<'a> {
     path: &'a Path,
@@ -151,7 +151,7 @@ impl<'a> LogRecords<'a> {
     /// # Errors
     /// Fails if the log cannot be read.
     pub fn first_gap(&self) -> Result<Option<GapRecord>, EngineError> {
-        let gap = self.log.borrow_mut().first_hole();
+        let gap = self.log.borrow_mut().first_gap();
         gap.map_err(|source| EngineError::content(self.path, source))
     }
 
@@ -166,12 +166,12 @@ impl<'a> LogRecords<'a> {
                 lost[usize::from(!packet.is_up)] += 1;
             }
         });
-        read.map_err(EngineError::Request)?;
+        read.map_err(|error| EngineError::Request(error.to_string()))?;
         Ok(lost)
     }
 
-    fn named(&self, error: impl std::fmt::Display) -> String {
-        format!("{}: {error}", self.path.display())
+    fn named(&self, error: impl std::fmt::Display) -> TraceReadError {
+        TraceReadError(format!("{}: {error}", self.path.display()))
     }
 }
 
@@ -180,7 +180,7 @@ impl PageLog for LogRecords<'_> {
         &self.header
     }
 
-    fn each(&self, to: &mut dyn FnMut(&SessionStretch) -> bool) -> Result<(), String> {
+    fn each(&self, to: &mut dyn FnMut(&SessionChunk) -> bool) -> Result<(), TraceReadError> {
         let [first, last] =
             [self.part.from.0.saturating_sub(AROUND.0), self.part.to.0.saturating_add(AROUND.0)].map(Micros);
         let mut log = self.log.borrow_mut();
@@ -197,7 +197,7 @@ impl PageLog for LogRecords<'_> {
         self.part.has(at)
     }
 
-    fn between(&self, first: Micros, last: Micros) -> Result<Session, String> {
+    fn between(&self, first: Micros, last: Micros) -> Result<Session, TraceReadError> {
         self.log.borrow_mut().records_between(first, last).map_err(|error| self.named(error))
     }
 }

@@ -15,11 +15,11 @@ use crate::{BuildOutcome, Engine, EngineError, HashingReader, LogFile, Playable}
 use hitreg_analysis::diff::DiffError;
 use hitreg_log::log::{KeyframeQuery, LogError, LogReader, TraceLayout, WriterOptions, write_trace_meanwhile};
 use hitreg_log::memory::MemoryLimit;
-use hitreg_log::record::{Session, SessionHeader, SessionStretch};
+use hitreg_log::record::{Session, SessionChunk, SessionHeader};
 use hitreg_log::recorded::recorded_network;
 use hitreg_log::store::{self, InputFile, Target};
 use hitreg_log::trace::schema::TableSet;
-use hitreg_log::trace::{Digest, Table, Trace, TraceHeader};
+use hitreg_log::trace::{Digest, Table, Trace, TraceHeader, TraceReadError};
 use hitreg_log::units::Micros;
 use hitreg_netcode::replay::{
     LogSurvey, Part, ReorderWindow, ReplayAttempt, ReplayError, ReplayFindings, ReplayOptions, ReplaySource,
@@ -292,7 +292,7 @@ impl SurveyedLog {
     /// Fails if the log has a missing part and cannot be read again.
     pub fn facts(&self) -> Result<LogFacts, EngineError> {
         let mut ticks_before = 0;
-        if let Some(gap) = self.survey.first_hole() {
+        if let Some(gap) = self.survey.first_gap() {
             let mut reader = self.reader()?;
             while let Some(chunk) = reader.next_chunk().map_err(|source| self.unreadable(source))? {
                 ticks_before += chunk.ticks.iter().filter(|tick| tick.at <= gap.from).count() as u64;
@@ -310,7 +310,7 @@ impl SurveyedLog {
         ReplaySinks { seen, to, progress }: ReplaySinks<'_>,
     ) -> Result<ReplayFindings, EngineError> {
         let (mut broken, mut is_first) = (None, true);
-        let mut pass = |take: &mut dyn FnMut(SessionStretch) -> Result<(), ReplayError>| {
+        let mut pass = |take: &mut dyn FnMut(SessionChunk) -> Result<(), ReplayError>| {
             // `seen` gets every chunk, during the first pass only.
             match std::mem::take(&mut is_first) {
                 true => self.pass_chunks(&mut broken, LogReader::next_chunk, &mut |chunk| {
@@ -336,11 +336,11 @@ impl SurveyedLog {
         let unscored = |source| EngineError::unsuitable(&self.path, source);
         let Some(near) = self.survey.near() else {
             let mut whole = self.session()?.without_header();
-            let mut pass = |take: &mut dyn FnMut(SessionStretch) -> _| take(std::mem::take(&mut whole));
+            let mut pass = |take: &mut dyn FnMut(SessionChunk) -> _| take(std::mem::take(&mut whole));
             return game.score(&self.header, ReorderWindow::default(), &mut pass, settings, part).map_err(unscored);
         };
         let mut broken = None;
-        let mut pass = |take: &mut dyn FnMut(SessionStretch) -> Result<(), DrawingScoreError>| {
+        let mut pass = |take: &mut dyn FnMut(SessionChunk) -> Result<(), DrawingScoreError>| {
             self.pass_chunks(&mut broken, LogReader::next_chunk_of_clients, take)
         };
         let scores = game.score(&self.header, near, &mut pass, settings, part);
@@ -354,8 +354,8 @@ impl SurveyedLog {
     fn pass_chunks<E>(
         &self,
         broken: &mut Option<EngineError>,
-        next: fn(&mut LogSource) -> Result<Option<SessionStretch>, LogError>,
-        take: &mut dyn FnMut(SessionStretch) -> Result<(), E>,
+        next: fn(&mut LogSource) -> Result<Option<SessionChunk>, LogError>,
+        take: &mut dyn FnMut(SessionChunk) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut reader = match self.reader() {
             Ok(reader) if broken.is_none() => reader,
@@ -406,7 +406,7 @@ impl SurveyedLog {
 /// What a replay passes on while it runs.
 pub struct ReplaySinks<'s> {
     /// Gets each chunk before the replay uses it.
-    pub seen: &'s mut dyn FnMut(&SessionStretch),
+    pub seen: &'s mut dyn FnMut(&SessionChunk),
     /// Gets the header and the rows.
     pub to: &'s mut dyn FnMut(&TraceHeader, Table),
     /// Gets the session time reached.
@@ -422,7 +422,7 @@ type LogSource = LogReader<BufReader<InputFile>>;
 pub struct CollectedRows {
     trace: Trace,
     /// Why rows do not fit the rows before them.
-    misfit: Option<String>,
+    misfit: Option<TraceReadError>,
 }
 
 impl CollectedRows {

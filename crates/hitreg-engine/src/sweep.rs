@@ -18,7 +18,7 @@ use hitreg_log::stats::{ShareEstimate, Spread};
 use hitreg_log::trace::schema::{
     NOT_PREDICTED, TableSchema, TableSet, corrections, executed, frames, is_judged, shots,
 };
-use hitreg_log::trace::{Table, TraceHeader, TraceSource, each_part};
+use hitreg_log::trace::{Table, TraceHeader, TraceReadError, TraceSource, each_part};
 use hitreg_log::units::Seed;
 use hitreg_netcode::replay::{ReplayAttempt, ReplayError, ReplayOptions, TrafficBytes, WhatIf, own_settings};
 use hitreg_netcode::settings::{KEYS, SettingError, Settings, ValueKind};
@@ -346,7 +346,7 @@ fn errors_of_logs<T>(
 }
 
 /// Adds the tables of a trace of any length that have figures.
-fn add_trace(figures: &mut FigureCollector, trace: &dyn TraceSource) -> Result<(), String> {
+fn add_trace(figures: &mut FigureCollector, trace: &dyn TraceSource) -> Result<(), TraceReadError> {
     for (table, _) in trace.tables() {
         let Some(schema) = FigureCollector::TABLES.iter().find(|schema| schema.name == table.name) else { continue };
         figures.add(trace.header(), &table.without_rows());
@@ -394,8 +394,7 @@ impl ReplaySpec {
                 error => error,
             });
             let mut figures = FigureCollector::default();
-            add_trace(&mut figures, trace?.trace.source())
-                .map_err(|what| EngineError::from(DiffError::Unread(what)))?;
+            add_trace(&mut figures, trace?.trace.source()).map_err(DiffError::Unread)?;
             done();
             Ok(figures.finish())
         };

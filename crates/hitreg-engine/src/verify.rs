@@ -22,7 +22,7 @@ use crate::surveyed_log::{KeyframedRun, Leg, ReplaySinks};
 use crate::{Engine, EngineError, SurveyedLog, in_order, retry_with_encoding};
 use hitreg_analysis::diff::DiffError;
 use hitreg_analysis::golden::ReplaySummary;
-use hitreg_log::record::{EventTime, Session, SessionHeader, SessionStretch};
+use hitreg_log::record::{EventTime, Session, SessionChunk, SessionHeader};
 use hitreg_log::recorded::recorded_without;
 use hitreg_log::sorted::SortedSet;
 use hitreg_log::store::Target;
@@ -413,7 +413,7 @@ struct RecordComparer<'a> {
     hidden: &'a SortedSet<String>,
     /// The tables that a log records, without rows.
     recorded: Trace,
-    chunks: VecDeque<SessionStretch>,
+    chunks: VecDeque<SessionChunk>,
     /// The rows between the last two finished ticks.
     rows_before_tick: Vec<Table>,
     /// The rows since the last finished tick.
@@ -425,7 +425,7 @@ struct RecordComparer<'a> {
 
 /// A message to the comparing thread: a chunk before the replay uses it, or rows of the replay.
 enum VerifyInput {
-    Chunk(Box<SessionStretch>),
+    Chunk(Box<SessionChunk>),
     Rows(Table),
 }
 
@@ -433,7 +433,7 @@ enum VerifyInput {
 struct VerifySender(SyncSender<VerifyInput>);
 
 impl VerifySender {
-    fn send_chunk(&self, chunk: &SessionStretch) {
+    fn send_chunk(&self, chunk: &SessionChunk) {
         // Chunks wait for the next tick. An empty chunk has nothing to compare.
         if !chunk.is_empty() {
             self.send(VerifyInput::Chunk(Box::new(chunk.clone())));
@@ -547,7 +547,7 @@ impl<'a> RecordComparer<'a> {
 }
 
 /// Whether all records of a chunk belong to this tick and time or earlier ones.
-fn is_before(chunk: &SessionStretch, tick: Tick, at: Micros) -> bool {
+fn is_before(chunk: &SessionChunk, tick: Tick, at: Micros) -> bool {
     let is_early = |when: Option<EventTime>| match when {
         Some(EventTime::At(then)) => then <= at,
         Some(EventTime::In(then)) => then <= tick,

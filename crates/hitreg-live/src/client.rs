@@ -241,7 +241,7 @@ impl<G: Bots + Netcode> RunningClient<'_, G> {
             }
             Ok(Some(ClientEvent::Waiting(waiting))) => {
                 let mut state = counters.lock();
-                (state.ready, state.places) = (waiting.ready.into(), waiting.places.into());
+                (state.ready, state.slots) = (waiting.ready.into(), waiting.slots.into());
                 DatagramSubject::Nothing
             }
             Ok(Some(ClientEvent::Left(_))) => DatagramSubject::SessionOver,

@@ -114,7 +114,7 @@ pub enum LiveError {
     },
     /// Not all players were ready in time.
     #[error(
-        "after {} s, {ready} of {places} players are ready: start the others with `hitreg join HOST -o client.hitlog`, \
+        "after {} s, {ready} of {slots} players are ready: start the others with `hitreg join HOST -o client.hitlog`, \
          or wait longer with --wait",
         waited.as_s_f64()
     )]
@@ -122,7 +122,7 @@ pub enum LiveError {
         /// The number of ready players.
         ready: u16,
         /// The number of players of the session.
-        places: u16,
+        slots: u16,
         /// How long the server waited.
         waited: Micros,
     },

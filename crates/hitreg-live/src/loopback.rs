@@ -54,7 +54,8 @@ where
         settings: Arc::new(scenario.settings().map_err(SynthError::from)?),
         length: scenario.length(),
         links: (0..scenario.players)
-            .map(|p| Links::modelled(scenario.link_of(p), Seed(scenario.seed), PlayerId(p)))
+            .map(PlayerId)
+            .map(|player| Links::modelled(scenario.link_of(player), Seed(scenario.seed), player))
             .collect(),
         clock: MonotonicClock::start(),
         counters: Counters::default(),
@@ -122,7 +123,7 @@ impl Loopback {
         let (posts, posted) = sync_channel(WAITING_IN_TRANSIT);
         spawn(scope, "links", move || deliver(self.clock, self.links.clone(), &posted))?;
         let serving = ServerSetup {
-            places: self.header.players.len() as u16,
+            slots: self.header.players.len() as u16,
             seed: self.header.seed,
             settings: Arc::clone(&self.settings),
             clock: self.clock,

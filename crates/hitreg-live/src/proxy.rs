@@ -153,7 +153,7 @@ fn rates(
     SessionRates {
         at: began.map(|began| now - began),
         ready: heard.players,
-        places: 0,
+        slots: 0,
         usercmds_per_s: heard.usercmds as f64 / seconds,
         ticks_per_s: 0.0,
         datagrams_per_s: datagrams as f64 / seconds,

@@ -40,7 +40,7 @@ const READER_WAKES: Micros = Micros::from_ms(10);
 /// A client that is silent for this long counts as gone.
 const TIMEOUT: Micros = Micros::from_s(10);
 
-/// The same before the session begins: longer than a client waits for its server, so that a pause costs no place.
+/// The same before the session begins: longer than a client waits for its server, so that a pause costs no slot.
 const WAITING_TIMEOUT: Micros = Micros::from_s(6);
 
 /// Where a server listens, and what it allows.
@@ -89,7 +89,7 @@ where
         let (begins, begun) = sync_channel(1);
         let start = || {
             let serving = ServerSetup {
-                places: header.players.len() as u16,
+                slots: header.players.len() as u16,
                 seed: header.seed,
                 settings,
                 clock,
@@ -122,7 +122,7 @@ where
 /// The parameters of a server.
 pub(super) struct ServerSetup<'a> {
     /// The number of players that it waits for.
-    pub(super) places: u16,
+    pub(super) slots: u16,
     pub(super) seed: Seed,
     pub(super) settings: Arc<Settings>,
     pub(super) clock: MonotonicClock,
@@ -151,18 +151,18 @@ pub(super) struct JoinPolicy {
 /// Waits for all players, runs the session to its end, and sends farewells. Returns the lateness of each tick in µs.
 pub(super) fn run<G: Netcode>(serving: ServerSetup<'_>, rules: Arc<G::Rules>) -> Result<Vec<u32>, LiveError> {
     let longest_wait = serving.joins.as_ref().and_then(|joins| joins.wait);
-    let ServerSetup { places, clock, inbox, counters, .. } = serving;
+    let ServerSetup { slots, clock, inbox, counters, .. } = serving;
     let common = serving.joins.as_ref().map_or(Ok(Vec::new()), |joins| joins.welcome.encode())?;
     let options = EndpointOptions {
         game: G::NAME.to_owned(),
-        places,
+        slots,
         welcome: common,
-        unready_per_host: (places / 2).max(2),
+        unready_per_host: (slots / 2).max(2),
         secret: super::secret(),
     };
     let mut ends = ServerConnections {
         endpoint: Endpoint::new(options),
-        slots: (0..places).map(|_| PlayerSlot::new(None)).collect(),
+        slots: (0..slots).map(|_| PlayerSlot::new(None)).collect(),
         states: SharedStates::default(),
         message_max_bytes: serving.settings.wire.message_max_bytes.unsigned_abs() as usize,
         settings: serving.settings,
@@ -173,9 +173,9 @@ pub(super) fn run<G: Netcode>(serving: ServerSetup<'_>, rules: Arc<G::Rules>) ->
         running: false,
     };
     let is_over = || serving.stop.load(Ordering::Relaxed);
-    counters.lock().places = places.into();
+    counters.lock().slots = slots.into();
     let waits_since = clock.now();
-    while !is_over() && ends.ready() < places {
+    while !is_over() && ends.ready() < slots {
         if let Some((from, bytes)) = receive(&inbox, LOOK_UP_EVERY)? {
             ends.handle_datagram(clock.stamp(), from, &bytes);
         }
@@ -183,17 +183,17 @@ pub(super) fn run<G: Netcode>(serving: ServerSetup<'_>, rules: Arc<G::Rules>) ->
         if let Some(waited) = longest_wait.filter(|longest| clock.now() - waits_since >= *longest) {
             let ready = ends.ready();
             ends.say_farewell(clock.now());
-            return Err(LiveError::PlayersMissing { ready, places, waited });
+            return Err(LiveError::PlayersMissing { ready, slots, waited });
         }
     }
     let settings = ends.begin_session()?;
     let tick_hz = settings.server.tick_hz;
     let mut records = serving.records;
     // Remote clients may not provide a log, so the server records the packets that it receives from them.
-    let heard = (0..places).map(PlayerId).filter(|_| ends.joins.is_some());
+    let heard = (0..slots).map(PlayerId).filter(|_| ends.joins.is_some());
     let mut server = LiveServer::<G> {
         clock,
-        server: G::Server::new(Setup { rules, settings, seed: serving.seed }, places),
+        server: G::Server::new(Setup { rules, settings, seed: serving.seed }, slots),
         recorder: SessionRecorder::new(&mut records).with_heard(heard),
         lateness: Vec::new(),
         ends,
@@ -303,8 +303,8 @@ impl<B: Body> ServerConnections<'_, B> {
             IncomingMessage::Connection(player) => {
                 match self.slot(player).connection.as_mut()?.handle_datagram(at, bytes) {
                     Ok(ServerEvent::Packet(received)) => return Some((player, received)).filter(|_| self.running),
-                    Ok(ServerEvent::Waiting(said)) => self.handle_waiting(at, player, said),
-                    Ok(ServerEvent::Left(_)) => self.endpoint.free(at, player),
+                    Ok(ServerEvent::Waiting(count)) => self.handle_waiting(at, player, count),
+                    Ok(ServerEvent::Left(_)) => self.endpoint.remove(at, player),
                     Ok(ServerEvent::Request(request)) => self.answer(player, request),
                     Ok(ServerEvent::IgnoredRequest | ServerEvent::NoticesAcked) => {}
                     Err(_) => self.counters.count_server(|report| report.refused += 1),
@@ -346,10 +346,10 @@ impl<B: Body> ServerConnections<'_, B> {
     }
 
     /// Sends a waiting client the number of ready players. Once the session runs, snapshots replace this message.
-    fn handle_waiting(&mut self, now: Micros, player: PlayerId, said: ReadyCount) {
-        self.slot(player).is_ready = said.ready > 0;
-        self.endpoint.keep(now, player, said.ready > 0);
-        let waiting = ReadyCount { ready: self.ready(), places: self.slots.len() as u16 };
+    fn handle_waiting(&mut self, now: Micros, player: PlayerId, count: ReadyCount) {
+        self.slot(player).is_ready = count.ready > 0;
+        self.endpoint.note_waiting(now, player, count.ready > 0);
+        let waiting = ReadyCount { ready: self.ready(), slots: self.slots.len() as u16 };
         if self.running {
             return;
         }
@@ -361,7 +361,7 @@ impl<B: Body> ServerConnections<'_, B> {
 
     /// Handles a client's request and acks it. Chat goes to all players, including the speaker.
     fn answer(&mut self, player: PlayerId, ClientRequest { number, what }: ClientRequest) {
-        let said = match what {
+        let chat = match what {
             RequestKind::ChatOoc { channel, text } => Some(Notice::ChatOoc { sender: player.0 + 1, channel, text }),
             RequestKind::ChatIc { style, language, text } => {
                 Some(Notice::ChatIc { entity: player.entity(), style, language, text })
@@ -373,7 +373,7 @@ impl<B: Body> ServerConnections<'_, B> {
         for (index, slot) in self.slots.iter_mut().enumerate() {
             let Some(connection) = &mut slot.connection else { continue };
             let answer = (index == usize::from(player.0)).then_some(&answer);
-            for notice in said.iter().chain(answer) {
+            for notice in chat.iter().chain(answer) {
                 // An ack always has room. Chat has none when the client has not acked anything for long.
                 let is_taken = connection.queue_notice(notice.clone()).is_ok();
                 self.counters.count_server(|report| report.notices_lost += u64::from(!is_taken));
@@ -413,7 +413,7 @@ impl<B: Body> ServerConnections<'_, B> {
         };
         let silent: Vec<PlayerId> = self.endpoint.players().filter(is_silent).collect();
         for player in silent {
-            self.endpoint.free(now, player);
+            self.endpoint.remove(now, player);
         }
     }
 
@@ -424,7 +424,7 @@ impl<B: Body> ServerConnections<'_, B> {
                 connection.send_disconnect(LeaveReason::Done);
             }
             self.transmit(player);
-            self.endpoint.free(now, player);
+            self.endpoint.remove(now, player);
         }
     }
 
@@ -553,8 +553,8 @@ impl ArrivedPackets {
             self.newest = number;
             return true;
         }
-        let Some(place) = (self.newest - number).checked_sub(1) else { return false };
-        let bit = 1u64.checked_shl(place).unwrap_or_default();
+        let Some(age) = (self.newest - number).checked_sub(1) else { return false };
+        let bit = 1u64.checked_shl(age).unwrap_or_default();
         let is_new = self.before & bit == 0;
         self.before |= bit;
         is_new

@@ -68,7 +68,7 @@ pub struct SessionRates {
     /// The number of ready players.
     pub ready: u64,
     /// The number of players that the session waits for; 0 while unknown.
-    pub places: u64,
+    pub slots: u64,
     /// Usercmds per second from the clients of this process, averaged over the session so far.
     pub usercmds_per_s: f64,
     /// Ticks per second, averaged over the session so far.
@@ -194,7 +194,7 @@ impl SessionRates {
         SessionRates {
             at,
             ready: state.ready,
-            places: state.places,
+            slots: state.slots,
             usercmds_per_s: per_s(clients.usercmds),
             ticks_per_s: per_s(server.ticks),
             // A standalone client or server knows only those datagrams of the other side that arrived.
@@ -225,7 +225,7 @@ pub(super) struct SessionState {
     /// The number of ready players.
     pub(super) ready: u64,
     /// The number of players that the session waits for; 0 while unknown.
-    pub(super) places: u64,
+    pub(super) slots: u64,
     /// The counters of the report.
     pub(super) report: LiveReport,
     /// The notices that clients received, in order.

@@ -138,7 +138,7 @@ macro_rules! fields {
 
 /// An entity after a tick.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Body {
+pub struct EntityFields {
     /// The number of the entity; a player's number for players.
     pub entity: u16,
     /// The index of its class in the description.
@@ -147,27 +147,27 @@ pub struct Body {
     pub values: Vec<OwnValue>,
 }
 
-impl Body {
+impl EntityFields {
     /// Returns an entity with the values of a struct.
-    pub fn new(entity: u16, class: u16, fields: &impl Fields) -> Body {
-        Body { entity, class, values: fields.values() }
+    pub fn new(entity: u16, class: u16, fields: &impl Fields) -> EntityFields {
+        EntityFields { entity, class, values: fields.values() }
     }
 
     /// Returns a recorded state of a session, by its index.
     ///
     /// # Panics
     /// When the session has no such state.
-    pub fn of_state(session: &Session, state: usize) -> Body {
+    pub fn of_state(session: &Session, state: usize) -> EntityFields {
         let key = session.states.keys()[state];
         let cells = session.states.cells_of(state);
         let fields = &session.header.classes[usize::from(key.class.0)].fields;
         let values = cells_of(fields).map(|(field, place)| own_value(field.kind, field.kind.number(&cells[place])));
-        Body { entity: key.entity.0, class: key.class.0, values: values.collect() }
+        EntityFields { entity: key.entity.0, class: key.class.0, values: values.collect() }
     }
 
     /// Returns the hash of a state that consists of these bodies, in their order. For each it covers the entity and the
     /// class as 32-bit words, then the [number](CellKind::number) of each value as 64 bits, all little-endian.
-    pub fn hash_all(bodies: &[Body]) -> u64 {
+    pub fn hash_all(bodies: &[EntityFields]) -> u64 {
         let mut hasher = StateHasher::new();
         for body in bodies {
             hasher.words(&[body.entity.into(), body.class.into()]);
@@ -183,9 +183,10 @@ impl Stream {
     ///
     /// # Errors
     /// As [`Stream::tick`]; also when the values of a body do not match the fields of its class.
-    pub fn tick_with_bodies(&mut self, end: TickRecord, bodies: &[Body]) -> Result<(), PushError> {
-        let state =
-            |body: &Body| self.state_of_values(end.tick, EntityId(body.entity), ClassId(body.class), &body.values);
+    pub fn tick_with_bodies(&mut self, end: TickRecord, bodies: &[EntityFields]) -> Result<(), PushError> {
+        let state = |body: &EntityFields| {
+            self.state_of_values(end.tick, EntityId(body.entity), ClassId(body.class), &body.values)
+        };
         let states = bodies.iter().map(state).collect::<Result<_, _>>()?;
         self.tick_with_states(end, states)
     }
@@ -283,10 +284,14 @@ mod tests {
         let cells = [255, u32::MAX, 0, 0, 0, 0, (-0.5f32).to_bits(), 0, 0, 1];
         session.states.push(StateRecord::shared(Tick(1), EntityId(3), Vec::new()).key(), &cells);
         let all = Everything { a: 255, b: -1, e: -0.5, g: true, ..Everything::default() };
-        let body = Body::of_state(&session, 0);
-        assert_eq!(body, Body::new(3, 0, &all));
-        let hash = |body: &Body| Body::hash_all(std::slice::from_ref(body));
-        let others = [Body { entity: 4, ..body.clone() }, Body { class: 1, ..body.clone() }, Body::new(3, 0, &7u8)];
+        let body = EntityFields::of_state(&session, 0);
+        assert_eq!(body, EntityFields::new(3, 0, &all));
+        let hash = |body: &EntityFields| EntityFields::hash_all(std::slice::from_ref(body));
+        let others = [
+            EntityFields { entity: 4, ..body.clone() },
+            EntityFields { class: 1, ..body.clone() },
+            EntityFields::new(3, 0, &7u8),
+        ];
         assert!(others.iter().all(|other| hash(other) != hash(&body)));
     }
 
@@ -295,7 +300,7 @@ mod tests {
         let about = Description::new("mygame").player("p0").class(Class::new("all", u8::fields()));
         let recorder = Recorder::to(std::io::sink(), about, RecorderOptions::patient()).unwrap();
         let end = TickRecord { tick: Tick(1), ..TickRecord::default() };
-        let bodies = [Body::new(0, 0, &7u8), Body { entity: 1, class: 0, values: Vec::new() }];
+        let bodies = [EntityFields::new(0, 0, &7u8), EntityFields { entity: 1, class: 0, values: Vec::new() }];
         let mut stream = recorder.stream();
         assert!(stream.tick_with_bodies(end, &bodies).is_err());
         assert_eq!(stream.tick_with_bodies(end, &bodies[..1]), Ok(()));

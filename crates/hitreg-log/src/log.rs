@@ -54,9 +54,9 @@ pub use reader::{
     IndexedLog, KeyframeQuery, LogReader, SeekResult, read_header, read_prefix, read_prefix_within, read_session,
     read_session_within,
 };
-pub use recover::{Damage, DamagedPart, recover};
+pub use recover::{DamagedPart, LogDamage, recover};
 pub use trace_file::{
     IndexedTrace, TraceLayout, TraceReader, TraceWriter, read_trace, read_trace_within, write_trace,
     write_trace_meanwhile,
 };
-pub use writer::{BackgroundLogWriter, LogWriter, QueuePolicy, StretchWriter, WriterOptions, write_session};
+pub use writer::{BackgroundLogWriter, LogWriter, MergeWriter, QueuePolicy, WriterOptions, write_session};

@@ -12,13 +12,13 @@ mod plan;
 mod survey;
 
 pub use error::{MergeError, MergeErrorKind};
-pub use offset::Offset;
+pub use offset::ClockOffset;
 pub use plan::{MergePlan, SideLogs};
 
 use serde::Serialize;
 
 use crate::record::{
-    ClockOwner, GapRecord, OF_PLAYERS, PlayerRecords, Session, SessionHeader, SessionStretch, TickRecord, UnknownKind,
+    ClockOwner, GapRecord, OF_PLAYERS, PlayerRecords, Session, SessionChunk, SessionHeader, TickRecord, UnknownKind,
     UnknownRecords, player_of, value_of_setting,
 };
 use crate::units::{Micros, PlayerId, Tick};
@@ -42,7 +42,7 @@ pub struct AlignedClient {
     /// Index of the client's log; `None` without a log. The server's log then provides the packets that it heard.
     pub log: Option<usize>,
     /// Offset from the client's clock to the server's; `None` when the server never heard the client, or without a log.
-    pub offset: Option<Offset>,
+    pub offset: Option<ClockOffset>,
     /// Whether the log has no packets, so that ticks with equal numbers give the offset.
     pub is_by_ticks: bool,
     /// Whether the server received packets that are older than the log. The earlier usercmds are the server's.
@@ -63,16 +63,16 @@ pub fn merge(logs: Vec<Session>) -> Result<MergedSession, MergeError> {
     let (headers, mut logs) = SessionLogs::of(logs);
     let plan = MergePlan::new(&headers.iter().collect::<Vec<_>>(), &mut logs, true)?;
     let mut session = Session::new(plan.header.clone());
-    plan.put_together(&mut logs, &mut |stretch, _| {
-        session.append(stretch);
+    plan.put_together(&mut logs, &mut |chunk, _| {
+        session.append(chunk);
         Ok(())
     })?;
     session.put_in_order();
     Ok(MergedSession { session, clients: plan.clients, cut: plan.cut })
 }
 
-/// Logs in memory, each one stretch, and whether each was read.
-struct SessionLogs(Vec<(SessionStretch, bool)>);
+/// Logs in memory, each one chunk, and whether each was read.
+struct SessionLogs(Vec<(SessionChunk, bool)>);
 
 impl SessionLogs {
     fn of(logs: Vec<Session>) -> (Vec<SessionHeader>, SessionLogs) {
@@ -84,7 +84,7 @@ impl SessionLogs {
 impl SideLogs for SessionLogs {
     type Error = MergeError;
 
-    fn next(&mut self, log: usize) -> Result<Option<SessionStretch>, MergeError> {
+    fn next(&mut self, log: usize) -> Result<Option<SessionChunk>, MergeError> {
         let (session, is_read) = &mut self.0[log];
         let is_first = !std::mem::replace(is_read, true);
         Ok(is_first.then(|| session.clone()))
@@ -254,27 +254,27 @@ impl SideIndex {
         self.clients.iter().position(|of| *of == Some(log))
     }
 
-    /// Returns the part of a stretch that may go into the merged session. The server's part includes the input that it
+    /// Returns the part of a chunk that may go into the merged session. The server's part includes the input that it
     /// received. Of entirely unknown kinds the clock is unknown: the merge keeps the server's rows and drops the
     /// clients'.
-    fn share(&self, log: usize, mut stretch: SessionStretch) -> SessionStretch {
+    fn share(&self, log: usize, mut chunk: SessionChunk) -> SessionChunk {
         let Some(player) = self.player_of(log) else {
-            for (records, _) in stretch.players.iter_mut().zip(&self.clients).filter(|(_, log)| log.is_some()) {
+            for (records, _) in chunk.players.iter_mut().zip(&self.clients).filter(|(_, log)| log.is_some()) {
                 let frames = std::mem::take(&mut records.frames);
                 records.take(ClockOwner::Client, PlayerRecords { frames, ..PlayerRecords::default() });
             }
-            return stretch;
+            return chunk;
         };
         let mut players = vec![PlayerRecords::default(); self.clients.len()];
-        let own = stretch.players.get_mut(player).map(std::mem::take).unwrap_or_default();
+        let own = chunk.players.get_mut(player).map(std::mem::take).unwrap_or_default();
         players[player].take(ClockOwner::Client, own);
         let of_clients = |records: &UnknownRecords| {
             let is_column = OF_PLAYERS.contains(&(&*records.kind, ClockOwner::Client));
             is_column || self.kinds.iter().any(|kind| kind.name == records.kind && kind.is_custom())
         };
-        let unknown = stretch.unknown.into_iter().filter(of_clients).collect();
-        let gaps = GapRecord::of_log(stretch.gaps, PlayerId(player as u16));
-        SessionStretch { players, unknown, gaps, texts: stretch.texts, ..SessionStretch::default() }
+        let unknown = chunk.unknown.into_iter().filter(of_clients).collect();
+        let gaps = GapRecord::of_log(chunk.gaps, PlayerId(player as u16));
+        SessionChunk { players, unknown, gaps, texts: chunk.texts, ..SessionChunk::default() }
     }
 }
 
@@ -444,7 +444,7 @@ mod tests {
             why: GapCause::BeganLate,
         };
         assert_eq!(merged.session.gaps, [begins], "the packets from before are not lost");
-        assert_eq!(merged.session.first_hole(), None, "the server's log has the usercmds");
+        assert_eq!(merged.session.first_gap(), None, "the server's log has the usercmds");
         let mut saved = sides(12);
         saved[1].gaps = vec![GapRecord { from: at(3), to: at(11), why: GapCause::Paused, player: None }];
         assert_eq!(merge(saved).unwrap().session.gaps, [begins], "a flight recorder notes a gap there");
@@ -507,8 +507,8 @@ mod tests {
         let (plan, mut streams) = planned(logs.clone());
         assert!(!plan.in_memory);
         let mut streamed = Session::new(plan.header.clone());
-        let put = plan.put_together(&mut streams, &mut |stretch, _| {
-            streamed.append(stretch);
+        let put = plan.put_together(&mut streams, &mut |chunk, _| {
+            streamed.append(chunk);
             Ok(())
         });
         put.expect("logs in memory");

@@ -26,7 +26,7 @@ pub use schema::{
     usercmd_fields,
 };
 pub(crate) use session::BEGINS_AFTER_TICK;
-pub use session::{MisplacedRecord, Session, SessionStretch};
+pub use session::{MisplacedRecord, Session, SessionChunk};
 pub use state::{RecentChunkStates, StateKey, StateRecord, StateSource, States, viewer_specific_fields};
 pub(crate) use stream::OF_SESSION;
 pub use stream::{
@@ -244,7 +244,7 @@ pub struct ShotRecord {
     /// index get the next free ones in tables.
     pub index: u8,
     /// The result.
-    pub reason: Reason,
+    pub reason: HitResult,
     /// The entity that was hit, or that took the most damage; `None` for a miss.
     pub target: Option<EntityId>,
     /// The part of the body that was hit, in the game's numbering.
@@ -264,7 +264,7 @@ pub struct ShotRecord {
 named! {
     /// The result of a shot.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-    pub enum Reason {
+    pub enum HitResult {
         /// It hit a target.
         Hit = "hit",
         /// The map blocked a shot that would have hit a target.
@@ -392,7 +392,7 @@ pub struct Keyframe {
     pub at: Micros,
     /// Index of the first chunk that a replay from this keyframe reads, from 0. The keyframe precedes that chunk in the
     /// file.
-    pub stretch: usize,
+    pub next_chunk: usize,
     /// The state, in the replay's own encoding.
     pub content: Vec<u8>,
 }

@@ -4,9 +4,9 @@
 use std::ops::Range;
 
 use crate::record::{
-    ArrivalTable, CellKind, Class, DamageRecord, Execution, FieldSchema, FrameRecord, LogContents, NumberForm,
-    PresenceRecord, Reason, Scope, Session, ShotRecord, StateKey, TextCode, UnknownColumn, UnknownKind, UnknownRecords,
-    cells_of, viewer_specific_fields,
+    ArrivalTable, CellKind, Class, DamageRecord, Execution, FieldSchema, FrameRecord, HitResult, LogContents,
+    NumberForm, PresenceRecord, Scope, Session, ShotRecord, StateKey, TextCode, UnknownColumn, UnknownKind,
+    UnknownRecords, cells_of, viewer_specific_fields,
 };
 use crate::sorted::{SortedMap, SortedSet};
 use crate::trace::schema::{
@@ -490,7 +490,7 @@ fn push_shot(
     session: &Session,
 ) {
     // The code after the last reason means that there was no such shot.
-    let reason = |shot: Option<&ShotRecord>| shot.map_or(Reason::NAMES.len() as u8, |shot| shot.reason as u8);
+    let reason = |shot: Option<&ShotRecord>| shot.map_or(HitResult::NAMES.len() as u8, |shot| shot.reason as u8);
     let target = |shot: Option<&ShotRecord>| match shot.and_then(|shot| shot.target) {
         Some(target) => target.name(session.header.players.len()),
         None => "none".to_owned(),
@@ -502,7 +502,7 @@ fn push_shot(
     let damage = |shot: Option<&ShotRecord>| shot.map_or(0, |shot| i64::from(shot.damage));
     // In a game that counts pellets, a hit without a count is one pellet.
     let pellets = |shot: Option<&ShotRecord>| {
-        let uncounted = |shot: &ShotRecord| u8::from(shot.reason == Reason::Hit);
+        let uncounted = |shot: &ShotRecord| u8::from(shot.reason == HitResult::Hit);
         shot.map_or(0, |shot| shot.pellets.unwrap_or_else(|| uncounted(shot))).into()
     };
     let at = judged.or(predicted).map_or(0, |shot| shot.at.0);

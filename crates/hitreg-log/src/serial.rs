@@ -4,7 +4,7 @@ use serde::de::{
     DeserializeSeed, EnumAccess, Error, Expected, IntoDeserializer, MapAccess, SeqAccess, Unexpected, VariantAccess,
     Visitor,
 };
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, forward_to_deserialize_any};
 
 /// The error of a reader: the bytes do not hold the expected value.
 #[derive(Debug, thiserror::Error)]
@@ -225,18 +225,17 @@ impl<'a> MessagePackReader<'a> {
         }
         Ok(value)
     }
+}
 
-    fn number<V: Visitor<'a>>(&mut self, visitor: V) -> Result<V::Value, ReadError> {
-        match self.head()? {
-            Head::Unsigned(value) => visitor.visit_u64(value),
-            Head::Signed(value) => visitor.visit_i64(value),
-            Head::F32(value) => visitor.visit_f32(value),
-            Head::F64(value) => visitor.visit_f64(value),
-            other => Err(other.unexpected(&visitor)),
-        }
+impl<'de> Deserializer<'de> for &mut MessagePackReader<'de> {
+    type Error = ReadError;
+
+    // The visitor of each of these types refuses all values of other types.
+    forward_to_deserialize_any! {
+        bool u8 u16 u32 u64 i8 i16 i32 i64 f32 f64 char str string seq tuple tuple_struct map struct
     }
 
-    fn text_or_bytes<V: Visitor<'a>>(&mut self, visitor: V) -> Result<V::Value, ReadError> {
+    fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         match self.head()? {
             Head::Text(value) => visitor.visit_borrowed_str(value),
             Head::Bytes(value) => visitor.visit_borrowed_bytes(value),
@@ -244,36 +243,22 @@ impl<'a> MessagePackReader<'a> {
         }
     }
 
-    fn unit<V: Visitor<'a>>(&mut self, visitor: V) -> Result<V::Value, ReadError> {
+    fn deserialize_byte_buf<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        self.deserialize_bytes(visitor)
+    }
+
+    fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         match self.head()? {
             Head::Nil | Head::List(0) => visitor.visit_unit(),
             other => Err(other.unexpected(&visitor)),
         }
     }
-}
-
-/// Forwards calls to one method.
-macro_rules! forward {
-    ($to:ident: $($call:ident)*) => { $(
-        fn $call<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, ReadError> {
-            self.$to(visitor)
-        }
-    )* };
-}
-
-impl<'a> Deserializer<'a> for &mut MessagePackReader<'a> {
-    type Error = ReadError;
-
-    forward!(number: deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_i8 deserialize_i16);
-    forward!(number: deserialize_i32 deserialize_i64 deserialize_f32 deserialize_f64);
-    forward!(text_or_bytes: deserialize_char deserialize_str deserialize_string deserialize_bytes deserialize_byte_buf);
-    forward!(unit: deserialize_unit);
 
     fn is_human_readable(&self) -> bool {
         false
     }
 
-    fn deserialize_any<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, ReadError> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         match self.head()? {
             Head::Nil => visitor.visit_unit(),
             Head::Bool(value) => visitor.visit_bool(value),
@@ -289,14 +274,7 @@ impl<'a> Deserializer<'a> for &mut MessagePackReader<'a> {
         }
     }
 
-    fn deserialize_bool<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        match self.head()? {
-            Head::Bool(value) => visitor.visit_bool(value),
-            other => Err(other.unexpected(&visitor)),
-        }
-    }
-
-    fn deserialize_option<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, ReadError> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         if self.rest.first() == Some(&0xc0) {
             self.skip()?;
             return visitor.visit_none();
@@ -304,55 +282,15 @@ impl<'a> Deserializer<'a> for &mut MessagePackReader<'a> {
         self.nested(0, |items| visitor.visit_some(items.reader))
     }
 
-    fn deserialize_unit_struct<V: Visitor<'a>>(self, _: &'static str, visitor: V) -> Result<V::Value, ReadError> {
-        self.unit(visitor)
+    fn deserialize_unit_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, ReadError> {
+        self.deserialize_unit(visitor)
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'a>>(self, _: &'static str, visitor: V) -> Result<V::Value, ReadError> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, ReadError> {
         visitor.visit_newtype_struct(self)
     }
 
-    fn deserialize_seq<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        match self.head()? {
-            Head::List(length) => self.nested(length, |items| visitor.visit_seq(items)),
-            other => Err(other.unexpected(&visitor)),
-        }
-    }
-
-    fn deserialize_tuple<V: Visitor<'a>>(self, _: usize, visitor: V) -> Result<V::Value, ReadError> {
-        self.deserialize_seq(visitor)
-    }
-
-    fn deserialize_tuple_struct<V: Visitor<'a>>(
-        self,
-        _: &'static str,
-        _: usize,
-        visitor: V,
-    ) -> Result<V::Value, ReadError> {
-        self.deserialize_seq(visitor)
-    }
-
-    fn deserialize_map<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        match self.head()? {
-            Head::Map(length) => self.nested(length, |items| visitor.visit_map(items)),
-            other => Err(other.unexpected(&visitor)),
-        }
-    }
-
-    fn deserialize_struct<V: Visitor<'a>>(
-        self,
-        _: &'static str,
-        _: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, ReadError> {
-        match self.head()? {
-            Head::Map(length) => self.nested(length, |items| visitor.visit_map(items)),
-            Head::List(length) => self.nested(length, |items| visitor.visit_seq(items)),
-            other => Err(other.unexpected(&visitor)),
-        }
-    }
-
-    fn deserialize_enum<V: Visitor<'a>>(
+    fn deserialize_enum<V: Visitor<'de>>(
         self,
         _: &'static str,
         _: &'static [&'static str],
@@ -365,7 +303,7 @@ impl<'a> Deserializer<'a> for &mut MessagePackReader<'a> {
         }
     }
 
-    fn deserialize_identifier<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, ReadError> {
+    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         match self.head()? {
             Head::Text(name) => visitor.visit_borrowed_str(name),
             Head::Unsigned(number) => visitor.visit_u64(number),
@@ -373,7 +311,7 @@ impl<'a> Deserializer<'a> for &mut MessagePackReader<'a> {
         }
     }
 
-    fn deserialize_ignored_any<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, ReadError> {
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         self.skip()?;
         visitor.visit_unit()
     }

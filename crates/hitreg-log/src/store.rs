@@ -29,10 +29,10 @@ pub use output::{FileType, PARQUET_WRITER, Target, Targets};
 pub use output::{PreparedFile, append_bytes, move_to, prepare, remove, save, save_bytes, save_log, save_trace};
 pub use recording::{Recording, RecordingClaim, UnfinishedRecording};
 
-use crate::log::{self, Damage, FileKind, IndexedLog, IndexedTrace, LogReader, Lookalike, TraceReader};
+use crate::log::{self, FileKind, IndexedLog, IndexedTrace, LogDamage, LogReader, Lookalike, TraceReader};
 use crate::memory::MemoryLimit;
 use crate::record::Session;
-use crate::trace::{ColumnSpan, NextRows, SharedTrace, Table, Trace, TraceHeader, TraceSource};
+use crate::trace::{ColumnSpan, NextRows, SharedTrace, Table, Trace, TraceHeader, TraceReadError, TraceSource};
 use shown::naming_file;
 
 /// The size of a read, in bytes.
@@ -227,7 +227,7 @@ pub fn open_indexed_log(path: &Path) -> Result<IndexedLog<BufReader<InputFile>>,
 ///
 /// # Errors
 /// When the file cannot be opened, or nothing can be recovered.
-pub fn recover_log(path: &Path) -> Result<(Session, Damage), StoreError> {
+pub fn recover_log(path: &Path) -> Result<(Session, LogDamage), StoreError> {
     log::recover(&read_either(path)?.1).map_err(|source| StoreError::content(path, source))
 }
 
@@ -339,7 +339,7 @@ impl TraceSource for TraceFile {
 
     fn rows_between<'s>(&'s self, table: &'s str, only: &'s [&'s str], span: Option<ColumnSpan<'s>>) -> NextRows<'s> {
         let mut parts = self.parts(table, only, span);
-        let named = |error: StoreError| naming_file(&error.to_string(), &self.path);
+        let named = |error: StoreError| TraceReadError(naming_file(&error.to_string(), &self.path));
         Box::new(move || parts.next().transpose().map_err(named))
     }
 

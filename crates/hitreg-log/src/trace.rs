@@ -35,7 +35,9 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 pub use digest::{Digest, TableDigest};
-pub use source::{ColumnSpan, NextRows, Series, SharedTrace, TraceSource, body_tables, each_part, select_rows};
+pub use source::{
+    ColumnSpan, NextRows, Series, SharedTrace, TraceReadError, TraceSource, body_tables, each_part, select_rows,
+};
 
 use crate::record::{CellKind, GapRecord, Origin, ReplayScope, Session, SessionHeader, SessionId, TextCode, Texts};
 use crate::recorder::Y_AXIS;
@@ -88,7 +90,7 @@ impl Trace {
     ///
     /// # Errors
     /// As [`Table::append`].
-    pub fn append(&mut self, rows: Table) -> Result<(), String> {
+    pub fn append(&mut self, rows: Table) -> Result<(), TraceReadError> {
         match self.tables.iter_mut().find(|table| table.name == rows.name) {
             Some(table) => table.append(rows),
             None => {
@@ -112,7 +114,7 @@ impl TraceHeader {
             mode: mode.to_owned(),
             settings: session.header.settings.clone(),
             session: Some(SessionSource::of(&session.header)),
-            gaps: session.holes(),
+            gaps: session.gaps_after_start(),
             ..TraceHeader::default()
         }
     }
@@ -280,7 +282,7 @@ impl Table {
     ///
     /// # Errors
     /// When the rows have columns that do not fit this table.
-    pub fn append(&mut self, later: Table) -> Result<(), String> {
+    pub fn append(&mut self, later: Table) -> Result<(), TraceReadError> {
         if later.rows() == 0 {
             return Ok(());
         }

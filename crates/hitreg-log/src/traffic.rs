@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::record::{GapRecord, Origin, Outline, Session, SessionHeader};
 use crate::sorted::{SortedMap, SortedSet};
 use crate::trace::schema::{packets, snapshots};
-use crate::trace::{Column, ColumnData, Table, Trace, TraceSource, each_part, select_rows};
+use crate::trace::{Column, ColumnData, Table, Trace, TraceReadError, TraceSource, each_part, select_rows};
 use crate::units::{Micros, PlayerId};
 
 /// One packet in either direction.
@@ -128,13 +128,13 @@ impl PacketReader {
         PacketReader { players, now_us: i64::MIN }
     }
 
-    /// Adds the records of the next stretch of the log, and passes on the packets whose arrival or loss is known.
-    pub fn add<H>(&mut self, stretch: &Session<H>, to: &mut dyn FnMut(Packet)) {
-        for (player, records) in (0..).zip(&stretch.players) {
+    /// Adds the records of the next chunk of the log, and passes on the packets whose arrival or loss is known.
+    pub fn add<H>(&mut self, chunk: &Session<H>, to: &mut dyn FnMut(Packet)) {
+        for (player, records) in (0..).zip(&chunk.players) {
             let sent = records.sent.iter().map(|packet| (packet.number, packet.at, packet.bytes, 0));
             let snapshots = records.snapshots.iter().map(|sent| (sent.seq.0, sent.at, sent.bytes, sent.choked));
             let arrivals = [&records.reached, &records.received].map(|of| of.iter().map(|of| (of.number, of.at)));
-            self.add_player(player, &stretch.gaps, (sent, snapshots), arrivals, to);
+            self.add_player(player, &chunk.gaps, (sent, snapshots), arrivals, to);
         }
     }
 
@@ -344,7 +344,9 @@ pub fn packet_table(packets: &[Packet]) -> Table {
 ///
 /// # Errors
 /// When the players' numbers cannot be read.
-pub fn of_packet_table(trace: &dyn TraceSource) -> Result<impl Iterator<Item = Result<Packet, String>>, String> {
+pub fn of_packet_table(
+    trace: &dyn TraceSource,
+) -> Result<impl Iterator<Item = Result<Packet, TraceReadError>>, TraceReadError> {
     by_player(trace, &[PACKETS], |tables| {
         let mut all: Vec<Packet> = tables.iter().flat_map(of_rows).collect();
         all.sort_by_key(|packet| !packet.is_up);
@@ -373,7 +375,9 @@ fn of_rows(table: &Table) -> Vec<Packet> {
 ///
 /// # Errors
 /// When the players' numbers cannot be read.
-pub fn of_source(trace: &dyn TraceSource) -> Result<impl Iterator<Item = Result<Packet, String>>, String> {
+pub fn of_source(
+    trace: &dyn TraceSource,
+) -> Result<impl Iterator<Item = Result<Packet, TraceReadError>>, TraceReadError> {
     let of_tables = |tables| of_trace(&Trace { tables, ..Trace::default() });
     by_player(trace, &[packets::NAME, snapshots::NAME], of_tables)
 }
@@ -383,7 +387,7 @@ fn by_player<'s>(
     trace: &'s dyn TraceSource,
     tables: &'static [&'static str],
     packets: impl Fn(Vec<Table>) -> Vec<Packet> + 's,
-) -> Result<impl Iterator<Item = Result<Packet, String>> + 's, String> {
+) -> Result<impl Iterator<Item = Result<Packet, TraceReadError>> + 's, TraceReadError> {
     let mut players = SortedSet::new();
     for table in tables {
         each_part(trace, table, (&["player"], None), &mut |rows| {
@@ -404,7 +408,7 @@ fn by_player<'s>(
         let of_player = |tables: &[Table], player: u32| {
             packets(tables.iter().map(|rows| rows_of_players(rows, &[player])).collect())
         };
-        match read.collect::<Result<Vec<Table>, String>>() {
+        match read.collect::<Result<Vec<Table>, TraceReadError>>() {
             Ok(tables) => group.iter().flat_map(|player| of_player(&tables, *player)).map(Ok).collect(),
             Err(error) => vec![Err(error)],
         }
@@ -489,12 +493,12 @@ impl MissingNumbers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{ArrivalRecord, PacketRecord, PlayerInfo, PlayerRecords, SessionStretch, SnapshotRecord};
+    use crate::record::{ArrivalRecord, PacketRecord, PlayerInfo, PlayerRecords, SessionChunk, SnapshotRecord};
     use crate::recorder::Description;
     use crate::trace::schema::packets::{Row, Writer};
     use crate::units::{Micros, SnapshotSeq};
 
-    /// A reader gives the packets of the whole session, wherever the log is cut into stretches.
+    /// A reader gives the packets of the whole session, wherever the log is cut into chunks.
     #[test]
     fn packets_read_in_stretches_are_those_of_the_session() {
         let players = ["p0", "p1"].map(|name| PlayerInfo { name: name.into(), recorded: true }).into();
@@ -515,7 +519,7 @@ mod tests {
         };
         for origin in [Origin::Synthetic, Origin::Imported { format: "demo".into() }] {
             let mut session = Session::new(SessionHeader { origin, ..header.clone() });
-            let mut stretches = vec![SessionStretch { players: vec![Default::default(); 2], ..Default::default() }; 20];
+            let mut chunks = vec![SessionChunk { players: vec![Default::default(); 2], ..Default::default() }; 20];
             for n in 0..400u32 {
                 let (player, at) = ((n % 2) as usize, i64::from(n) * 900_000);
                 let is_lost = n % 7 == 3 || n > 390;
@@ -523,15 +527,15 @@ mod tests {
                 let sent = SnapshotRecord { seq, at, bytes: 9, choked: u8::from(n % 11 == 0), ..Default::default() };
                 let later = (n as usize / 20 + usize::from(n % 3 == 0)).min(19);
                 let arrival = ArrivalRecord { number: seq.0, at: Micros(at.0 + 40_000) };
-                stretches[n as usize / 20].players[player].snapshots.push(sent);
+                chunks[n as usize / 20].players[player].snapshots.push(sent);
                 if !is_lost {
-                    stretches[later].players[player].received.push(arrival);
+                    chunks[later].players[player].received.push(arrival);
                 }
             }
             let (mut reader, mut read) = (PacketReader::new(&session.header), Vec::new());
-            for stretch in &stretches {
-                reader.add(stretch, &mut |packet| read.push(packet));
-                session.append(stretch.clone());
+            for chunk in &chunks {
+                reader.add(chunk, &mut |packet| read.push(packet));
+                session.append(chunk.clone());
             }
             reader.end(&mut |packet| read.push(packet));
             read.sort_by_key(|packet| packet.player);
@@ -552,11 +556,11 @@ mod tests {
         let counted = |player: Option<u16>| -> (usize, Vec<i64>) {
             let player = player.map(crate::units::PlayerId);
             let gaps = vec![GapRecord { from: us(40), to: us(900), player, ..Default::default() }];
-            let stretch = SessionStretch { players: vec![records.clone()], gaps, ..Default::default() };
+            let chunk = SessionChunk { players: vec![records.clone()], gaps, ..Default::default() };
             let (header, _) = Description::new("game").player("p0").into_header().expect("a valid description");
-            let session = of_session(&stretch.with_header(header));
+            let session = of_session(&chunk.with_header(header));
             let trace = Trace { tables: vec![packet_table(&session)], ..Trace::default() };
-            let stored: Result<Vec<Packet>, String> = of_packet_table(&trace).unwrap().collect();
+            let stored: Result<Vec<Packet>, TraceReadError> = of_packet_table(&trace).unwrap().collect();
             assert_eq!(stored.as_ref(), Ok(&session));
             let lost = session.iter().filter(|packet| packet.is_missing);
             let counted = session.iter().filter(|packet| !packet.is_in_gap).count();

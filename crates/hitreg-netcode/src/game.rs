@@ -28,7 +28,7 @@ pub use reconcile::{
 };
 pub use roster::{EntityNumbers, EntityWorld, Roster};
 
-pub use hitreg_log::record::{Cause, CellKind, Class, ClassId, Effect, FieldSchema, Meaning, Reason, Scope, Wall};
+pub use hitreg_log::record::{Cause, CellKind, Class, ClassId, Effect, FieldSchema, HitResult, Meaning, Scope, Wall};
 
 use glam::Vec3;
 use serde::Serialize;

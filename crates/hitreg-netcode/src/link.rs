@@ -51,21 +51,21 @@ impl Fate {
 pub struct LinkWithOutages {
     model: ModelledLink,
     /// The outages: packets sent from the first time until before the second are lost.
-    holes: Vec<(Micros, Micros)>,
+    outages: Vec<(Micros, Micros)>,
 }
 
 impl LinkWithOutages {
     /// Creates the link with outages from and to the given times in ms.
-    pub fn new(model: ModelledLink, holes_ms: &[[f64; 2]]) -> LinkWithOutages {
-        let hole = |[from, to]: &[f64; 2]| (Micros::from_ms_f64(*from), Micros::from_ms_f64(*to));
-        LinkWithOutages { model, holes: holes_ms.iter().map(hole).collect() }
+    pub fn new(model: ModelledLink, outages_ms: &[[f64; 2]]) -> LinkWithOutages {
+        let outage = |[from, to]: &[f64; 2]| (Micros::from_ms_f64(*from), Micros::from_ms_f64(*to));
+        LinkWithOutages { model, outages: outages_ms.iter().map(outage).collect() }
     }
 }
 
 impl Link for LinkWithOutages {
     fn send(&mut self, at: Micros, bytes: u16) -> Fate {
         let fate = self.model.send(at, bytes);
-        if self.holes.iter().any(|(from, to)| (*from..*to).contains(&at)) { Fate::LOST } else { fate }
+        if self.outages.iter().any(|(from, to)| (*from..*to).contains(&at)) { Fate::LOST } else { fate }
     }
 }
 

@@ -77,7 +77,7 @@ pub trait ServerPipeline<G: Game>: Sized + Send {
     fn handle_sent(&mut self, player: PlayerId, frame: Arc<Frame<G::Body>>, bytes: Option<u16>);
 
     /// Returns the next event.
-    fn poll_event(&mut self) -> Option<Event<G>>;
+    fn poll_event(&mut self) -> Option<TickEvent<G>>;
 
     /// Returns the world after the last tick.
     fn world(&self) -> &G::World;
@@ -183,7 +183,7 @@ pub trait ClientPipeline<G: Game>: Sized + Send {
 
 /// An event of a tick, in the order in which events happen.
 #[derive(Debug)]
-pub enum Event<G: Game> {
+pub enum TickEvent<G: Game> {
     /// The server ran, replaced or dropped a usercmd.
     Executed {
         /// The player.
@@ -249,7 +249,7 @@ pub struct Rewind<B> {
     /// The rewind; zero when the targets are in the present.
     pub by: Micros,
     /// The limit that kept the rewind from reaching the shooter's view.
-    pub limit: Limit,
+    pub limit: RewindLimit,
     /// The targets as judged, in ascending order of id.
     pub targets: Vec<(EntityId, B)>,
     /// The targets left in the present because they were teleported, or died and respawned, since the shooter's view.
@@ -259,7 +259,7 @@ pub struct Rewind<B> {
 named! {
     /// The limit that kept a rewind from the shooter's view. Of several, it is the one without which the result is another.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-    pub enum Limit {
+    pub enum RewindLimit {
         /// No limit applied.
         None = "none",
         /// Lag compensation is off, or the shot is a projectile.
@@ -401,7 +401,7 @@ pub struct Comparison {
     /// The distance between the predicted and the authoritative origin, in units, including a recording's rounding.
     pub error_units: f32,
     /// The length of the velocity difference, in units/s, including a recording's rounding.
-    pub velocity_error: f32,
+    pub velocity_error_units_per_s: f32,
     /// Whether the player stood on ground or on an object before.
     pub on_ground: bool,
 }

@@ -26,8 +26,8 @@ use budget::check_work;
 use feed::Feed;
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{
-    GapRecord, Keyframe, LogContents, Origin, PlayerRecords, Session, SessionHeader, SessionStretch, StateKey,
-    TakenName, TickRecord, split_of_player,
+    GapRecord, Keyframe, LogContents, Origin, PlayerRecords, Session, SessionChunk, SessionHeader, StateKey, TakenName,
+    TickRecord, split_of_player,
 };
 pub use hitreg_log::record::{REJUDGED, WhatIf};
 use hitreg_log::sorted::SortedMap;
@@ -43,7 +43,7 @@ pub use tables::TraceTables;
 #[derive(Clone, Debug, Default)]
 pub struct ReplayOptions {
     /// Which pipelines run.
-    pub mode: Mode,
+    pub mode: ReplayMode,
     /// Settings that replace the log's own; `None` for the log's own.
     pub settings: Option<Settings>,
     /// Rollback check: restores the world and runs it again every this many ticks, and compares the hashes. 0 counts as 1.
@@ -108,7 +108,7 @@ const REJUDGED_TABLES: &str = "rejudged.";
 
 /// Which pipelines run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
+pub enum ReplayMode {
     /// Closed if the log holds what a closed loop needs, else open.
     #[default]
     Auto,
@@ -149,9 +149,9 @@ pub fn replay<G: Netcode>(
     let setup = setup::<G>(&session.header, options.settings.as_ref())?;
     let has_server = check_session(session);
     let closed = match (options.mode, has_server) {
-        (_, Err(error @ ReplayError::ServerSide)) | (Mode::Closed, Err(error)) => return Err(error),
-        (Mode::Open, _) | (Mode::Auto, Err(_)) => false,
-        (Mode::Closed | Mode::Auto, Ok(())) => true,
+        (_, Err(error @ ReplayError::ServerSide)) | (ReplayMode::Closed, Err(error)) => return Err(error),
+        (ReplayMode::Open, _) | (ReplayMode::Auto, Err(_)) => false,
+        (ReplayMode::Closed | ReplayMode::Auto, Ok(())) => true,
     };
     check_rejudge(&session.header, &setup.settings, options)?;
     if options.rejudge.is_some() && !closed && G::IMPORTED.is_none_or(|imported| imported.rejudge.is_none()) {
@@ -163,7 +163,7 @@ pub fn replay<G: Netcode>(
     }
     let mut replayed = if closed {
         let mut replayed = closed::replay::<G>(session, &setup, options, progress)?;
-        replayed.trace.header = closed_header((&session.header, session.holes()), &setup, options);
+        replayed.trace.header = closed_header((&session.header, session.gaps_after_start()), &setup, options);
         replayed
     } else {
         replay_open::<G, G::Client>(session, &setup, options.rejudge.as_ref(), options.memory, progress)?
@@ -214,7 +214,7 @@ fn replay_open<G: Game, C: ClientPipeline<G>>(
     };
     let mut replayed = open::replay::<G, C>(session, setup, &rules, memory, progress)?;
     let mode = if rejudge.is_some() { "open, rejudged" } else { "open" };
-    replayed.trace.header = trace_header(mode, (&session.header, session.holes()), &judged);
+    replayed.trace.header = trace_header(mode, (&session.header, session.gaps_after_start()), &judged);
     Ok(replayed)
 }
 
@@ -420,7 +420,7 @@ hitreg_log::partial_debug!(ReplaySource<'_> { header, start });
 
 /// Reads a log from beginning to end and passes on each of its chunks.
 pub type LogPass<'a, E = ReplayError> =
-    &'a mut dyn FnMut(&mut dyn FnMut(SessionStretch) -> Result<(), E>) -> Result<(), E>;
+    &'a mut dyn FnMut(&mut dyn FnMut(SessionChunk) -> Result<(), E>) -> Result<(), E>;
 
 impl ReplaySource<'_> {
     /// Checks that its replay does not go through more than a session can hold. What begins in the middle was checked when its
@@ -440,16 +440,16 @@ impl ReplaySource<'_> {
 
     /// Whether a closed loop can replay the log while reading it. Any other log must be in memory as a whole.
     pub fn streams(&self, options: &ReplayOptions) -> bool {
-        self.survey.streams() && options.mode != Mode::Open
+        self.survey.streams() && options.mode != ReplayMode::Open
     }
 
     /// Whether the replay is an open loop that [`stream_clients`] can run while reading the log. Rejudging, parts and
     /// keyframe starts need the log in memory.
     pub fn streams_clients(&self, options: &ReplayOptions) -> bool {
         let is_open = match options.mode {
-            Mode::Closed => false,
-            Mode::Open => true,
-            Mode::Auto => !self.has_server(),
+            ReplayMode::Closed => false,
+            ReplayMode::Open => true,
+            ReplayMode::Auto => !self.has_server(),
         };
         let is_of_all = options.part.is_none() && options.rejudge.is_none() && self.start.is_none();
         is_open && is_of_all && self.survey.near().is_some()
@@ -466,7 +466,7 @@ impl ReplaySource<'_> {
 /// When this build cannot replay the log.
 pub fn stream<G: Netcode>(
     source: &ReplaySource<'_>,
-    chunks: &mut dyn Iterator<Item = SessionStretch>,
+    chunks: &mut dyn Iterator<Item = SessionChunk>,
     attempt: ReplayAttempt<'_>,
     to: &mut dyn FnMut(&TraceHeader, Table),
     progress: &mut dyn FnMut(Micros),

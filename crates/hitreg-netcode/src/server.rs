@@ -15,7 +15,7 @@ use std::sync::Arc;
 use crate::game::{DiscardingSink, Game, PlayerCommand, ShotVerdict};
 use crate::history::Frame;
 use crate::packet::{ClientPacket, Snapshot};
-use crate::pipeline::{Event, RejudgeSettings, RollbackError, Rollbacks, ServerPipeline, Setup, TickOutcome};
+use crate::pipeline::{RejudgeSettings, RollbackError, Rollbacks, ServerPipeline, Setup, TickEvent, TickOutcome};
 use crate::state::{State, StateError, StateReader, StateWriter, state};
 use command_queue::ServerSink;
 use connection::{PacketArrival, PlayerConnection, credit_max};
@@ -34,7 +34,7 @@ pub struct Server<G: Game> {
     /// Packets since the last tick, in order of arrival.
     inbox: Vec<(PlayerId, PacketArrival, ClientPacket)>,
     snapshots: VecDeque<(PlayerId, Snapshot<G::Body>)>,
-    events: VecDeque<Event<G>>,
+    events: VecDeque<TickEvent<G>>,
     /// A buffer for the world's words, kept to save one allocation per tick.
     words: Vec<u32>,
     rollback: Option<Rollback<G>>,
@@ -103,7 +103,7 @@ impl<G: Game> ServerPipeline<G> for Server<G> {
         let connection = self.connections.get_mut(usize::from(player.0));
         let Some(connection) = connection.filter(|connection| !connection.has_left) else { return };
         if !std::mem::replace(&mut connection.has_joined, true) {
-            self.events.push_back(Event::Presence { player, change: Presence::Joined });
+            self.events.push_back(TickEvent::Presence { player, change: Presence::Joined });
         }
         connection.measure_latency(now, packet.ack);
         connection.note_packet(now, packet.number);
@@ -115,7 +115,7 @@ impl<G: Game> ServerPipeline<G> for Server<G> {
         let Some(connection) = self.connections.get_mut(usize::from(player.0)) else { return };
         if !std::mem::replace(&mut connection.has_left, true) {
             connection.effects.clear();
-            self.events.push_back(Event::Presence { player, change: Presence::Left });
+            self.events.push_back(TickEvent::Presence { player, change: Presence::Left });
         }
     }
 
@@ -160,7 +160,7 @@ impl<G: Game> ServerPipeline<G> for Server<G> {
         }
     }
 
-    fn poll_event(&mut self) -> Option<Event<G>> {
+    fn poll_event(&mut self) -> Option<TickEvent<G>> {
         self.events.pop_front()
     }
 

@@ -35,7 +35,7 @@ use hitreg_netcode::game::{
     PlayerCommand, PredictionGrade, Reconcile, Scene, Simulate, Sink, SnapshotExtras, Touch, blend_angles,
 };
 use hitreg_netcode::pipeline::Netcode;
-use hits::shots_again;
+use hits::rejudge_shots;
 use movement::{EntitySolid, MoveWorld, NO_ENTITY, PmoveSettings, PushTrigger, SolidShape, WORLD, run};
 use protocol::{Gamestate, entity};
 
@@ -77,7 +77,7 @@ impl Simulate for Quake3 {
     /// A player's own state is exact, but the positions of other players, which can block it, are sent in whole units.
     /// A usercmd has the time of the frame that was on screen before it was made (ioquake3's cl_main.c and cl_input.c).
     const IMPORTED: Option<ImportedSessions<Quake3>> = Some(ImportedSessions {
-        rejudge: Some(shots_again),
+        rejudge: Some(rejudge_shots),
         check_snapshot,
         is_rounded: true,
         draws_at_command_time: true,

@@ -44,9 +44,9 @@ pub use crate::bsp::MapError;
 pub use crate::bsp::quake::{LeaningFace, MissingWall, MovingKind, MovingModel, QuakeMap, Trigger, TriggerEffect};
 pub use body::{QuakeWorldBody, flag};
 pub use demo::{
-    DemoCut, DemoEnd, DemoEvent, DemoHit, DemoLevel, EffectKind, Extensions, Mover, OriginWire, OtherLevels,
-    OtherPlayer, OwnState, QuakeWorldDemo, QwdError, RecordedBy, SentCommand, ServerDescription, ServerExtensions,
-    ServerPacket,
+    DemoCut, DemoEnd, DemoEvent, DemoHit, DemoLevel, EffectKind, ExecutedUsercmd, Extensions, Mover, OriginWire,
+    OtherLevels, OtherPlayer, OwnState, QuakeWorldDemo, QwdError, RecordedBy, SentCommand, ServerDescription,
+    ServerExtensions, ServerPacket,
 };
 pub use import::{
     DemoImportError, ImportOptions, ImportResult, ServerTrait, TraitFinding, UnpackError, import, played_map, unpacked,

@@ -12,12 +12,12 @@ use hitreg::wire::{
 
 use super::runners::Runner;
 
-pub(crate) fn endpoint(places: u16) -> Endpoint {
+pub(crate) fn endpoint(slots: u16) -> Endpoint {
     Endpoint::new(EndpointOptions {
         game: "discs".to_owned(),
-        places,
+        slots,
         welcome: vec![7; WELCOME_BYTES_MAX],
-        unready_per_host: places,
+        unready_per_host: slots,
         secret: Key(1, 2),
     })
 }
@@ -147,9 +147,9 @@ fn refusals_contain_the_reason() {
     let (outcome, _) = connect(&mut endpoint, address(1, 1), "chess", 1, ms(0), 0.0);
     assert_eq!(outcome, ConnectOutcome::Refused(Refusal::Game { server: "discs".to_owned() }));
     let player = join(&mut endpoint, address(1, 2), 2, ms(0)).player;
-    endpoint.keep(ms(0), player, true);
+    endpoint.note_waiting(ms(0), player, true);
     let (outcome, _) = connect(&mut endpoint, address(1, 3), "discs", 3, ms(0), 0.0);
-    assert_eq!(outcome, ConnectOutcome::Refused(Refusal::Full { places: 1 }));
+    assert_eq!(outcome, ConnectOutcome::Refused(Refusal::Full { slots: 1 }));
 
     let mut request =
         ConnectMachine::new(ConnectOptions::new("discs"), 4, ms(0)).poll_datagram(ms(0)).expect("it is due");
@@ -167,10 +167,10 @@ fn refusals_contain_the_reason() {
 #[test]
 fn a_closed_endpoint_keeps_its_clients_and_refuses_others() {
     // A client of a full session does not wait for a place either.
-    for places in [2, 1] {
-        let mut endpoint = endpoint(places);
+    for slots in [2, 1] {
+        let mut endpoint = endpoint(slots);
         let player = join(&mut endpoint, address(1, 1), 1, ms(0)).player;
-        endpoint.keep(ms(0), player, true);
+        endpoint.note_waiting(ms(0), player, true);
         endpoint.close();
         let (outcome, _) = connect(&mut endpoint, address(1, 2), "discs", 2, ms(10), 0.0);
         assert_eq!(outcome, ConnectOutcome::Refused(Refusal::Begun));
@@ -216,7 +216,7 @@ fn a_repeated_confirm_changes_nothing() {
     let mut connection = ServerConnection::<Runner>::new(session.key, PlayerId(0), 4, ms(0));
     assert_eq!(endpoint.handle_datagram(ms(6), address(1, 1), &farewell), IncomingMessage::Connection(PlayerId(0)));
     assert_eq!(connection.handle_datagram(ms(6), &farewell), Ok(ServerEvent::Left(LeaveReason::Done)));
-    endpoint.free(ms(6), PlayerId(0));
+    endpoint.remove(ms(6), PlayerId(0));
     assert_eq!(endpoint.handle_datagram(ms(7), address(1, 1), &confirm), IncomingMessage::Ignored(IgnoredReason::Over));
     // The client may reconnect, and its old farewell does not end the new session.
     let again = join(&mut endpoint, address(1, 1), 2, ms(8));
@@ -238,9 +238,9 @@ fn datagrams_without_a_valid_seal_are_ignored() {
     let mut endpoint = endpoint(4);
     let place = join(&mut endpoint, address(1, 1), 1, ms(0));
     let mut connection = ServerConnection::<Runner>::new(place.key, place.player, 4, ms(0));
-    let sealed = seal(place.key, hitreg::wire::encode_waiting(ReadyCount { ready: 1, places: 1 }));
+    let sealed = seal(place.key, hitreg::wire::encode_waiting(ReadyCount { ready: 1, slots: 1 }));
     assert_eq!(endpoint.handle_datagram(ms(1), address(1, 1), &sealed), IncomingMessage::Connection(PlayerId(0)));
-    let waiting = ServerEvent::Waiting(ReadyCount { ready: 1, places: 1 });
+    let waiting = ServerEvent::Waiting(ReadyCount { ready: 1, slots: 1 });
     assert_eq!(connection.handle_datagram(ms(1), &sealed), Ok(waiting));
     assert_eq!(
         endpoint.handle_datagram(ms(1), address(1, 2), &sealed),
@@ -262,7 +262,7 @@ fn departed_clients_are_unknown_and_dismissed_clients_are_notified() {
     connection.send_disconnect(LeaveReason::Misbehaved);
     let farewell = connection.poll_transmit().expect("it was just said");
     assert_eq!(message_type(&farewell), Ok(MessageType::Disconnect));
-    endpoint.free(ms(6_000), place.player);
+    endpoint.remove(ms(6_000), place.player);
     assert_eq!((endpoint.players().count(), endpoint.address(place.player)), (0, None));
     assert_eq!(
         endpoint.handle_datagram(ms(6_001), address(1, 1), &farewell),
@@ -295,7 +295,7 @@ fn a_client_reports_waiting_and_a_missing_server() {
         }
     }
     assert!((3..=5).contains(&output.len()), "{output:?}");
-    let ready = ServerEvent::Waiting(ReadyCount { ready: 1, places: 1 });
+    let ready = ServerEvent::Waiting(ReadyCount { ready: 1, slots: 1 });
     assert!(output.iter().all(|(_, event)| *event == ready));
     assert_eq!(client.handle_timeout(ms(8_000)), Some(hitreg::wire::DisconnectReason::Silent));
 }
@@ -316,7 +316,7 @@ fn a_client_that_waits_too_long_for_a_slot_gets_an_error() {
                 match endpoint.handle_datagram(now, address(1, number), &datagram) {
                     IncomingMessage::Reply(reply) => drop(client.handle_datagram(now, &reply)),
                     IncomingMessage::Joined { player, reply, .. } => {
-                        endpoint.keep(now, player, true);
+                        endpoint.note_waiting(now, player, true);
                         client.handle_datagram(now, &reply).expect("the server's answer");
                     }
                     IncomingMessage::Connection(_) | IncomingMessage::Ignored(_) => {}
@@ -383,14 +383,14 @@ fn silent_clients_do_not_block_slots() {
         let (outcome, at) = connect_for_two_minutes(&mut endpoint, address(honest, 1), now, &mut again);
         let ConnectOutcome::Accepted(accepted) = outcome else { panic!("{outcome:?}") };
         assert!(at - now < Micros::from_s(3), "{}", at - now);
-        endpoint.keep(now, accepted.player, true);
+        endpoint.note_waiting(now, accepted.player, true);
         now = at;
     }
     let honest: Vec<_> = endpoint.players().filter_map(|player| endpoint.address(player)).collect();
     assert!((11..=14).all(|host| honest.contains(&address(host, 1))), "{honest:?}");
     // Ready clients stay connected, whatever others request.
     let (outcome, at) = connect_for_two_minutes(&mut endpoint, address(15, 1), now, &mut again);
-    assert_eq!((outcome, at - now), (ConnectOutcome::Refused(Refusal::Full { places: 4 }), Micros::from_s(10)));
+    assert_eq!((outcome, at - now), (ConnectOutcome::Refused(Refusal::Full { slots: 4 }), Micros::from_s(10)));
 }
 
 /// A client that loads a map for long says so, and keeps its slot.
@@ -400,7 +400,7 @@ fn a_client_that_waits_keeps_its_slot_until_it_falls_silent() {
     let player = join(&mut endpoint, address(1, 1), 1, ms(0)).player;
     let waits = |endpoint: &mut Endpoint, now: Micros| {
         if now <= ms(5_000) && now.0 % 500_000 == 0 {
-            endpoint.keep(now, player, false);
+            endpoint.note_waiting(now, player, false);
         }
     };
     let (outcome, at) = connect_for_two_minutes(&mut endpoint, address(2, 1), ms(0), waits);
@@ -412,7 +412,7 @@ fn a_client_that_waits_keeps_its_slot_until_it_falls_silent() {
 fn one_host_cannot_take_all_slots() {
     let mut endpoint = Endpoint::new(EndpointOptions {
         game: "discs".to_owned(),
-        places: 4,
+        slots: 4,
         welcome: Vec::new(),
         unready_per_host: 2,
         secret: Key(1, 2),
@@ -432,10 +432,10 @@ fn one_host_cannot_take_all_slots() {
 fn a_client_waits_for_a_free_slot() {
     let mut endpoint = endpoint(1);
     let player = join(&mut endpoint, address(1, 1), 1, ms(0)).player;
-    endpoint.keep(ms(0), player, true);
+    endpoint.note_waiting(ms(0), player, true);
     let leaves = |endpoint: &mut Endpoint, now: Micros| {
         if now == ms(3_000) {
-            endpoint.free(now, player);
+            endpoint.remove(now, player);
         }
     };
     let (outcome, at) = connect_for_two_minutes(&mut endpoint, address(1, 2), ms(0), leaves);

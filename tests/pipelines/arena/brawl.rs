@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use hitreg::arena::{Arena, ArenaBody, ArenaBot, ArenaRules, ArenaWorld, WeaponId};
-use hitreg::game::{Body, Judge, Reason, Scene, Simulate};
+use hitreg::game::{Body, HitResult, Judge, Scene, Simulate};
 use hitreg::hash::StateHasher;
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
 use hitreg::usercmd::{Usercmd, buttons};
@@ -74,7 +74,7 @@ fn brawl(rules: &ArenaRules, seed: u64, players: u16, seconds: u32, reloads: boo
         score.in_world += start.elapsed();
         score.ticks += 1;
         for (.., verdict) in &events.impacts {
-            score.hits[WeaponId::Launcher as usize] += u32::from(verdict.reason == Reason::Hit);
+            score.hits[WeaponId::Launcher as usize] += u32::from(verdict.reason == HitResult::Hit);
         }
         let deaths = events.effects.iter().filter(|effect| Arena::effect_name(effect.kind) == "death").count();
         score.kills += deaths as i32;
@@ -125,8 +125,8 @@ fn run(
             score.in_judge += start.elapsed();
             score.judged += 1;
         }
-        score.hits[fire.weapon as usize] += u32::from(verdict.reason == Reason::Hit);
-        score.blocked += u32::from(verdict.reason == Reason::HitWorld);
+        score.hits[fire.weapon as usize] += u32::from(verdict.reason == HitResult::Hit);
+        score.blocked += u32::from(verdict.reason == HitResult::HitWorld);
         Arena::apply(rules, world, player, command, fire, &verdict, events);
     }
 }

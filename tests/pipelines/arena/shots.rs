@@ -2,7 +2,7 @@
 
 use glam::Vec3;
 use hitreg::arena::{Arena, ArenaBody, ArenaFire, ArenaRules, ArenaWorld, Hitgroup, WeaponId};
-use hitreg::game::{Effect, Judge, Reason, ShotVerdict, Simulate, WorldSink};
+use hitreg::game::{Effect, HitResult, Judge, ShotVerdict, Simulate, WorldSink};
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, Seed};
 use hitreg::usercmd::{Input, Usercmd, buttons};
 
@@ -48,12 +48,12 @@ fn bullets_hit_the_nearest_living_other() {
     let far = (EntityId(1), body_at(Vec3::new(-200.0, 380.0, 36.0)));
     let me = (EntityId(0), body_at(Vec3::new(-470.0, 380.0, 36.0)));
     let hit = Arena::judge(&rules, &fire, &[me, far, near]);
-    assert_eq!(hit.reason, Reason::Hit);
+    assert_eq!(hit.reason, HitResult::Hit);
     assert_eq!((hit.wounds[0].target, hit.wounds[0].damage), (EntityId(2), 36), "three times 12 for the head");
     assert_eq!(hit.wounds[0].hitgroup, Hitgroup::Head as u8);
 
     let ducked = (EntityId(2), ArenaBody { ducked: true, origin: near.1.origin - Vec3::Z * 18.0, ..near.1 });
-    assert_eq!(Arena::judge(&rules, &fire, &[me, ducked]).reason, Reason::Missed, "over a ducked head");
+    assert_eq!(Arena::judge(&rules, &fire, &[me, ducked]).reason, HitResult::Missed, "over a ducked head");
     let dead = (EntityId(2), ArenaBody { alive: false, ..near.1 });
     assert_eq!(Arena::judge(&rules, &fire, &[dead, far].map(|x| x)).wounds[0].target, EntityId(1));
 }
@@ -63,9 +63,9 @@ fn a_blocked_shot_differs_from_a_miss() {
     let rules = ArenaRules::default();
     let outside = (EntityId(1), body_at(Vec3::new(-700.0, 380.0, 36.0)));
     let west = shot(WeaponId::Pistol, MUZZLE, Vec3::new(0.0, 180.0, 0.0));
-    assert_eq!(Arena::judge(&rules, &west, &[outside]).reason, Reason::HitWorld);
+    assert_eq!(Arena::judge(&rules, &west, &[outside]).reason, HitResult::HitWorld);
     let east = shot(WeaponId::Pistol, MUZZLE, Vec3::ZERO);
-    assert_eq!(Arena::judge(&rules, &east, &[outside]).reason, Reason::Missed);
+    assert_eq!(Arena::judge(&rules, &east, &[outside]).reason, HitResult::Missed);
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn hits_hurt_push_kill_and_bring_back() {
 
 fn rocket_flight(world: &mut ArenaWorld, rules: &ArenaRules, fire: &ArenaFire) -> Events {
     let mut events = Events::default();
-    let launched = ShotVerdict { reason: Reason::Launched, wounds: Vec::new() };
+    let launched = ShotVerdict { reason: HitResult::Launched, wounds: Vec::new() };
     Arena::apply(rules, world, PlayerId(0), &command(77), fire, &launched, &mut events);
     for _ in 0..300 {
         Arena::step_world(rules, world, Micros::from_ms(16), &mut events);
@@ -138,7 +138,7 @@ fn rockets_fly_hit_in_the_present_and_hurt_around() {
     assert!(Arena::is_projectile(&fire));
     let events = rocket_flight(&mut world, &rules, &fire);
     let [(shooter, seq, verdict)] = &events.impacts[..] else { panic!("{:?}", events.impacts) };
-    assert_eq!((*shooter, *seq, verdict.reason), (PlayerId(0), CommandSeq(77), Reason::Hit));
+    assert_eq!((*shooter, *seq, verdict.reason), (PlayerId(0), CommandSeq(77), HitResult::Hit));
     let damages: Vec<_> = verdict.wounds.iter().map(|wound| (wound.target.0, wound.damage)).collect();
     assert_eq!(damages[0], (1, 100));
     assert_eq!(damages[1].0, 2);
@@ -153,7 +153,7 @@ fn a_rocket_at_the_shooters_feet_pushes_and_is_not_a_hit() {
     let at = world.entity(EntityId(0)).unwrap().origin;
     let fire = shot(WeaponId::Launcher, at + Vec3::Z * 28.0, Vec3::new(90.0, 0.0, 0.0));
     let events = rocket_flight(&mut world, &rules, &fire);
-    assert_eq!(events.impacts[0].2.reason, Reason::Missed);
+    assert_eq!(events.impacts[0].2.reason, HitResult::Missed);
     let me = world.entity(EntityId(0)).unwrap();
     assert!((100 - 60..100).contains(&me.health), "{}", me.health);
     assert!(me.velocity.z > 150.0, "{}", me.velocity);

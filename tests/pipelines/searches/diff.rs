@@ -3,7 +3,9 @@
 
 use crate::disc::DiscRules;
 use crate::traces::{column, data, names, replay_with, session, set, small, table};
-use hitreg::diff::{DiffOptions, DiffScope, DifferenceClass, DivergenceKind, Status, TraceDiff, TraceVerdict, diff};
+use hitreg::diff::{
+    DiffOptions, DiffScope, DifferenceClass, DivergenceKind, TableStatus, TraceDiff, TraceVerdict, diff,
+};
 use hitreg::rng::Rng;
 use hitreg::trace::{Column, ColumnData, Table, Trace};
 use hitreg::units::Seed;
@@ -12,7 +14,7 @@ fn diff_of(a: &Trace, b: &Trace) -> TraceDiff {
     diff(a, b, &DiffOptions::default()).expect("no tolerance is asked for")
 }
 
-fn status(diff: &TraceDiff, name: &str) -> Status {
+fn status(diff: &TraceDiff, name: &str) -> TableStatus {
     diff.tables.iter().find(|t| t.name == name).expect("the table").status
 }
 
@@ -21,7 +23,7 @@ fn a_trace_is_the_same_as_itself() {
     for trace in [small(), replay_with(&session(1, 4.0, DiscRules { push_units: 4.0, ..DiscRules::default() }), &[])] {
         let found = diff_of(&trace, &trace);
         assert_eq!((found.verdict, &found.first), (TraceVerdict::Same, &None));
-        assert!(found.tables.iter().all(|t| t.status == Status::Same && t.rows.compared == t.rows.a));
+        assert!(found.tables.iter().all(|t| t.status == TableStatus::Same && t.rows.compared == t.rows.a));
         assert_eq!((found.hits.only_a, found.hits.only_b, found.hits.changed.len()), (0, 0, 0));
         assert!(found.hits.both > 0 && found.interpolation.moved == 0 && found.interpolation.compared > 0);
     }
@@ -69,7 +71,7 @@ fn states_of_all_classes_are_compared() {
         );
         assert_eq!(found.verdict, TraceVerdict::Differs);
         let found = of("origin=0.1");
-        assert_eq!((found.verdict, status(&found, "bodies.crate")), (TraceVerdict::Same, Status::WithinTolerance));
+        assert_eq!((found.verdict, status(&found, "bodies.crate")), (TraceVerdict::Same, TableStatus::WithinTolerance));
         assert_eq!(of("origin=0.01").verdict, TraceVerdict::Differs);
     }
 }
@@ -319,7 +321,7 @@ fn differences_of_angles_take_the_short_way() {
     let found = diff(&errors(-179.0), &errors(179.0), &DiffOptions::default()).expect("no tolerance");
     assert_eq!(found.first.as_ref().and_then(|first| first.error), Some(2.0));
     let turned = diff(&errors(-179.0), &errors(179.0), &tolerant("yaw=2")).expect("a column");
-    assert_eq!(status(&turned, "errors"), Status::WithinTolerance);
+    assert_eq!(status(&turned, "errors"), TableStatus::WithinTolerance);
 }
 
 #[test]
@@ -368,7 +370,7 @@ fn tolerances_are_by_column_and_excuse_the_hash_that_follows() {
     };
     assert_eq!(diff_of(&a, &b).verdict, TraceVerdict::Differs);
     let tolerant = diff(&a, &b, &options("origin=0.1")).expect("there is such a column");
-    assert_eq!((tolerant.verdict, status(&tolerant, "bodies")), (TraceVerdict::Same, Status::WithinTolerance));
+    assert_eq!((tolerant.verdict, status(&tolerant, "bodies")), (TraceVerdict::Same, TableStatus::WithinTolerance));
     assert_eq!(diff(&a, &b, &options("origin=0.01")).expect("a column").verdict, TraceVerdict::Differs);
     set(&mut b, "ticks", "hash", 5, 1.0);
     let unseen = diff(&a, &b, &options("origin=0.1")).expect("a column");

@@ -2,14 +2,14 @@
 //! traces.
 
 use crate::traces::{data, set, small};
-use hitreg::diff::{DiffOptions, Status, TraceDiff, TraceVerdict, diff};
+use hitreg::diff::{DiffOptions, TableStatus, TraceDiff, TraceVerdict, diff};
 use hitreg::trace::{ColumnData, Trace};
 
 fn diff_of(a: &Trace, b: &Trace) -> TraceDiff {
     diff(a, b, &DiffOptions::default()).expect("no tolerance is asked for")
 }
 
-fn status(diff: &TraceDiff, name: &str) -> Status {
+fn status(diff: &TraceDiff, name: &str) -> TableStatus {
     diff.tables.iter().find(|t| t.name == name).expect("the table").status
 }
 
@@ -35,14 +35,14 @@ fn states_of_other_times_are_untestable_if_none_match() {
         set(&mut b, "ticks", "at_us", row, 1_000_000.0 + row as f64);
     }
     let some = diff_of(&a, &b);
-    assert_eq!((status(&some, "ticks"), status(&some, "bodies")), (Status::Differs, Status::Same));
+    assert_eq!((status(&some, "ticks"), status(&some, "bodies")), (TableStatus::Differs, TableStatus::Same));
     set(&mut b, "ticks", "at_us", 7, 2_000_000.0);
     let none = diff_of(&a, &b);
-    assert_eq!((status(&none, "ticks"), status(&none, "bodies")), (Status::Differs, Status::Untestable));
+    assert_eq!((status(&none, "ticks"), status(&none, "bodies")), (TableStatus::Differs, TableStatus::Untestable));
     // Two empty tables are the same.
     let mut empty = [a, b];
     empty.iter_mut().for_each(|trace| rows_of(trace, "bodies", 0));
-    assert_eq!(status(&diff_of(&empty[0], &empty[1]), "bodies"), Status::Same);
+    assert_eq!(status(&diff_of(&empty[0], &empty[1]), "bodies"), TableStatus::Same);
 }
 
 #[test]
@@ -55,11 +55,11 @@ fn a_hash_is_tolerated_only_with_all_bodies_of_its_tick() {
         ..Default::default()
     };
     let within = diff(&a, &b, &options).expect("a column");
-    assert_eq!((within.verdict, status(&within, "ticks")), (TraceVerdict::Same, Status::WithinTolerance));
+    assert_eq!((within.verdict, status(&within, "ticks")), (TraceVerdict::Same, TableStatus::WithinTolerance));
     // The other body of the same tick.
     set(&mut b, "bodies", "origin.y", 6, 5.0);
     let differs = diff(&a, &b, &options).expect("a column");
-    assert_eq!((status(&differs, "ticks"), status(&differs, "bodies")), (Status::Differs, Status::Differs));
+    assert_eq!((status(&differs, "ticks"), status(&differs, "bodies")), (TableStatus::Differs, TableStatus::Differs));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Malformed traces are reported and never cause a panic.
 
 use crate::traces::{data, names, small};
-use hitreg::diff::{DiffOptions, Status, TraceDiff, TraceVerdict, diff};
+use hitreg::diff::{DiffOptions, TableStatus, TraceDiff, TraceVerdict, diff};
 use hitreg::rng::Rng;
 use hitreg::trace::{ColumnData, Trace};
 use hitreg::units::Seed;
@@ -28,7 +28,7 @@ fn a_name_that_is_not_listed_cannot_be_judged() {
     let (a, mut b) = (small(), small());
     *data(&mut b, "views", "how") = names(&["held"], &[1; 14]);
     let found = diff_of(&a, &b);
-    assert_eq!(found.tables[5].status, Status::Untestable);
+    assert_eq!(found.tables[5].status, TableStatus::Untestable);
 }
 
 #[test]
@@ -40,19 +40,19 @@ fn missing_tables_columns_and_keys_are_named() {
     let found = diff_of(&a, &b);
     assert_eq!(found.verdict, TraceVerdict::Differs);
     assert_eq!(found.tables[1].shape.only_in_a, ["velocity.x"]);
-    assert_eq!(found.tables[6].status, Status::OnlyInA);
+    assert_eq!(found.tables[6].status, TableStatus::OnlyInA);
     assert!(found.tables[3].untestable.as_ref().expect("a reason").contains("`command`"));
     let overlap = DiffOptions { overlap_only: true, ..DiffOptions::default() };
     let found = diff(&a, &b, &overlap).expect("no tolerance");
-    assert_eq!((found.tables[1].status, found.verdict), (Status::Same, TraceVerdict::Untestable));
+    assert_eq!((found.tables[1].status, found.verdict), (TableStatus::Same, TraceVerdict::Untestable));
 }
 
 #[test]
 fn a_repeated_table_cannot_be_judged() {
     let (a, mut b) = (small(), small());
     b.tables.push(a.tables[0].clone());
-    assert_eq!(diff_of(&a, &b).tables[0].status, Status::Untestable);
-    assert_eq!(diff_of(&b, &a).tables[0].status, Status::Untestable);
+    assert_eq!(diff_of(&a, &b).tables[0].status, TableStatus::Untestable);
+    assert_eq!(diff_of(&b, &a).tables[0].status, TableStatus::Untestable);
 }
 
 #[test]

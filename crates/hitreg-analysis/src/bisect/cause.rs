@@ -14,8 +14,8 @@ use hitreg_log::units::EntityId;
 /// Why two runs diverge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DivergenceCause {
-    /// One run met something that the other run did not.
-    Met(Cause),
+    /// An event of one run only.
+    InOneRun(Cause),
     /// A shot hit in one run only, and the difference is one that a hit can make. The game decides what a hit does to a
     /// body.
     Shot,
@@ -40,21 +40,21 @@ pub struct CauseFinding {
 }
 
 impl DivergenceCause {
-    const UNKNOWN: DivergenceCause = DivergenceCause::Met(Cause::Unknown);
+    const UNKNOWN: DivergenceCause = DivergenceCause::InOneRun(Cause::Unknown);
 
     /// Whether one run got other usercmds, or ran them in another tick or not at all.
     fn is_input(self) -> bool {
         matches!(
             self,
             DivergenceCause::OtherInput
-                | DivergenceCause::Met(Cause::InputLost | Cause::InputLate | Cause::InputRefused)
+                | DivergenceCause::InOneRun(Cause::InputLost | Cause::InputLate | Cause::InputRefused)
         )
     }
 
     /// The name in results: one of [`Cause::NAMES`], `shot`, `other_input`, `settings` or `build`.
     pub fn name(self) -> &'static str {
         match self {
-            DivergenceCause::Met(cause) => cause.name(),
+            DivergenceCause::InOneRun(cause) => cause.name(),
             DivergenceCause::Shot => "shot",
             DivergenceCause::OtherInput => "other_input",
             DivergenceCause::Settings => "settings",
@@ -74,7 +74,7 @@ impl Serialize for DivergenceCause {
 /// one replay only. Without such settings, the builds explain usercmds that ran differently.
 ///
 /// `have_executed` says whether both traces tell which usercmds were executed.
-pub(crate) fn classify(
+pub(crate) fn find_cause(
     traces: [&Trace; 2],
     have_executed: bool,
     first: &Divergence,
@@ -83,20 +83,21 @@ pub(crate) fn classify(
     let own = first.own_usercmds(traces);
     let all = [&first.usercmds_a, &first.usercmds_b].map(|list| list.iter().collect::<Vec<_>>());
     // A trace without executed usercmds does not record them; it does not mean that none ran.
-    let executed = |usercmds: &[Vec<&UsercmdRow>; 2]| if have_executed { execution(usercmds, traces) } else { None };
-    let of_own = executed(&own).or_else(|| input(&own));
-    let shot = shot(traces, first);
-    let event = match (of_own, reproduced(reran)) {
+    let by_execution =
+        |usercmds: &[Vec<&UsercmdRow>; 2]| if have_executed { find_other_execution(usercmds, traces) } else { None };
+    let by_own_usercmd = by_execution(&own).or_else(|| find_other_input(&own));
+    let shot = find_changed_shot(traces, first);
+    let event = match (by_own_usercmd, cause_of_rerun(reran)) {
         (None, Some(found)) => return found,
         (Some(found), _) => Some(found),
         (None, None) => {
-            let of_shot = shot.as_ref().filter(|shot| shot.is_cause);
-            let of_shot = of_shot.map(|shot| CauseFinding::new(DivergenceCause::Shot, shot.text.clone()));
-            let of_state = correction(traces, first).or(of_shot).or_else(|| stated(first));
-            of_state.or_else(|| executed(&all)).or_else(|| input(&all))
+            let by_shot = shot.as_ref().filter(|shot| shot.is_cause);
+            let by_shot = by_shot.map(|shot| CauseFinding::new(DivergenceCause::Shot, shot.text.clone()));
+            let by_state = find_other_correction(traces, first).or(by_shot).or_else(|| find_state_change(first));
+            by_state.or_else(|| by_execution(&all)).or_else(|| find_other_input(&all))
         }
     };
-    let found = of_event(traces, first, reran, event);
+    let found = weigh_settings(traces, first, reran, event);
     match shot.filter(|shot| !shot.is_cause) {
         Some(shot) => CauseFinding { evidence: format!("{}; a consequence: {}", found.evidence, shot.text), ..found },
         None => found,
@@ -104,13 +105,13 @@ pub(crate) fn classify(
 }
 
 /// The cause of a divergence, as far as an event of one run explains it.
-fn of_event(
+fn weigh_settings(
     traces: [&Trace; 2],
     first: &Divergence,
     reran: Option<&RerunResult>,
     event: Option<CauseFinding>,
 ) -> CauseFinding {
-    match (event, settings(traces)) {
+    match (event, find_changed_settings(traces)) {
         (Some(event), Some(setting)) if !are_of_different_logs(traces) => CauseFinding {
             evidence: format!("{}; {}", event.evidence, setting.evidence),
             effect: Some(event.evidence),
@@ -131,13 +132,13 @@ fn of_event(
                 DivergenceCause::Build,
                 "both builds run the usercmds alike in `step_body`; `run`, which was not compared, or a later part of the tick differs",
             ),
-            _ => without_event(traces),
+            _ => cause_without_event(traces),
         },
     }
 }
 
 /// The cause of a divergence that no event and no setting explains.
-fn without_event(traces: [&Trace; 2]) -> CauseFinding {
+fn cause_without_event(traces: [&Trace; 2]) -> CauseFinding {
     if are_of_different_logs(traces) {
         CauseFinding::new(DivergenceCause::UNKNOWN, "A and B are replays of different logs")
     } else if traces[0].header.part != traces[1].header.part {
@@ -161,7 +162,7 @@ fn are_of_one_log([a, b]: [&Trace; 2]) -> bool {
 }
 
 /// Finds a usercmd that the runs executed differently: in one run it was lost, late, refused, in another tick or in none.
-fn execution([a, b]: &[Vec<&UsercmdRow>; 2], traces: [&Trace; 2]) -> Option<CauseFinding> {
+fn find_other_execution([a, b]: &[Vec<&UsercmdRow>; 2], traces: [&Trace; 2]) -> Option<CauseFinding> {
     for ran in a.iter().chain(b) {
         let how = |list: &[&UsercmdRow], trace: &Trace| {
             let listed = list.iter().find(|row| (row.player, row.command) == (ran.player, ran.command));
@@ -177,14 +178,14 @@ fn execution([a, b]: &[Vec<&UsercmdRow>; 2], traces: [&Trace; 2]) -> Option<Caus
         }
         let either = |names: &[&str]| names.iter().any(|name| how_a.starts_with(name) || how_b.starts_with(name));
         let cause = if either(&["stood_in", "missing"]) {
-            DivergenceCause::Met(Cause::InputLost)
+            DivergenceCause::InOneRun(Cause::InputLost)
         } else if either(&["late", "in tick"]) {
-            DivergenceCause::Met(Cause::InputLate)
+            DivergenceCause::InOneRun(Cause::InputLate)
         } else if either(&["over_budget"]) {
-            DivergenceCause::Met(Cause::InputRefused)
+            DivergenceCause::InOneRun(Cause::InputRefused)
         } else {
             // One run has no row of the usercmd at all.
-            without_event(traces).cause
+            cause_without_event(traces).cause
         };
         let evidence = format!("usercmd {} of p{}: {how_a} in A, {how_b} in B", ran.command, ran.player);
         return Some(CauseFinding::new(cause, evidence));
@@ -199,7 +200,7 @@ fn tick_of(trace: &Trace, usercmd: &UsercmdRow) -> Option<u32> {
     executed.tick.get(row).copied()
 }
 
-fn input([a, b]: &[Vec<&UsercmdRow>; 2]) -> Option<CauseFinding> {
+fn find_other_input([a, b]: &[Vec<&UsercmdRow>; 2]) -> Option<CauseFinding> {
     // The runs may list the usercmds of a tick in different orders: by player, or in the order in which they ran.
     let same = |a: &UsercmdRow, b: &UsercmdRow| (a.player, a.command) == (b.player, b.command);
     let mut pairs = a.iter().filter_map(|a| Some((a, b.iter().find(|b| same(a, b))?)));
@@ -212,7 +213,7 @@ fn input([a, b]: &[Vec<&UsercmdRow>; 2]) -> Option<CauseFinding> {
     Some(CauseFinding::new(DivergenceCause::OtherInput, evidence))
 }
 
-fn reproduced(reran: Option<&RerunResult>) -> Option<CauseFinding> {
+fn cause_of_rerun(reran: Option<&RerunResult>) -> Option<CauseFinding> {
     let Some(RerunResult::Differs { player, command, field, a, b }) = reran else { return None };
     let evidence = format!(
         "usercmd {command} of p{player}, run again from the last common state, gives {field} {a} in A, {b} in B"
@@ -221,7 +222,7 @@ fn reproduced(reran: Option<&RerunResult>) -> Option<CauseFinding> {
 }
 
 /// Finds a prediction that only one run corrected, with the cause that its trace gives.
-fn correction([a, b]: [&Trace; 2], first: &Divergence) -> Option<CauseFinding> {
+fn find_other_correction([a, b]: [&Trace; 2], first: &Divergence) -> Option<CauseFinding> {
     if ![corrections::NAME, errors::NAME].contains(&first.table.as_str()) {
         return None;
     }
@@ -238,11 +239,11 @@ fn correction([a, b]: [&Trace; 2], first: &Divergence) -> Option<CauseFinding> {
         (None, Some(found)) => ("B", found),
     };
     let evidence = format!("corrected in {side} only, evidence: {evidence}");
-    Some(CauseFinding::new(DivergenceCause::Met(cause), evidence))
+    Some(CauseFinding::new(DivergenceCause::InOneRun(cause), evidence))
 }
 
 /// Finds a teleport, a death or a spawn that only one run has.
-fn stated(first: &Divergence) -> Option<CauseFinding> {
+fn find_state_change(first: &Divergence) -> Option<CauseFinding> {
     if !is_bodies(&first.table) {
         return None;
     }
@@ -254,10 +255,10 @@ fn stated(first: &Divergence) -> Option<CauseFinding> {
     } else {
         return None;
     };
-    Some(CauseFinding::new(DivergenceCause::Met(cause), format!("`{field}` differs")))
+    Some(CauseFinding::new(DivergenceCause::InOneRun(cause), format!("`{field}` differs")))
 }
 
-fn settings([a, b]: [&Trace; 2]) -> Option<CauseFinding> {
+fn find_changed_settings([a, b]: [&Trace; 2]) -> Option<CauseFinding> {
     let changed = settings_that_differ([&a.header.settings, &b.header.settings]);
     let evidence = match &changed[..] {
         [] => return None,
@@ -275,8 +276,8 @@ impl CauseFinding {
         CauseFinding { cause, evidence: evidence.into(), effect: None }
     }
 
-    /// Names what trials found behind a divergence of sides with different settings.
-    pub fn name(&mut self, origin: &DivergenceOrigin) {
+    /// Adds what trials found behind a divergence of sides with different settings.
+    pub fn explain_by(&mut self, origin: &DivergenceOrigin) {
         let effect = self.effect.as_ref().map(|effect| format!("{effect}; ")).unwrap_or_default();
         match origin {
             DivergenceOrigin::Setting(setting) => {
@@ -315,7 +316,7 @@ pub(super) struct FirstChangedShot {
 }
 
 /// Finds a shot of the same tick that hit the entity in one run only, or with other damage.
-pub(super) fn shot([a, b]: [&Trace; 2], first: &Divergence) -> Option<FirstChangedShot> {
+pub(super) fn find_changed_shot([a, b]: [&Trace; 2], first: &Divergence) -> Option<FirstChangedShot> {
     if !is_bodies(&first.table) {
         return None;
     }

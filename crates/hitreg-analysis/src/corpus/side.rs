@@ -2,7 +2,7 @@
 
 use super::LatencyBand;
 use super::{CauseRow, LogRow, ResultRow, ShotRow, WeaponRow, name_of};
-use crate::diff::{ChangedShot, Outcome, ShotChange, TraceDiff, TraceVerdict};
+use crate::diff::{ChangedShot, ShotChange, ShotOutcome, TraceDiff, TraceVerdict};
 use crate::fairness::PlayerLatencies;
 use crate::round_trips::each_round_trip;
 use crate::summary::ShotCounter;
@@ -11,7 +11,7 @@ use crate::why::{is_corrected, known_cause};
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::stats::CountedValues;
 use hitreg_log::trace::schema::{corrections, executed, frames, is_judged, shots, ticks};
-use hitreg_log::trace::{TraceSource, each_part};
+use hitreg_log::trace::{TraceReadError, TraceSource, each_part};
 
 /// The figures of one replay.
 #[derive(Debug, Default)]
@@ -36,7 +36,7 @@ impl SideFigures {
     ///
     /// # Errors
     /// A message when the trace cannot be read.
-    pub fn of(trace: &dyn TraceSource, latencies: Option<&SideFigures>) -> Result<SideFigures, String> {
+    pub fn of(trace: &dyn TraceSource, latencies: Option<&SideFigures>) -> Result<SideFigures, TraceReadError> {
         let latencies = match latencies {
             Some(other) => other.latencies.clone(),
             None => latencies_of(trace)?,
@@ -86,7 +86,7 @@ impl SideFigures {
 }
 
 /// The latency band of each player, from all acks of a trace.
-fn latencies_of(trace: &dyn TraceSource) -> Result<SortedMap<u32, LatencyBand>, String> {
+fn latencies_of(trace: &dyn TraceSource) -> Result<SortedMap<u32, LatencyBand>, TraceReadError> {
     let mut latencies = PlayerLatencies::default();
     each_round_trip(trace, &mut |trip| latencies.add(&trip))?;
     Ok(latencies.medians_ms().into_iter().map(|(player, ms)| (player, LatencyBand::of_ms(ms))).collect())
@@ -104,7 +104,7 @@ pub fn compared_rows(
     traces: [&dyn TraceSource; 2],
     found: &TraceDiff,
     a_is_recorded: bool,
-) -> Result<Vec<ResultRow>, String> {
+) -> Result<Vec<ResultRow>, TraceReadError> {
     let a = SideFigures::of(traces[0], None)?;
     let b = SideFigures::of(traces[1], Some(&a))?;
     let (key, players) = (about.key.clone(), about.players);
@@ -209,8 +209,9 @@ impl LogRow {
 
 fn shot_row(shot: &ChangedShot, about: &LogRow, latency_ms: Option<LatencyBand>, next: String) -> ShotRow {
     let of_either = shot.a.as_ref().or(shot.b.as_ref());
-    let text = |outcome: &Option<Outcome>, part: fn(&Outcome) -> &str| outcome.as_ref().map_or("", part).to_owned();
-    let tick = |outcome: &Option<Outcome>| outcome.as_ref().and_then(|outcome| outcome.tick);
+    let text =
+        |outcome: &Option<ShotOutcome>, part: fn(&ShotOutcome) -> &str| outcome.as_ref().map_or("", part).to_owned();
+    let tick = |outcome: &Option<ShotOutcome>| outcome.as_ref().and_then(|outcome| outcome.tick);
     ShotRow {
         key: about.key.clone(),
         log: about.log.clone(),

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::join::OwnerMap;
 use super::steps::StepStop;
 use hitreg_log::trace::schema::{corrections, errors, frames, ticks};
-use hitreg_log::trace::{ColumnData, NextRows, Table, TraceSource, each_part};
+use hitreg_log::trace::{ColumnData, NextRows, Table, TraceReadError, TraceSource, each_part};
 
 /// The time of a row whose time is unknown. It sorts last.
 pub(crate) const UNKNOWN: i64 = i64::MAX;
@@ -39,7 +39,7 @@ impl TickRun {
 
 impl TickTimes {
     /// Reads the times of a trace's ticks. The clock is empty if the trace lacks the table or the columns.
-    pub(crate) fn of(trace: &dyn TraceSource) -> Result<TickTimes, String> {
+    pub(crate) fn of(trace: &dyn TraceSource) -> Result<TickTimes, TraceReadError> {
         let columns = &["tick", "at_us"];
         let (mut clock, mut in_order) = (TickTimes::default(), true);
         each_part(trace, ticks::NAME, (columns, None), &mut |rows| {
@@ -112,16 +112,22 @@ fn times<'t>(ticks: &ticks::Columns<'t>) -> impl Iterator<Item = (u32, i64)> + u
 pub(crate) struct RowTimes<'t> {
     clock: &'t TickTimes,
     /// The table with the times of usercmds, if the rows have only usercmd numbers.
-    more: Option<NextRows<'t>>,
+    usercmd_rows: Option<NextRows<'t>>,
     /// For each player: its usercmds with their times, in ascending order once a request advanced to them.
-    known: OwnerMap<Vec<(u32, i64)>>,
-    /// For each player: the last usercmd that was read, and the number of rows read before it.
-    read: OwnerMap<(u32, u64)>,
-    rows: u64,
+    times_by_player: OwnerMap<Vec<(u32, i64)>>,
+    last_read: OwnerMap<LastRead>,
+    rows_read: u64,
     /// For each player: the last usercmd that was requested.
-    asked: OwnerMap<u32>,
+    last_requested: OwnerMap<u32>,
     /// Whether everything is read before the first request.
-    whole: bool,
+    reads_all_first: bool,
+}
+
+/// The last usercmd of a player that was read.
+struct LastRead {
+    command: u32,
+    /// How many rows had been read up to it.
+    rows: u64,
 }
 
 /// The player, the usercmd and the time of each row.
@@ -131,43 +137,57 @@ fn commands(table: &Table) -> impl Iterator<Item = (i64, u32, i64)> + use<'_> {
 }
 
 /// A player without a row among this many rows is taken to be gone, until one of its rows appears.
-const SILENCE: u64 = 1 << 17;
+const SILENT_ROWS_MAX: u64 = 1 << 17;
 
 impl<'t> RowTimes<'t> {
-    /// Prepares the times of a table. With `whole`, all times are read first, so they may be in any order.
-    pub(crate) fn of(trace: &'t dyn TraceSource, clock: &'t TickTimes, table: &Table, whole: bool) -> RowTimes<'t> {
+    /// Prepares the times of a table. With `reads_all_first`, times may be in any order.
+    pub(crate) fn of(
+        trace: &'t dyn TraceSource,
+        clock: &'t TickTimes,
+        table: &Table,
+        reads_all_first: bool,
+    ) -> RowTimes<'t> {
         let is_number = |name: &str| table.column(name).is_some_and(|column| matches!(column.data, ColumnData::U32(_)));
         let says_time = table.column("at_us").is_some_and(|column| matches!(column.data, ColumnData::I64(_)));
         let by_command = !says_time && !is_number("tick") && is_number("player") && is_number("command");
         let times_from = if table.name == errors::NAME { corrections::NAME } else { frames::NAME };
-        let (known, read, asked) = (OwnerMap::default(), OwnerMap::default(), OwnerMap::default());
-        let mut times = RowTimes { clock, more: None, known, read, rows: 0, asked, whole };
+        let mut times = RowTimes {
+            clock,
+            usercmd_rows: None,
+            times_by_player: OwnerMap::default(),
+            last_read: OwnerMap::default(),
+            rows_read: 0,
+            last_requested: OwnerMap::default(),
+            reads_all_first,
+        };
         match trace.in_memory().map(|trace| trace.table(times_from)) {
             _ if !by_command => {}
             Some(listed) => {
                 for (player, command, at) in listed.into_iter().flat_map(commands) {
-                    times.known.or_insert_with(player, Vec::new).push((command, at));
+                    times.times_by_player.or_insert_with(player, Vec::new).push((command, at));
                 }
                 times.put_in_order();
             }
-            None => times.more = Some(trace.rows(times_from, &["player", "command", "at_us"])),
+            None => times.usercmd_rows = Some(trace.rows(times_from, &["player", "command", "at_us"])),
         }
         times
     }
 
     /// Reads on until the times of these rows are known or cannot be found.
     pub(crate) fn advance(&mut self, rows: &Table) -> Result<(), StepStop> {
-        if self.more.is_none() {
+        if self.usercmd_rows.is_none() {
             return Ok(());
         }
         for (player, command) in rows.u32s("player").iter().zip(rows.u32s("command")) {
-            let asked = self.asked.or_insert_with((*player).into(), || *command);
-            *asked = (*asked).max(*command);
+            let last = self.last_requested.or_insert_with((*player).into(), || *command);
+            *last = (*last).max(*command);
         }
-        while self.whole || self.asked.iter().any(|(player, command)| self.may_come(player, *command)) {
-            let Some(next) = &mut self.more else { break };
-            let Some(table) = next().map_err(StepStop::Unread)? else {
-                self.more = None;
+        while self.reads_all_first
+            || self.last_requested.iter().any(|(player, command)| self.may_come(player, *command))
+        {
+            let Some(next) = &mut self.usercmd_rows else { break };
+            let Some(table) = next()? else {
+                self.usercmd_rows = None;
                 break;
             };
             self.add(&table)?;
@@ -177,37 +197,39 @@ impl<'t> RowTimes<'t> {
     }
 
     fn put_in_order(&mut self) {
-        for known in self.known.values_mut().filter(|known| !known.is_sorted()) {
+        for known in self.times_by_player.values_mut().filter(|known| !known.is_sorted()) {
             known.sort_unstable();
         }
     }
 
     fn may_come(&self, player: i64, command: u32) -> bool {
-        match self.read.get(player) {
-            Some((last, after)) => *last <= command && self.rows - after < SILENCE,
-            None => self.rows < SILENCE,
+        match self.last_read.get(player) {
+            Some(last) => last.command <= command && self.rows_read - last.rows < SILENT_ROWS_MAX,
+            None => self.rows_read < SILENT_ROWS_MAX,
         }
     }
 
     fn add(&mut self, table: &Table) -> Result<(), StepStop> {
         for (player, command, at) in commands(table) {
-            self.rows += 1;
-            let (last, after) = self.read.or_insert_with(player, || (command, self.rows));
+            self.rows_read += 1;
+            let rows = self.rows_read;
+            let last = self.last_read.or_insert_with(player, || LastRead { command, rows });
             // The usercmd may have been requested before, and answered as unknown.
-            let is_late = command < *last || self.rows - *after >= SILENCE;
-            if !self.whole && is_late && self.asked.get(player).is_some_and(|asked| command <= *asked) {
+            let is_late = command < last.command || rows - last.rows >= SILENT_ROWS_MAX;
+            let was_requested = || self.last_requested.get(player).is_some_and(|requested| command <= *requested);
+            if !self.reads_all_first && is_late && was_requested() {
                 return Err(StepStop::OutOfOrder);
             }
-            (*last, *after) = ((*last).max(command), self.rows);
-            self.known.or_insert_with(player, Vec::new).push((command, at));
+            *last = LastRead { command: last.command.max(command), rows };
+            self.times_by_player.or_insert_with(player, Vec::new).push((command, at));
         }
         Ok(())
     }
 
     /// Forgets usercmds that no later row can request.
     pub(crate) fn forget(&mut self, before: &OwnerMap<i64>) {
-        for (player, next) in before.iter().filter(|_| !self.whole) {
-            if let Some(known) = self.known.get_mut(player) {
+        for (player, next) in before.iter().filter(|_| !self.reads_all_first) {
+            if let Some(known) = self.times_by_player.get_mut(player) {
                 known.drain(..known.partition_point(|(command, _)| i64::from(*command) < *next));
             }
         }
@@ -228,10 +250,10 @@ impl<'t> RowTimes<'t> {
         if players.len() < rows || commands.len() < rows {
             return vec![UNKNOWN; rows].into();
         }
-        // The place of the usercmd after each player's last one.
+        // The index of the usercmd after each player's last one.
         let mut next: OwnerMap<usize> = OwnerMap::default();
         of_runs(&commands[..rows], &players[..rows], |command, player| {
-            let known = self.known.get((*player).into())?;
+            let known = self.times_by_player.get((*player).into())?;
             let next = next.or_insert_with((*player).into(), || 0);
             if known.get(*next).is_none_or(|(known, _)| known != command) {
                 *next = known.partition_point(|(known, _)| known < command);

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::EqualTables;
 use super::cell::{CellComparison, CellPair, DifferenceClass, NumberComparison};
 use super::clock::TickTimes;
 use super::distributions::Relocations;
@@ -17,6 +18,7 @@ pub(crate) struct TraceComparison<'a> {
     pub(crate) traces: [&'a dyn TraceSource; 2],
     pub(crate) clocks: [&'a TickTimes; 2],
     pub(crate) options: &'a DiffOptions,
+    pub(super) equal: EqualTables<'a>,
     /// The fields of bodies that have a unit, each with whether it is an angle.
     pub(crate) fields: SortedMap<String, bool>,
     /// Ticks whose bodies differ only within tolerance. Their state hashes differ as a consequence.

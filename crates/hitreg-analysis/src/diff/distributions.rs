@@ -11,7 +11,7 @@ use crate::why::is_corrected;
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::stats::{CountedValues, Spread, Tail};
 use hitreg_log::trace::schema::{bodies, corrections, views};
-use hitreg_log::trace::{Table, TraceSource, body_tables, each_part};
+use hitreg_log::trace::{Table, TraceReadError, TraceSource, body_tables, each_part};
 
 /// The predictions of both traces.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -90,7 +90,7 @@ impl Reconciliation {
             return;
         }
         let Reconciliation { corrected, causes, .. } = self;
-        for (i, j) in pairing.joined.pairs() {
+        for (i, j) in pairing.join.pairs() {
             let (a, b) = (acks_a.cause.get(i), acks_b.cause.get(j));
             match (is_corrected(&acks_a, i), is_corrected(&acks_b, j)) {
                 (true, true) => corrected.both += 1,
@@ -141,7 +141,7 @@ pub(crate) struct DrawnDistance {
 impl DrawnDistance {
     pub(crate) fn add(&mut self, pairing: &Pairing<'_>, scan: &ScanResult, relocations: &[Relocations; 2]) {
         let views = [pairing.a, pairing.b].map(views::Columns::read);
-        let compared = pairing.joined.pairs().zip(&scan.pairs).filter(|(_, pair)| !pair.other_time);
+        let compared = pairing.join.pairs().zip(&scan.pairs).filter(|(_, pair)| !pair.other_time);
         self.add_views(&views, compared.map(|(rows, _)| rows), relocations);
     }
 
@@ -198,7 +198,7 @@ pub(crate) struct TraceTally {
 
 impl TraceTally {
     /// Counts all rows of a table.
-    pub(crate) fn of(trace: &dyn TraceSource, table: &str) -> Result<TraceTally, String> {
+    pub(crate) fn of(trace: &dyn TraceSource, table: &str) -> Result<TraceTally, TraceReadError> {
         let mut tally = TraceTally::default();
         each_part(trace, table, (&[], None), &mut |rows| {
             tally.add(rows);
@@ -243,7 +243,7 @@ pub(crate) struct Relocations(OwnerMap<Vec<i64>>);
 
 impl Relocations {
     /// Reads the relocations from the rows of all bodies, which count them.
-    pub(crate) fn of(trace: &dyn TraceSource, clock: &TickTimes) -> Result<Relocations, String> {
+    pub(crate) fn of(trace: &dyn TraceSource, clock: &TickTimes) -> Result<Relocations, TraceReadError> {
         let mut changes: OwnerMap<Vec<(u32, u32)>> = OwnerMap::default();
         for table in body_tables(trace) {
             each_part(trace, &table, (&["tick", "entity", TELEPORTS], None), &mut |rows| {

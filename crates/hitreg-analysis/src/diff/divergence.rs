@@ -14,7 +14,7 @@ use super::pairing::{NamedValue, Pairing, RowDump, RowPlace, RowSpot};
 use super::scan::{DifferenceRun, ScanResult};
 use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::schema::{ColumnRole, bodies, errors, executed, frames, is_bodies, own_input, packets, ticks};
-use hitreg_log::trace::{ColumnSpan, Table, Trace, TraceSource, body_tables, each_part};
+use hitreg_log::trace::{ColumnSpan, Table, Trace, TraceReadError, TraceSource, body_tables, each_part};
 
 /// The first place where two traces, or two tables, differ.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -44,7 +44,7 @@ pub struct Divergence {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ulps: Option<u64>,
     /// The other columns that differ in the same row.
-    pub others: Vec<Values>,
+    pub others: Vec<ColumnValues>,
     /// The last earlier row of the same entity or player in which A and B agree.
     pub last_agreeing: Option<RowDump>,
     /// The last earlier authoritative state of the divergence's entity, if it is a row of another table.
@@ -73,7 +73,7 @@ pub enum DivergenceKind {
 
 /// A column's values in both traces.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Values {
+pub struct ColumnValues {
     /// The column.
     pub field: String,
     /// The value in A.
@@ -200,8 +200,8 @@ impl Divergence {
         Some(format!("{}: {} is {} in A, {} in B", echo.carrier, echo.column, number(a), number(b)))
     }
 
-    fn set(&mut self, values: Option<Values>) {
-        if let Some(Values { field, a, b }) = values {
+    fn set(&mut self, values: Option<ColumnValues>) {
+        if let Some(ColumnValues { field, a, b }) = values {
             (self.field, self.a, self.b) = (Some(field), Some(a), Some(b));
         }
     }
@@ -235,9 +235,13 @@ impl Divergence {
     }
 
     /// Adds the usercmds and the state before, from other tables.
-    pub(super) fn look_around(&mut self, [a, b]: [&dyn TraceSource; 2], clocks: [&TickTimes; 2]) -> Result<(), String> {
-        let around = [around(a, self, clocks[0])?, around(b, self, clocks[1])?];
-        let traces @ [a, b] = [&*around[0], &*around[1]];
+    pub(super) fn look_around(
+        &mut self,
+        [a, b]: [&dyn TraceSource; 2],
+        clocks: [&TickTimes; 2],
+    ) -> Result<(), TraceReadError> {
+        let rows = [rows_around(a, self, clocks[0])?, rows_around(b, self, clocks[1])?];
+        let traces @ [a, b] = [&*rows[0], &*rows[1]];
         let inputs = inputs(traces);
         self.usercmds_a = ran(a, self, &inputs);
         self.usercmds_b = ran(b, self, &inputs);
@@ -266,10 +270,10 @@ impl Divergence {
     }
 }
 
-fn values(pairing: &Pairing<'_>, name: &str, i: usize, j: usize) -> Option<Values> {
+fn values(pairing: &Pairing<'_>, name: &str, i: usize, j: usize) -> Option<ColumnValues> {
     let a = CellValue::at(pairing.a.column(name)?, i)?;
     let b = CellValue::at(pairing.b.column(name)?, j)?;
-    Some(Values { field: name.to_owned(), a, b })
+    Some(ColumnValues { field: name.to_owned(), a, b })
 }
 
 /// A row in which A and B agree, as a report shows it.
@@ -283,18 +287,22 @@ pub(crate) fn agreeing(pairing: &Pairing<'_>, clocks: [&TickTimes; 2], spot: &Ro
 
 /// The part of a trace that [`Divergence::look_around`] needs; the whole trace if it is in memory. Reads columns of keys
 /// first, and then only the parts of the trace that have the rows.
-fn around<'t>(trace: &'t dyn TraceSource, found: &Divergence, clock: &TickTimes) -> Result<Cow<'t, Trace>, String> {
+fn rows_around<'t>(
+    trace: &'t dyn TraceSource,
+    found: &Divergence,
+    clock: &TickTimes,
+) -> Result<Cow<'t, Trace>, TraceReadError> {
     if let Some(trace) = trace.in_memory() {
         return Ok(Cow::Borrowed(trace));
     }
     let place = &found.place;
-    let mut around = Trace { header: trace.header().clone(), tables: Vec::new() };
+    let mut rows = Trace { header: trace.header().clone(), tables: Vec::new() };
     let mut wanted: SortedSet<(u32, u32)> = place.player.zip(place.command).into_iter().collect();
     if wanted.is_empty() {
         wanted.extend(ran_in(trace, place)?);
     }
-    around.tables.extend(pick(trace, executed::NAME, ["player", "command"], &wanted)?);
-    around.tables.extend(pick(trace, frames::NAME, ["player", "command"], &wanted)?);
+    rows.tables.extend(pick(trace, executed::NAME, ["player", "command"], &wanted)?);
+    rows.tables.extend(pick(trace, frames::NAME, ["player", "command"], &wanted)?);
     let entity = place.entity.or(place.player);
     let last_tick = place.at_us.and_then(|at| clock.tick_at(at)).max(place.tick);
     let until = last_tick.map(|last| ColumnSpan { column: "tick", first: 0, last: last.into() });
@@ -309,13 +317,13 @@ fn around<'t>(trace: &'t dyn TraceSource, found: &Divergence, clock: &TickTimes)
             Ok(())
         })?;
         let last = last.zip(entity).into_iter().collect();
-        around.tables.extend(pick(trace, &table, ["tick", "entity"], &last)?);
+        rows.tables.extend(pick(trace, &table, ["tick", "entity"], &last)?);
     }
-    Ok(Cow::Owned(around))
+    Ok(Cow::Owned(rows))
 }
 
 /// The usercmds that ran in the tick of a place, by player and number. One more shows whether the entity is a player.
-fn ran_in(trace: &dyn TraceSource, place: &RowPlace) -> Result<SortedSet<(u32, u32)>, String> {
+fn ran_in(trace: &dyn TraceSource, place: &RowPlace) -> Result<SortedSet<(u32, u32)>, TraceReadError> {
     let columns = &["player", "command", "tick"];
     let mut ran = SortedSet::new();
     let keys = |rows: &Table| -> Vec<(u32, u32)> {
@@ -348,7 +356,7 @@ pub(crate) fn pick(
     name: &str,
     key: [&str; 2],
     wanted: &SortedSet<(u32, u32)>,
-) -> Result<Option<Table>, String> {
+) -> Result<Option<Table>, TraceReadError> {
     let tables = trace.tables();
     let Some((shape, _)) = tables.iter().find(|(table, _)| table.name == name) else { return Ok(None) };
     let keys = |rows: &Table| -> Vec<((u32, u32), u32)> {

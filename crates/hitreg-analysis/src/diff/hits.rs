@@ -17,7 +17,7 @@ use super::steps::{ReorderTolerance, StepStop};
 use super::table::each_step;
 use hitreg_log::sorted::SortedSet;
 use hitreg_log::trace::schema::shots;
-use hitreg_log::trace::{SharedTrace, Table, TraceSource};
+use hitreg_log::trace::{SharedTrace, Table, TraceReadError, TraceSource};
 
 /// Counts of rows of the table `shots` by their result in A and in B. Each row counts in one of the first six: each shot,
 /// each launch and impact of a projectile, and each shot that no server ran.
@@ -87,7 +87,7 @@ impl HitChanges {
         changed: &mut dyn FnMut(RowRank, ChangedShot),
     ) {
         let [of_a, of_b] = [pairing.a, pairing.b].map(|table| ReadShots::of(table, texts));
-        let pairs = (0..pairing.joined.len()).map(|pair| pairing.spot(pair));
+        let pairs = (0..pairing.join.len()).map(|pair| pairing.spot(pair));
         for spot in pairs.chain(pairing.lone(options)) {
             let a = spot.a.map(|row| of_a.outcome(row as usize));
             let b = spot.b.map(|row| of_b.outcome(row as usize));
@@ -110,8 +110,8 @@ impl HitChanges {
     }
 
     /// Counts a shot, and returns how it changed, if it did.
-    fn count(&mut self, a: Option<&Outcome>, b: Option<&Outcome>) -> Option<ShotChange> {
-        let hit = |outcome: Option<&Outcome>| outcome.is_some_and(|o| &*o.reason == "hit");
+    fn count(&mut self, a: Option<&ShotOutcome>, b: Option<&ShotOutcome>) -> Option<ShotChange> {
+        let hit = |outcome: Option<&ShotOutcome>| outcome.is_some_and(|o| &*o.reason == "hit");
         match (hit(a), hit(b), a, b) {
             (true, true, Some(a), Some(b)) if a.target != b.target => {
                 self.other_target += 1;
@@ -159,9 +159,9 @@ pub struct ChangedShot {
     /// What changed.
     pub change: ShotChange,
     /// The result in A; `None` if the shot was not fired there.
-    pub a: Option<Outcome>,
+    pub a: Option<ShotOutcome>,
     /// The result in B; `None` if the shot was not fired there.
-    pub b: Option<Outcome>,
+    pub b: Option<ShotOutcome>,
 }
 
 /// All names that occur, each stored once and shared by the shots that have it.
@@ -181,7 +181,7 @@ impl TextTable {
 
 /// The result of a shot.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Outcome {
+pub struct ShotOutcome {
     /// The session time at which the server judged it, in microseconds.
     pub at_us: Option<i64>,
     /// The tick in which the server judged it.
@@ -218,8 +218,8 @@ impl ChangedShot {
         (table, row): (&Table, usize),
         at_us: Option<i64>,
         change: ShotChange,
-        a: Option<Outcome>,
-        b: Option<Outcome>,
+        a: Option<ShotOutcome>,
+        b: Option<ShotOutcome>,
     ) -> ChangedShot {
         let number = |name| integer(table, name, row).and_then(|n| u32::try_from(n).ok()).unwrap_or_default();
         let (shooter, command, index) = (number("shooter"), number("command"), number("index"));
@@ -252,14 +252,14 @@ impl<'t> ReadShots<'t> {
         ReadShots { table, shots, names }
     }
 
-    fn outcome(&self, row: usize) -> Outcome {
+    fn outcome(&self, row: usize) -> ShotOutcome {
         let name = |(names, codes): &(Vec<Arc<str>>, &[u32])| {
             codes.get(row).and_then(|code| names.get(*code as usize)).cloned().unwrap_or_default()
         };
         let [weapon, reason, target, hitgroup, also_hit, limit, predicted_reason, predicted_target] =
             self.names.each_ref().map(name);
         let number = |name| integer(self.table, name, row);
-        Outcome {
+        ShotOutcome {
             at_us: number("at_us"),
             tick: number("tick"),
             weapon,
@@ -278,7 +278,7 @@ impl<'t> ReadShots<'t> {
     }
 }
 
-impl Outcome {
+impl ShotOutcome {
     fn wound(&self) -> (&str, Option<i64>, Option<i64>, Option<&str>) {
         (&*self.hitgroup, self.damage, self.pellets, self.also_hit.as_deref())
     }
@@ -354,12 +354,12 @@ impl ChangedShots {
     ///
     /// # Errors
     /// When the shot is not in memory and the traces cannot be read again; the error is a text.
-    pub fn get(&self, place: usize) -> Result<Option<ChangedShot>, String> {
+    pub fn get(&self, place: usize) -> Result<Option<ChangedShot>, TraceReadError> {
         self.iter().nth(place).transpose()
     }
 
     /// All changed shots. If the traces cannot be read again, the error is the last item.
-    pub fn iter(&self) -> impl Iterator<Item = Result<ChangedShot, String>> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = Result<ChangedShot, TraceReadError>> + '_ {
         let (mut some, mut place, mut left) = (Cow::Borrowed(&self.first.kept[..]), 0, self.count);
         std::iter::from_fn(move || {
             left = left.checked_sub(1)?;
@@ -376,7 +376,7 @@ impl ChangedShots {
             place += 1;
             let Some(RankedShot { shot, .. }) = some.get(place - 1) else {
                 left = 0;
-                return Some(Err("there are fewer shots in the traces than before".to_owned()));
+                return Some(Err(TraceReadError("there are fewer shots in the traces than before".to_owned())));
             };
             Some(Ok(shot.clone()))
         })
@@ -455,18 +455,18 @@ impl Serialize for ChangedShots {
 pub(super) struct ShotComparison {
     traces: [SharedTrace; 2],
     options: DiffOptions,
-    patience: ReorderTolerance,
+    tolerance: ReorderTolerance,
 }
 
 impl ShotComparison {
     /// `None` if the traces cannot be read again later.
-    pub(super) fn of(compared: &TraceComparison<'_>, patience: ReorderTolerance) -> Option<ShotComparison> {
+    pub(super) fn of(compared: &TraceComparison<'_>, tolerance: ReorderTolerance) -> Option<ShotComparison> {
         let [a, b] = compared.traces.map(TraceSource::shared);
-        Some(ShotComparison { traces: [a?, b?], options: compared.options.clone(), patience })
+        Some(ShotComparison { traces: [a?, b?], options: compared.options.clone(), tolerance })
     }
 
     /// The next changed shots after the one with this rank.
-    fn after(&self, last: &RowRank) -> Result<Vec<RankedShot>, String> {
+    fn after(&self, last: &RowRank) -> Result<Vec<RankedShot>, TraceReadError> {
         let traces = self.traces.each_ref().map(|trace| &**trace as &dyn TraceSource);
         let tables = traces.map(TraceSource::tables);
         let shape = |side: usize| tables[side].iter().map(|(table, _)| *table).find(|table| table.name == shots::NAME);
@@ -476,7 +476,7 @@ impl ShotComparison {
         let mut next = EarliestShots { most: Some(ChangedShots::MOST), ..EarliestShots::default() };
         let mut texts = TextTable::default();
         let went =
-            each_step(traces, [a, b], (&key, [&clocks[0], &clocks[1]]), self.patience, &mut |rows, times, before| {
+            each_step(traces, [a, b], &key, [&clocks[0], &clocks[1]], self.tolerance, &mut |rows, times, before| {
                 let Ok(pairing) = Pairing::of(rows, before, &key, times) else { return true };
                 HitChanges::default().add(&pairing, &self.options, &mut texts, &mut |rank, shot| {
                     if rank.cmp(last).is_gt() {
@@ -492,7 +492,7 @@ impl ShotComparison {
             }
             Err(StepStop::Unread(what)) => Err(what),
             Err(StepStop::OutOfOrder | StepStop::TimesGoBack) => {
-                Err("the shots have another order than before".to_owned())
+                Err(TraceReadError("the shots have another order than before".to_owned()))
             }
         }
     }
@@ -514,7 +514,7 @@ mod tests {
             for (name, part) in names.into_iter().zip(numbers.into_iter().rev()) {
                 let mut text = (0..).map(|place| texts.of(names[(place + round) % 7]));
                 let mut text = || text.next().expect("a name");
-                let outcome = Outcome {
+                let outcome = ShotOutcome {
                     at_us,
                     tick: part,
                     damage: None,
@@ -524,7 +524,7 @@ mod tests {
                     weapon: text(),
                     reason: text(),
                     target: text(),
-                    ..Outcome::default()
+                    ..ShotOutcome::default()
                 };
                 let key =
                     vec![KeyPart::Number(part.unwrap_or_default()), KeyPart::Name(name.to_owned()), KeyPart::Number(3)];

@@ -19,7 +19,7 @@ pub(crate) struct RowKey {
     /// Indices in `columns` of the owner: the entity or player whose row it is. The rows of one owner form a series.
     pub(crate) series: Vec<usize>,
     /// When rows with the same key may be compared.
-    pub(crate) joined: JoinRule,
+    pub(crate) join_rule: JoinRule,
 }
 
 /// Owner columns in tables that a build adds.
@@ -41,22 +41,28 @@ impl RowKey {
             None => WHOSE.contains(&name.as_str()),
         };
         let series = (0..columns.len()).filter(|&i| whose(&columns[i])).take(2).collect();
-        let joined = match known.map_or(JoinRule::WithTheirTime, |known| known.joined) {
+        let join_rule = match known.map_or(JoinRule::WithTheirTime, |known| known.joined) {
             // The time of such rows is a value of their own, which is compared like the others.
             JoinRule::WithTheirTime if [a, b].iter().all(|table| table.column("at_us").is_some()) => JoinRule::Always,
-            joined => joined,
+            join_rule => join_rule,
         };
-        RowKey { columns, series, joined }
+        RowKey { columns, series, join_rule }
     }
 }
 
 /// The keys of all rows of a table in both traces, as numbers with the same order on both sides.
 pub(crate) struct KeyCells<'t> {
-    /// For each key column: the numbers of A and B. For a name column, also the names that the numbers index.
-    parts: Vec<KeyColumn<'t>>,
+    columns: Vec<KeyColumn<'t>>,
+    /// Whether the key begins with the owner of a row. Else all rows have one owner for the join.
+    starts_with_owner: bool,
 }
 
-type KeyColumn<'t> = (KeyNumbers<'t>, Option<Vec<String>>);
+/// One key column in both traces.
+struct KeyColumn<'t> {
+    numbers: KeyNumbers<'t>,
+    /// The names that the numbers index, in a column of names.
+    names: Option<Vec<String>>,
+}
 
 /// The numbers of A and of B in one key column.
 enum KeyNumbers<'t> {
@@ -88,8 +94,8 @@ impl KeyNumbers<'_> {
         }
     }
 
-    /// Whether the keys of rows ascend, of which these are the numbers in one column and `rest` those in the columns after
-    /// it. No key occurs twice.
+    /// Whether keys ascend, so that none occurs twice. `self` has the numbers of one key column, `rest` the columns after
+    /// it.
     fn ascend(&self, rest: &[KeyColumn<'_>], side: TraceSide, rows: Range<usize>) -> bool {
         fn ascend<T: Copy + Ord>(
             numbers: &[T],
@@ -104,7 +110,7 @@ impl KeyNumbers<'_> {
                 })
         }
         let of_rest =
-            |rows: Range<usize>| rest.split_first().is_some_and(|((next, _), rest)| next.ascend(rest, side, rows));
+            |rows: Range<usize>| rest.split_first().is_some_and(|(next, rest)| next.numbers.ascend(rest, side, rows));
         match self {
             KeyNumbers::Narrow(numbers) => ascend(&numbers[side as usize][rows.clone()], rows.start, of_rest),
             KeyNumbers::Wide(numbers) => ascend(&numbers[side as usize][rows.clone()], rows.start, of_rest),
@@ -137,23 +143,23 @@ impl<'t> KeyCells<'t> {
     /// # Errors
     /// When a table lacks a column of the key, or the column's type cannot be a key; the error is a text.
     pub(crate) fn of(key: &RowKey, a: &'t Table, b: &'t Table) -> Result<KeyCells<'t>, String> {
-        let mut parts = Vec::with_capacity(key.columns.len());
+        let mut columns = Vec::with_capacity(key.columns.len());
         for name in &key.columns {
             let missing = |side| format!("{side} lacks the key column `{name}`");
             let column_a = a.column(name).ok_or_else(|| missing("A"))?;
             let column_b = b.column(name).ok_or_else(|| missing("B"))?;
-            parts.push(numbers(column_a, column_b)?);
+            columns.push(KeyColumn::of(column_a, column_b)?);
         }
-        Ok(KeyCells { parts })
+        Ok(KeyCells { columns, starts_with_owner: key.series.contains(&0) })
     }
 
     pub(crate) fn part(&self, part: usize, side: TraceSide, row: usize) -> i64 {
-        self.parts[part].0.get(side, row)
+        self.columns[part].numbers.get(side, row)
     }
 
     /// Appends one part of the keys of rows.
     pub(crate) fn read(&self, part: usize, side: TraceSide, rows: Range<usize>, numbers: &mut Vec<i64>) {
-        match &self.parts[part].0 {
+        match &self.columns[part].numbers {
             KeyNumbers::Narrow(of) => numbers.extend(of[side as usize][rows].iter().map(|number| i64::from(*number))),
             KeyNumbers::Wide(of) => numbers.extend_from_slice(&of[side as usize][rows]),
         }
@@ -161,19 +167,19 @@ impl<'t> KeyCells<'t> {
 
     /// The rows of one owner, whose parts of the key have these indices, among the first rows of a side.
     pub(crate) fn rows_of(&self, side: TraceSide, rows: usize, series: &[usize], owner: Owner) -> Vec<u32> {
-        let parts: Vec<(usize, Option<i64>)> = series.iter().copied().zip([owner.0, owner.1]).collect();
+        let parts: Vec<(usize, Option<i64>)> = series.iter().copied().zip([owner.first, owner.second]).collect();
         let is_of = |row: &u32| parts.iter().all(|(part, of)| Some(self.part(*part, side, *row as usize)) == *of);
         (0..rows as u32).filter(is_of).collect()
     }
 
     /// The whole key of a row.
     pub(crate) fn of_row(&self, side: TraceSide, row: usize) -> Vec<KeyPart> {
-        let part = |(numbers, names): &KeyColumn<'_>| {
+        let part = |KeyColumn { numbers, names }: &KeyColumn<'_>| {
             let number = numbers.get(side, row);
             let name = names.as_ref().and_then(|names| names.get(usize::try_from(number).ok()?));
             name.map_or(KeyPart::Number(number), |name| KeyPart::Name(name.clone()))
         };
-        self.parts.iter().map(part).collect()
+        self.columns.iter().map(part).collect()
     }
 
     /// Calls `take` for each run of rows of one owner. `part` is the part of the key with the owner; without it, all rows
@@ -186,31 +192,30 @@ impl<'t> KeyCells<'t> {
         mut take: impl FnMut(OwnerRun),
     ) {
         match part {
-            Some(part) => self.parts[part].0.each_run(side, rows, take),
+            Some(part) => self.columns[part].numbers.each_run(side, rows, take),
             None if rows.is_empty() => {}
             None => take(OwnerRun { owner: 0, rows }),
         }
     }
 
-    /// The rows of each owner, if its keys ascend, so that no key occurs twice. `by_owner` says that the key begins with the
-    /// owner of a row; else all rows have one owner.
-    fn owner_runs(&self, by_owner: bool, side: TraceSide, rows: Range<usize>) -> Option<Vec<OwnerRun>> {
+    /// The rows of each owner, if its keys ascend, so that no key occurs twice.
+    fn owner_runs(&self, side: TraceSide, rows: Range<usize>) -> Option<Vec<OwnerRun>> {
         // Without a key, all rows are alike.
-        let ((first, _), rest) = self.parts.split_first()?;
+        let (first, rest) = self.columns.split_first()?;
         let (mut runs, mut last, mut ascend) = (Vec::new(), OwnerMap::<usize>::default(), true);
-        self.each_run(by_owner.then_some(0), side, rows, |OwnerRun { owner, rows }| {
+        self.each_run(self.starts_with_owner.then_some(0), side, rows, |OwnerRun { owner, rows }| {
             let before = last.get(owner).copied();
             ascend &= before.is_none_or(|before| self.cmp((side, before), (side, rows.start)).is_lt())
-                && first.ascend(rest, side, rows.clone());
+                && first.numbers.ascend(rest, side, rows.clone());
             last.set(owner, rows.end - 1);
             runs.push(OwnerRun { owner, rows });
         });
         ascend.then_some(runs)
     }
 
-    /// Whether a key may occur twice on a side. `by_owner` says that the key begins with the owner of a row.
-    pub(crate) fn may_repeat(&self, by_owner: bool, rows: [usize; 2]) -> bool {
-        let is_unique = |side: TraceSide| self.owner_runs(by_owner, side, 0..rows[side as usize]).is_some();
+    /// Whether a key may occur twice on a side.
+    pub(crate) fn may_repeat(&self, rows: [usize; 2]) -> bool {
+        let is_unique = |side: TraceSide| self.owner_runs(side, 0..rows[side as usize]).is_some();
         !(is_unique(TraceSide::A) && is_unique(TraceSide::B))
     }
 
@@ -220,8 +225,8 @@ impl<'t> KeyCells<'t> {
         let (mut same, mut more) = (0, 16);
         while same < rows {
             let part = more.min(rows - same);
-            let common = |so_far, (numbers, _): &KeyColumn<'_>| numbers.common_run(i + same, j + same, so_far);
-            let found = self.parts.iter().fold(part, common);
+            let common = |so_far, column: &KeyColumn<'_>| column.numbers.common_run(i + same, j + same, so_far);
+            let found = self.columns.iter().fold(part, common);
             same += found;
             if found < part {
                 break;
@@ -233,32 +238,40 @@ impl<'t> KeyCells<'t> {
 
     #[inline]
     pub(crate) fn cmp(&self, x: (TraceSide, usize), y: (TraceSide, usize)) -> std::cmp::Ordering {
-        let mut parts = self.parts.iter().map(|(part, _)| part.get(x.0, x.1).cmp(&part.get(y.0, y.1)));
+        let mut parts =
+            self.columns.iter().map(|KeyColumn { numbers, .. }| numbers.get(x.0, x.1).cmp(&numbers.get(y.0, y.1)));
         parts.find(|o| o.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
     }
 }
 
-fn numbers<'t>(a: &'t Column, b: &'t Column) -> Result<KeyColumn<'t>, String> {
-    if let (ColumnData::Name { names: names_a, codes: codes_a }, ColumnData::Name { names: names_b, codes: codes_b }) =
-        (&a.data, &b.data)
-    {
-        let mut names: Vec<&String> = names_a.iter().chain(names_b).collect();
-        names.sort_unstable();
-        names.dedup();
-        let place = |name: &String| names.binary_search(&name).map_or(-1, |i| i as i64);
-        let number = |list: &[String], codes: &[u32]| -> Vec<i64> {
-            let places: Vec<i64> = list.iter().map(place).collect();
-            codes.iter().map(|c| places.get(*c as usize).copied().unwrap_or(-1)).collect()
-        };
-        let numbers = [number(names_a, codes_a), number(names_b, codes_b)].map(Cow::Owned);
-        return Ok((KeyNumbers::Wide(numbers), Some(names.into_iter().cloned().collect())));
-    }
-    if let (ColumnData::U32(a), ColumnData::U32(b)) = (&a.data, &b.data) {
-        return Ok((KeyNumbers::Narrow([a, b]), None));
-    }
-    match (plain(&a.data), plain(&b.data)) {
-        (Some((kind_a, a)), Some((kind_b, b))) if kind_a == kind_b => Ok((KeyNumbers::Wide([a, b]), None)),
-        _ => Err(format!("its key `{}` is {} in A and {} in B", a.name, a.data.type_name(), b.data.type_name())),
+impl<'t> KeyColumn<'t> {
+    fn of(a: &'t Column, b: &'t Column) -> Result<KeyColumn<'t>, String> {
+        if let (
+            ColumnData::Name { names: names_a, codes: codes_a },
+            ColumnData::Name { names: names_b, codes: codes_b },
+        ) = (&a.data, &b.data)
+        {
+            let mut names: Vec<&String> = names_a.iter().chain(names_b).collect();
+            names.sort_unstable();
+            names.dedup();
+            let index = |name: &String| names.binary_search(&name).map_or(-1, |i| i as i64);
+            let number = |list: &[String], codes: &[u32]| -> Vec<i64> {
+                let indices: Vec<i64> = list.iter().map(index).collect();
+                codes.iter().map(|c| indices.get(*c as usize).copied().unwrap_or(-1)).collect()
+            };
+            let numbers = [number(names_a, codes_a), number(names_b, codes_b)].map(Cow::Owned);
+            let names = Some(names.into_iter().cloned().collect());
+            return Ok(KeyColumn { numbers: KeyNumbers::Wide(numbers), names });
+        }
+        if let (ColumnData::U32(a), ColumnData::U32(b)) = (&a.data, &b.data) {
+            return Ok(KeyColumn { numbers: KeyNumbers::Narrow([a, b]), names: None });
+        }
+        match (plain(&a.data), plain(&b.data)) {
+            (Some((kind_a, a)), Some((kind_b, b))) if kind_a == kind_b => {
+                Ok(KeyColumn { numbers: KeyNumbers::Wide([a, b]), names: None })
+            }
+            _ => Err(format!("its key `{}` is {} in A and {} in B", a.name, a.data.type_name(), b.data.type_name())),
+        }
     }
 }
 
@@ -307,8 +320,8 @@ pub(crate) struct OwnerRun {
 }
 
 impl RowJoin {
-    /// Joins two tables with these numbers of rows. `by_owner` says that the key begins with the owner of a row.
-    pub(crate) fn of(keys: &KeyCells<'_>, by_owner: bool, rows_a: usize, rows_b: usize) -> RowJoin {
+    /// Joins two tables with these numbers of rows.
+    pub(crate) fn of(keys: &KeyCells<'_>, rows_a: usize, rows_b: usize) -> RowJoin {
         let mut joined = RowJoin::default();
         let same = keys.common_run(0, 0, rows_a.min(rows_b));
         joined.push(0, 0, same);
@@ -317,11 +330,10 @@ impl RowJoin {
         }
         let rest = [same..rows_a, same..rows_b];
         // Without a second row of the same key, any two rows of one key are a pair.
-        let runs =
-            [TraceSide::A, TraceSide::B].map(|side| keys.owner_runs(by_owner, side, rest[side as usize].clone()));
+        let runs = [TraceSide::A, TraceSide::B].map(|side| keys.owner_runs(side, rest[side as usize].clone()));
         match runs {
             [Some(runs_a), Some(runs_b)] => joined.by_owner(keys, runs_a, runs_b),
-            _ => joined.by_key(keys, |side, row| if by_owner { keys.part(0, side, row) } else { 0 }, rest),
+            _ => joined.by_key(keys, rest),
         }
         joined
     }
@@ -357,7 +369,8 @@ impl RowJoin {
     }
 
     /// Joins rows in any order.
-    fn by_key(&mut self, keys: &KeyCells<'_>, owner: impl Fn(TraceSide, usize) -> i64, [a, b]: [Range<usize>; 2]) {
+    fn by_key(&mut self, keys: &KeyCells<'_>, [a, b]: [Range<usize>; 2]) {
+        let owner = |side, row| if keys.starts_with_owner { keys.part(0, side, row) } else { 0 };
         let sorted = |side: TraceSide, rows: Range<usize>| {
             let mut by_owner = SortedMap::<i64, Vec<u32>>::new();
             for row in rows {
@@ -468,17 +481,18 @@ impl RowJoin {
 const MOST_COMPARED: usize = 1 << 14;
 
 /// How many rows a row may be out of order to be put in its place at once.
-const NEAR: usize = 16;
+const INSERT_BACK_MAX: usize = 16;
 
 /// Adds a row to rows that are nearly in order. A row that belongs far from the end is appended.
 fn insert_sorted(rows: &mut Vec<u32>, row: u32, cmp: impl Fn(u32, u32) -> Ordering) {
-    let later = rows.iter().rev().take(NEAR + 1).take_while(|other| cmp(**other, row) == Ordering::Greater).count();
-    let place = if later > NEAR { rows.len() } else { rows.len() - later };
+    let later =
+        rows.iter().rev().take(INSERT_BACK_MAX + 1).take_while(|other| cmp(**other, row) == Ordering::Greater).count();
+    let place = if later > INSERT_BACK_MAX { rows.len() } else { rows.len() - later };
     rows.insert(place, row);
 }
 
-/// The owners below this number have a place in a list.
-const LOW: usize = 4096;
+/// The owners below this number have an entry in a list.
+const LISTED_OWNERS_MAX: usize = 4096;
 
 /// Values by owner. Owners are mostly small numbers, which are found without a search.
 #[derive(Clone, Debug)]
@@ -496,16 +510,16 @@ impl<V> Default for OwnerMap<V> {
 impl<V> OwnerMap<V> {
     #[inline]
     pub(crate) fn get(&self, owner: i64) -> Option<&V> {
-        match place(owner) {
-            Some(place) => self.low.get(place)?.as_ref(),
+        match list_index(owner) {
+            Some(index) => self.low.get(index)?.as_ref(),
             None => self.others.get(&owner),
         }
     }
 
     #[inline]
     pub(crate) fn get_mut(&mut self, owner: i64) -> Option<&mut V> {
-        match place(owner) {
-            Some(place) => self.low.get_mut(place)?.as_mut(),
+        match list_index(owner) {
+            Some(index) => self.low.get_mut(index)?.as_mut(),
             None => self.others.get_mut(&owner),
         }
     }
@@ -513,24 +527,24 @@ impl<V> OwnerMap<V> {
     /// The value of an owner, which is `first` for a new owner.
     #[inline]
     pub(crate) fn or_insert_with(&mut self, owner: i64, first: impl FnOnce() -> V) -> &mut V {
-        let Some(place) = place(owner) else { return self.others.entry(owner).or_insert_with(first) };
-        if place >= self.low.len() {
-            self.low.resize_with(place + 1, || None);
+        let Some(index) = list_index(owner) else { return self.others.entry(owner).or_insert_with(first) };
+        if index >= self.low.len() {
+            self.low.resize_with(index + 1, || None);
         }
-        self.low[place].get_or_insert_with(first)
+        self.low[index].get_or_insert_with(first)
     }
 
     /// Sets the value of an owner.
     #[inline]
     pub(crate) fn set(&mut self, owner: i64, value: V) {
-        let Some(place) = place(owner) else {
+        let Some(index) = list_index(owner) else {
             self.others.insert(owner, value);
             return;
         };
-        if place >= self.low.len() {
-            self.low.resize_with(place + 1, || None);
+        if index >= self.low.len() {
+            self.low.resize_with(index + 1, || None);
         }
-        self.low[place] = Some(value);
+        self.low[index] = Some(value);
     }
 
     /// The values of all owners.
@@ -546,8 +560,8 @@ impl<V> OwnerMap<V> {
 }
 
 #[inline]
-fn place(owner: i64) -> Option<usize> {
-    usize::try_from(owner).ok().filter(|place| *place < LOW)
+fn list_index(owner: i64) -> Option<usize> {
+    usize::try_from(owner).ok().filter(|index| *index < LISTED_OWNERS_MAX)
 }
 
 #[cfg(test)]
@@ -567,11 +581,11 @@ mod tests {
 
     fn key() -> RowKey {
         let columns = ["player", "command"].map(str::to_owned).into();
-        RowKey { columns, series: vec![0], joined: JoinRule::Always }
+        RowKey { columns, series: vec![0], join_rule: JoinRule::Always }
     }
 
     fn joined(a: &[(u32, u32)], b: &[(u32, u32)]) -> RowJoin {
-        RowJoin::of(&KeyCells::of(&key(), &table(a), &table(b)).unwrap(), true, a.len(), b.len())
+        RowJoin::of(&KeyCells::of(&key(), &table(a), &table(b)).unwrap(), a.len(), b.len())
     }
 
     /// The pairs by definition: the first rows of a key with each other, then the second rows, and so on.
@@ -637,7 +651,7 @@ mod tests {
             let ((keys_a, values_a), (keys_b, values_b)) = (with_values(&a), with_values(&b));
             let (table_a, table_b) = (table(&keys_a), table(&keys_b));
             let keys = KeyCells::of(&key(), &table_a, &table_b).unwrap();
-            let all = RowJoin::of(&keys, true, a.len(), b.len());
+            let all = RowJoin::of(&keys, a.len(), b.len());
             let joined = all.prefer_equal(&keys, |i, j| values_a[i] == values_b[j]);
             let pairs: Vec<(usize, usize)> = joined.pairs().collect();
             prop_assert!(pairs.is_sorted() && pairs.iter().all(|(i, j)| keys_a[*i] == keys_b[*j]));

@@ -2,10 +2,10 @@
 
 use std::str::FromStr;
 
-use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::{
     ColumnRole, TABLES, TableSchema, TableSet, TableSubject, bodies, executed, frames, shots, ticks,
 };
+use hitreg_log::trace::{Table, TraceReadError};
 use hitreg_log::units::named;
 
 /// What a comparison covers, and how exactly it compares. The default compares everything bit by bit.
@@ -92,8 +92,8 @@ pub enum DiffError {
     #[error("{0}")]
     Tolerance(String),
     /// A trace cannot be read again, or its rows are too far out of order. Holds the reason.
-    #[error("{0}")]
-    Unread(String),
+    #[error(transparent)]
+    Unread(#[from] TraceReadError),
 }
 
 impl FromStr for Tolerance {

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::cell::{CellComparison, CellPair, CellValue, NumberComparison};
 use super::clock::{RowTimes, TickTimes, UNKNOWN, known};
-use super::join::{KeyCells, RowJoin as Rows, RowKey, TraceSide};
+use super::join::{KeyCells, RowJoin, RowKey, TraceSide};
 use super::options::DiffOptions;
 use hitreg_log::trace::Table;
 use hitreg_log::trace::schema::{JoinRule, TableSchema, is_judged, shots};
@@ -31,7 +31,7 @@ pub(crate) struct Pairing<'a> {
     pub(crate) b: &'a Table,
     pub(crate) key: &'a RowKey,
     pub(crate) keys: KeyCells<'a>,
-    pub(crate) joined: Rows,
+    pub(crate) join: RowJoin,
     /// The session time of each row, in microseconds; [`UNKNOWN`] for none.
     pub(crate) times: [Cow<'a, [i64]>; 2],
     /// Whether a server judged each shot; `None` for other tables.
@@ -52,11 +52,10 @@ impl<'a> Pairing<'a> {
         times: [&RowTimes<'_>; 2],
     ) -> Result<Pairing<'a>, String> {
         let keys = KeyCells::of(key, a, b)?;
-        let by_owner = key.series.contains(&0);
-        let mut joined = Rows::of(&keys, by_owner, a.rows(), b.rows());
+        let mut join = RowJoin::of(&keys, a.rows(), b.rows());
         // Rows of a build's own table may have any key.
         let repeats = TableSchema::of(&a.name).is_none_or(|schema| schema.repeats);
-        if repeats && keys.may_repeat(by_owner, [a.rows(), b.rows()]) {
+        if repeats && keys.may_repeat([a.rows(), b.rows()]) {
             let cells: Vec<CellPair<'_>> = a
                 .columns
                 .iter()
@@ -64,7 +63,7 @@ impl<'a> Pairing<'a> {
                 .collect();
             let is_same = |pair: CellComparison| pair == CellComparison::Same;
             let exactly = NumberComparison::default();
-            joined = joined.prefer_equal(&keys, |i, j| cells.iter().all(|cells| is_same(cells.compare(i, j, exactly))));
+            join = join.prefer_equal(&keys, |i, j| cells.iter().all(|cells| is_same(cells.compare(i, j, exactly))));
         }
         let times = [times[0].of_rows(a), times[1].of_rows(b)];
         let of_table = |table: &Table| {
@@ -72,7 +71,7 @@ impl<'a> Pairing<'a> {
             (0..table.rows()).map(|row| is_judged(shots.reason.get(row))).collect()
         };
         let judged = (a.name == shots::NAME).then(|| [a, b].map(of_table));
-        Ok(Pairing { a, b, key, keys, joined, times, judged, before, numbers: None })
+        Ok(Pairing { a, b, key, keys, join, times, judged, before, numbers: None })
     }
 
     pub(crate) fn table(&self, side: TraceSide) -> &'a Table {
@@ -88,7 +87,7 @@ impl<'a> Pairing<'a> {
     }
 
     pub(crate) fn spot(&self, pair: usize) -> RowSpot {
-        let (i, j) = self.joined.pair(pair);
+        let (i, j) = self.join.pair(pair);
         RowSpot { at_us: known(self.time(i, j)), a: Some(i as u32), b: Some(j as u32) }
     }
 
@@ -106,7 +105,7 @@ impl<'a> Pairing<'a> {
 
     /// Rows that one trace lacks. With [`DiffOptions::overlap_only`] they are no difference, so there are none.
     pub(crate) fn lone(&self, options: &DiffOptions) -> impl Iterator<Item = RowSpot> {
-        let sides = [(TraceSide::A, &self.joined.only_a), (TraceSide::B, &self.joined.only_b)];
+        let sides = [(TraceSide::A, &self.join.only_a), (TraceSide::B, &self.join.only_b)];
         let sides = sides.into_iter().filter(|_| !options.overlap_only);
         sides.flat_map(move |(side, rows)| rows.iter().map(move |row| self.spot_of(side, *row)))
     }
@@ -139,7 +138,7 @@ impl<'a> Pairing<'a> {
     /// Whether the rows of a pair have the same time. True if a time is unknown or does not matter.
     pub(crate) fn same_time(&self, i: usize, j: usize) -> bool {
         let (a, b) = (self.times[0][i], self.times[1][j]);
-        self.key.joined == JoinRule::Always || a == b || a == UNKNOWN || b == UNKNOWN
+        self.key.join_rule == JoinRule::Always || a == b || a == UNKNOWN || b == UNKNOWN
     }
 
     /// The order in which rows happened: by time, then by key. Rows of unknown time come last.
@@ -153,12 +152,12 @@ impl<'a> Pairing<'a> {
 
     /// The owner of a row, from the key columns.
     pub(crate) fn owner(&self, spot: &RowSpot) -> Owner {
-        spot.row().map_or((None, None), |(side, row)| self.owner_in(side, row))
+        spot.row().map_or(Owner::default(), |(side, row)| self.owner_in(side, row))
     }
 
     fn owner_in(&self, side: TraceSide, row: usize) -> Owner {
         let part = |place: usize| Some(self.keys.part(*self.key.series.get(place)?, side, row));
-        (part(0), part(1))
+        Owner { first: part(0), second: part(1) }
     }
 
     /// Reads one of the two numbers of the owners of rows of A; 0 if the table lacks it.
@@ -173,12 +172,17 @@ impl<'a> Pairing<'a> {
     /// The owner with these numbers.
     pub(crate) fn owner_of_parts(&self, (first, second): (i64, i64)) -> Owner {
         let count = self.key.series.len();
-        ((count > 0).then_some(first), (count > 1).then_some(second))
+        Owner { first: (count > 0).then_some(first), second: (count > 1).then_some(second) }
     }
 }
 
-/// The owner of a row: an entity, a player, or an entity on a player's screen.
-pub(crate) type Owner = (Option<i64>, Option<i64>);
+/// The owner of a row: an entity, a player, or an entity on a player's screen. Its numbers are those of the key columns
+/// [`RowKey::series`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Owner {
+    pub(crate) first: Option<i64>,
+    pub(crate) second: Option<i64>,
+}
 
 impl RowSpot {
     fn is_pair(&self) -> bool {
@@ -345,7 +349,7 @@ impl RowDump {
 
 #[cfg(test)]
 mod tests {
-    use crate::diff::{DiffOptions, Status, diff};
+    use crate::diff::{DiffOptions, TableStatus, diff};
     use hitreg_log::trace::schema::{effects, errors, ticks};
     use hitreg_log::trace::{Column, ColumnData, Table, Trace};
 
@@ -387,10 +391,10 @@ mod tests {
             let table = found.tables.into_iter().find(|table| table.name == effects::NAME).unwrap();
             (table.status, [table.rows.compared, table.rows.differing, table.rows.only_in_a, table.rows.only_in_b])
         };
-        assert_eq!(compare(&[1.0, 2.0, 3.0], &[1.0, 2.0, 3.0]), (Status::Same, [3, 0, 0, 0]));
-        assert_eq!(compare(&[1.0, 2.0, 3.0], &[3.0, 1.0, 2.0]), (Status::Same, [3, 0, 0, 0]), "in any order");
-        assert_eq!(compare(&[1.0, 2.0, 3.0], &[2.0, 3.0]), (Status::Differs, [2, 0, 1, 0]), "one is missing");
-        assert_eq!(compare(&[1.0, 2.0, 3.0], &[2.0, 3.0, 9.0]), (Status::Differs, [3, 1, 0, 0]), "one has moved");
+        assert_eq!(compare(&[1.0, 2.0, 3.0], &[1.0, 2.0, 3.0]), (TableStatus::Same, [3, 0, 0, 0]));
+        assert_eq!(compare(&[1.0, 2.0, 3.0], &[3.0, 1.0, 2.0]), (TableStatus::Same, [3, 0, 0, 0]), "in any order");
+        assert_eq!(compare(&[1.0, 2.0, 3.0], &[2.0, 3.0]), (TableStatus::Differs, [2, 0, 1, 0]), "one is missing");
+        assert_eq!(compare(&[1.0, 2.0, 3.0], &[2.0, 3.0, 9.0]), (TableStatus::Differs, [3, 1, 0, 0]), "one has moved");
     }
 
     /// A snapshot that repeats an ack may correct the body, too.
@@ -420,7 +424,7 @@ mod tests {
             let table = found.tables.into_iter().find(|table| table.name == "spells").unwrap();
             (table.status, table.rows.differing)
         };
-        assert_eq!(compare(&[1.0, 2.0], &[2.0, 1.0]), (Status::Same, 0));
-        assert_eq!(compare(&[1.0, 2.0], &[2.0, 3.0]), (Status::Differs, 1));
+        assert_eq!(compare(&[1.0, 2.0], &[2.0, 1.0]), (TableStatus::Same, 0));
+        assert_eq!(compare(&[1.0, 2.0], &[2.0, 3.0]), (TableStatus::Differs, 1));
     }
 }

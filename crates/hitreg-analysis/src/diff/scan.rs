@@ -65,7 +65,7 @@ impl ScanResult {
     pub(crate) fn of(pairing: &Pairing<'_>, compared: &TraceComparison<'_>) -> ScanResult {
         let mut scan = ScanResult::of_owners(pairing);
         for column in &pairing.a.columns {
-            let is_time = column.name == "at_us" && pairing.key.joined == JoinRule::AtSameTime;
+            let is_time = column.name == "at_us" && pairing.key.join_rule == JoinRule::AtSameTime;
             if is_time || pairing.key.columns.contains(&column.name) || !compared.options.on.has_column(&column.name) {
                 continue;
             }
@@ -79,7 +79,7 @@ impl ScanResult {
 
     /// Finds the owner of each pair, and the pairs of rows with different times.
     fn of_owners(pairing: &Pairing<'_>) -> ScanResult {
-        let count = pairing.joined.len();
+        let count = pairing.join.len();
         let mut found = PairOwners::default();
         let mut scan = ScanResult {
             owners: Vec::new(),
@@ -92,9 +92,9 @@ impl ScanResult {
         };
         // The last pair of each owner.
         let mut before: Vec<usize> = Vec::new();
-        let timed = pairing.key.joined != JoinRule::Always;
+        let timed = pairing.key.join_rule != JoinRule::Always;
         let mut parts = [Vec::new(), Vec::new()];
-        for &PairRun { first, a, b, rows } in &pairing.joined.runs {
+        for &PairRun { first, a, b, rows } in &pairing.join.runs {
             parts.iter_mut().zip(0..).for_each(|(part, place)| pairing.read_owners(place, a..a + rows, part));
             for (row, whose) in parts[0].iter().copied().zip(parts[1].iter().copied()).enumerate() {
                 let (pair, i, j) = (first + row, a + row, b + row);
@@ -125,7 +125,7 @@ impl ScanResult {
         !self.pairs[pair].differs && !self.pairs[pair].other_time
     }
 
-    /// Compares the cells of a column. What most cells need gets loops of its own.
+    /// Compares the cells of a column. Common kinds of columns have loops of their own, for speed.
     fn column(&mut self, pairing: &Pairing<'_>, column: &ColumnPair<'_>) -> OwnerRuns {
         const EXACTLY: NumberComparison = NumberComparison { within: None, is_angle: false, has_size: false };
         const AROUND: NumberComparison = NumberComparison { is_angle: true, ..EXACTLY };
@@ -170,7 +170,7 @@ impl ScanResult {
         compare: impl Fn(usize, usize, usize) -> C,
     ) -> OwnerRuns {
         let mut runs = vec![DifferenceRun::default(); self.owners.len()];
-        for run in &pairing.joined.runs {
+        for run in &pairing.join.runs {
             for start in (0..run.rows).step_by(BLOCK_ROWS) {
                 let rows = BLOCK_ROWS.min(run.rows - start);
                 let (a, b) = (run.a + start, run.b + start);

@@ -6,20 +6,19 @@
 //! both sides are therefore complete. If a row comes too late, the comparison starts again with more [`ReorderTolerance`]. One
 //! level collects a few late rows before all others; the last level reads all rows at once.
 
-use super::join::OwnerMap;
-use super::join::RowKey;
+use super::join::{OwnerMap, RowKey};
 use hitreg_log::sorted::SortedMap;
-use hitreg_log::trace::{ColumnData, NextRows, Table, TraceSource};
+use hitreg_log::trace::{ColumnData, NextRows, Table, TraceReadError, TraceSource};
 
 /// Why a pass through a table stopped.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum StepStop {
-    /// A row came too late.
+    #[error("a row came too late")]
     OutOfOrder,
-    /// A row of a player or entity has an earlier time than the row before.
+    #[error("a row of a player or entity has an earlier time than the row before")]
     TimesGoBack,
-    /// The trace cannot be read; holds the reason.
-    Unread(String),
+    #[error(transparent)]
+    Unread(#[from] TraceReadError),
 }
 
 /// How far rows may be out of order.
@@ -58,9 +57,10 @@ pub(crate) struct TableWalk<'t> {
     sides: [IncomingRows<'t>; 2],
     /// `None` if all rows make one step.
     order: Option<RowOrder>,
-    patience: i64,
+    /// By how many numbers of the ascending column rows may be out of order.
+    tolerance: i64,
     /// For each owner: all rows below this number have been returned.
-    given: OwnerMap<i64>,
+    returned_below: OwnerMap<i64>,
     ended: bool,
 }
 
@@ -72,19 +72,26 @@ struct IncomingRows<'t> {
     /// Late rows, which were collected in advance; `None` if no row may be late.
     late: Option<LateRows>,
     ended: bool,
-    /// For each owner: the last number, and how many bytes had been read up to it.
-    last: OwnerMap<(i64, usize)>,
+    last: OwnerMap<LastNumber>,
     /// How many bytes of rows have been read.
-    came: usize,
-    silence: usize,
-    most_waiting: usize,
+    bytes_read: usize,
+    /// An owner without a row in this many bytes is taken to be gone.
+    silence_bytes: usize,
+    waiting_bytes_max: usize,
+}
+
+/// The greatest number of an owner.
+struct LastNumber {
+    number: i64,
+    /// How many bytes had been read up to the owner's last row.
+    bytes_read: usize,
 }
 
 /// A complete group of rows: no other rows belong to it.
 pub(super) struct RowGroup {
     pub(crate) rows: [Table; 2],
     /// For each owner: later steps hold no row below this number.
-    pub(crate) given: OwnerMap<i64>,
+    pub(crate) returned_below: OwnerMap<i64>,
 }
 
 impl<'t> TableWalk<'t> {
@@ -93,17 +100,17 @@ impl<'t> TableWalk<'t> {
         traces: [&'t dyn TraceSource; 2],
         shapes: [&'t Table; 2],
         key: &RowKey,
-        patience: ReorderTolerance,
+        tolerance: ReorderTolerance,
     ) -> Result<TableWalk<'t>, StepStop> {
-        let (order, numbers) = match patience {
+        let (order, numbers) = match tolerance {
             ReorderTolerance::Whole => (None, 0),
             ReorderTolerance::Numbers(numbers) | ReorderTolerance::ButForFew(numbers) => {
                 (RowOrder::of(key, shapes), numbers)
             }
         };
-        let coming = |side: usize| {
+        let coming = |side: usize| -> Result<IncomingRows<'t>, StepStop> {
             let (trace, shape) = (traces[side], shapes[side].without_rows());
-            let late = match (patience, &order) {
+            let late = match (tolerance, &order) {
                 (ReorderTolerance::ButForFew(_), Some(order)) => Some(LateRows::of(trace, &shape, order, numbers)?),
                 _ => None,
             };
@@ -114,13 +121,13 @@ impl<'t> TableWalk<'t> {
                 late,
                 ended: false,
                 last: OwnerMap::default(),
-                came: 0,
-                silence: trace.silence(),
-                most_waiting: trace.most_waiting(),
+                bytes_read: 0,
+                silence_bytes: trace.silence(),
+                waiting_bytes_max: trace.most_waiting(),
             })
         };
         let sides = [coming(0)?, coming(1)?];
-        Ok(TableWalk { sides, order, patience: numbers, given: OwnerMap::default(), ended: false })
+        Ok(TableWalk { sides, order, tolerance: numbers, returned_below: OwnerMap::default(), ended: false })
     }
 
     /// Whether all rows make one step.
@@ -128,7 +135,7 @@ impl<'t> TableWalk<'t> {
         self.order.is_none()
     }
 
-    /// The columns of [`RowGroup::given`]: the owner, and the column that ascends.
+    /// The columns of [`RowGroup::returned_below`]: the owner, and the column that ascends.
     pub(crate) fn ordered_by(&self) -> Option<(&str, &str)> {
         let order = self.order.as_ref()?;
         Some((order.whose.as_deref()?, &order.ascends))
@@ -138,27 +145,28 @@ impl<'t> TableWalk<'t> {
     pub(crate) fn next(&mut self) -> Result<Option<RowGroup>, StepStop> {
         while !self.ended {
             let rows = |side: &IncomingRows<'_>| (side.ended, side.waiting.rows());
-            let behind = usize::from(rows(&self.sides[1]) < rows(&self.sides[0]));
-            self.sides[behind].read(self.order.as_ref(), &self.given)?;
+            let side_with_fewer_rows = usize::from(rows(&self.sides[1]) < rows(&self.sides[0]));
+            self.sides[side_with_fewer_rows].read(self.order.as_ref(), &self.returned_below)?;
             self.ended = self.sides.iter().all(|side| side.ended);
             if self.ended {
                 let [a, b] = self.sides.each_mut().map(IncomingRows::take_all);
-                return Ok(Some(RowGroup { rows: [a?, b?], given: std::mem::take(&mut self.given) }));
+                let returned_below = std::mem::take(&mut self.returned_below);
+                return Ok(Some(RowGroup { rows: [a?, b?], returned_below }));
             }
-            if let Some(step) = self.complete()? {
+            if let Some(step) = self.take_complete()? {
                 return Ok(Some(step));
             }
         }
         Ok(None)
     }
 
-    fn complete(&mut self) -> Result<Option<RowGroup>, StepStop> {
+    fn take_complete(&mut self) -> Result<Option<RowGroup>, StepStop> {
         let Some(order) = self.order.as_ref() else { return Ok(None) };
         let mut until = OwnerMap::default();
         for (whose, _) in self.sides.iter().flat_map(|side| side.last.iter()) {
             let ends = self.sides.iter().filter_map(|side| side.end(whose)).min();
-            let end = ends.map_or(i64::MAX, |end| end.saturating_sub(self.patience));
-            let before = self.given.get(whose).copied().unwrap_or(i64::MIN);
+            let end = ends.map_or(i64::MAX, |end| end.saturating_sub(self.tolerance));
+            let before = self.returned_below.get(whose).copied().unwrap_or(i64::MIN);
             until.set(whose, end.max(before));
         }
         let [a, b] = self.sides.each_mut().map(|side| side.take(order, &until));
@@ -166,16 +174,16 @@ impl<'t> TableWalk<'t> {
         // Where an owner has no limit, only rows up to its newest number have been returned. Later numbers may still
         // come.
         let newest =
-            |whose: i64| self.sides.iter().filter_map(|side| side.last.get(whose)).map(|(last, _)| *last).max();
+            |whose: i64| self.sides.iter().filter_map(|side| side.last.get(whose)).map(|last| last.number).max();
         for (whose, end) in until.iter() {
             let end = match *end {
                 i64::MAX => newest(whose).map_or(i64::MIN, |last| last.saturating_add(1)),
                 end => end,
             };
-            self.given.set(whose, end);
+            self.returned_below.set(whose, end);
         }
         let any = rows.iter().any(|rows| rows.rows() > 0);
-        Ok(any.then(|| RowGroup { rows, given: self.given.clone() }))
+        Ok(any.then(|| RowGroup { rows, returned_below: self.returned_below.clone() }))
     }
 }
 
@@ -208,8 +216,8 @@ impl RowOrder {
 }
 
 impl IncomingRows<'_> {
-    fn read(&mut self, order: Option<&RowOrder>, given: &OwnerMap<i64>) -> Result<(), StepStop> {
-        let Some(rows) = (self.next)().map_err(StepStop::Unread)? else {
+    fn read(&mut self, order: Option<&RowOrder>, returned_below: &OwnerMap<i64>) -> Result<(), StepStop> {
+        let Some(rows) = (self.next)()? else {
             self.ended = true;
             return Ok(());
         };
@@ -225,34 +233,38 @@ impl IncomingRows<'_> {
                 while let Some((_, number)) = numbers.next_if(|(of, _)| *of == whose) {
                     (least, most, count) = (least.min(number), most.max(number), count + 1);
                 }
-                if given.get(whose).is_some_and(|given| least < *given) {
+                if returned_below.get(whose).is_some_and(|returned| least < *returned) {
                     return Err(StepStop::OutOfOrder);
                 }
-                self.came += width * count;
-                let (last, after) = self.last.or_insert_with(whose, || (most, 0));
-                (*last, *after) = ((*last).max(most), self.came);
+                self.bytes_read += width * count;
+                let bytes_read = self.bytes_read;
+                let last = self.last.or_insert_with(whose, || LastNumber { number: most, bytes_read });
+                *last = LastNumber { number: last.number.max(most), bytes_read };
             }
         }
-        self.waiting.append(rows).map_err(StepStop::Unread)?;
-        match self.waiting.row_bytes() > self.most_waiting {
-            true => Err(StepStop::Unread("its rows are in no order, and more than may be put in order".to_owned())),
+        self.waiting.append(rows)?;
+        match self.waiting.row_bytes() > self.waiting_bytes_max {
+            true => {
+                Err(TraceReadError("its rows are in no order, and more than may be put in order".to_owned()).into())
+            }
             false => Ok(()),
         }
     }
 
     /// The number up to which all of an owner's rows have been read; `None` if no more rows are expected.
     fn end(&self, whose: i64) -> Option<i64> {
-        let (last, after) = self.last.get(whose).copied().unwrap_or((i64::MIN, 0));
-        (!self.ended && self.came - after < self.silence).then_some(last)
+        let last = self.last.get(whose);
+        let silent_bytes = self.bytes_read - last.map_or(0, |last| last.bytes_read);
+        (!self.ended && silent_bytes < self.silence_bytes).then_some(last.map_or(i64::MIN, |last| last.number))
     }
 
     /// Removes and returns the rows below these numbers.
     fn take(&mut self, order: &RowOrder, until: &OwnerMap<i64>) -> Result<Table, StepStop> {
-        let mut rows = below(&mut self.waiting, &self.shape, order, until).map_err(StepStop::Unread)?;
+        let mut rows = below(&mut self.waiting, &self.shape, order, until)?;
         if let Some(late) = &mut self.late {
             // Late rows follow the rows with the same key, as they did in the file.
             let late = below(&mut late.rows, &self.shape, order, until);
-            late.and_then(|late| rows.append(late)).map_err(StepStop::Unread)?;
+            late.and_then(|late| rows.append(late))?;
         }
         Ok(rows)
     }
@@ -260,14 +272,14 @@ impl IncomingRows<'_> {
     fn take_all(&mut self) -> Result<Table, StepStop> {
         let mut rows = std::mem::take(&mut self.waiting);
         if let Some(late) = self.late.take() {
-            rows.append(late.rows).map_err(StepStop::Unread)?;
+            rows.append(late.rows)?;
         }
         Ok(rows)
     }
 }
 
 /// Removes and returns the rows of a table below these numbers.
-fn below(from: &mut Table, shape: &Table, order: &RowOrder, until: &OwnerMap<i64>) -> Result<Table, String> {
+fn below(from: &mut Table, shape: &Table, order: &RowOrder, until: &OwnerMap<i64>) -> Result<Table, TraceReadError> {
     let until = |whose: i64| until.get(whose).copied().unwrap_or(i64::MIN);
     let is_taken = |(whose, number): (i64, i64)| number < until(whose);
     // Most rows are below, up to the end of the rows that the other side has.
@@ -303,11 +315,11 @@ impl LateRows {
     fn of(trace: &dyn TraceSource, shape: &Table, order: &RowOrder, numbers: i64) -> Result<LateRows, StepStop> {
         let mut late = LateRows { rows: shape.clone(), numbers, last: SortedMap::new() };
         let mut next = trace.rows(&shape.name, &[]);
-        while let Some(rows) = next().map_err(StepStop::Unread)? {
+        while let Some(rows) = next()? {
             let rows = shape.filled(rows);
             let [_, of_them] = late.split(&rows, order);
             if !of_them.is_empty() {
-                late.rows.append(rows.select(&of_them)).map_err(StepStop::Unread)?;
+                late.rows.append(rows.select(&of_them))?;
             }
             if late.rows.row_bytes() > MOST_LATE_BYTES {
                 return Err(StepStop::OutOfOrder);

@@ -1,4 +1,7 @@
 //! The comparison of one table. It takes rows step by step; rows in memory make one step.
+//!
+//! Equal tables are only counted. Other tables are read with growing [`ReorderTolerance`]. Each level is tried without the
+//! marks of all owners, and once more with them if the times of an owner's rows go back.
 
 use std::sync::Arc;
 
@@ -16,7 +19,7 @@ use super::scan::{ColumnRuns, DifferenceRun, DivergenceSpread, FieldDiff, PairRe
 use super::steps::{ReorderTolerance, StepStop, TableWalk};
 use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::schema::{JoinRule, corrections, is_bodies, shots, views};
-use hitreg_log::trace::{Table, TraceSource};
+use hitreg_log::trace::{Table, TraceReadError, TraceSource};
 
 /// The differences in one table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -24,7 +27,7 @@ pub struct TableDiff {
     /// Its name.
     pub name: String,
     /// The verdict on the table.
-    pub status: Status,
+    pub status: TableStatus,
     /// Why the table cannot be judged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub untestable: Option<String>,
@@ -47,7 +50,7 @@ pub struct TableDiff {
 /// The verdict on one table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Status {
+pub enum TableStatus {
     /// The same rows with the same values, in any order.
     #[default]
     Same,
@@ -102,10 +105,10 @@ pub(crate) struct ComparedTable {
 
 impl ComparedTable {
     /// The result for a table that one trace lacks.
-    pub(crate) fn only(side: TraceSide, name: &str, count: u64) -> ComparedTable {
+    pub(crate) fn only_on(side: TraceSide, name: &str, count: u64) -> ComparedTable {
         let (status, rows) = match side {
-            TraceSide::A => (Status::OnlyInA, RowCounts { a: count, ..RowCounts::default() }),
-            TraceSide::B => (Status::OnlyInB, RowCounts { b: count, ..RowCounts::default() }),
+            TraceSide::A => (TableStatus::OnlyInA, RowCounts { a: count, ..RowCounts::default() }),
+            TraceSide::B => (TableStatus::OnlyInB, RowCounts { b: count, ..RowCounts::default() }),
         };
         ComparedTable {
             diff: TableDiff { name: name.to_owned(), status, rows, ..TableDiff::default() },
@@ -114,24 +117,23 @@ impl ComparedTable {
     }
 
     /// The result for a table that a trace has more than once.
-    pub(crate) fn twice(name: &str) -> ComparedTable {
+    pub(crate) fn listed_twice(name: &str) -> ComparedTable {
         let diff = TableDiff { name: name.to_owned(), ..TableDiff::default() };
         ComparedTable::untestable(diff, "a trace has it more than once".to_owned())
     }
 
     fn untestable(mut diff: TableDiff, reason: String) -> ComparedTable {
-        diff.status = Status::Untestable;
+        diff.status = TableStatus::Untestable;
         diff.untestable = Some(reason);
         diff.rows.compared = 0;
         ComparedTable { diff, ..ComparedTable::default() }
     }
 }
 
-/// Compares a table that both traces have. `is_same` says that it is equal to the bit in both, at the same times.
+/// Compares a table that both traces have.
 pub(crate) fn compare(
-    compared: &TraceComparison<'_>,
+    comparison: &TraceComparison<'_>,
     [(a, rows_a), (b, rows_b)]: [(&Table, u64); 2],
-    is_same: bool,
 ) -> Result<ComparedTable, DiffError> {
     let key = RowKey::of(a, b);
     let mut diff = TableDiff {
@@ -145,124 +147,135 @@ pub(crate) fn compare(
     if let Some(reason) = unsound("A", a).or_else(|| unsound("B", b)).or(unkeyed) {
         return Ok(ComparedTable::untestable(diff, reason));
     }
-    if is_same {
-        let is_counted = match a.name.as_str() {
+    if comparison.equal.has_at_same_times(&a.name, &key) {
+        let counts_rows = match a.name.as_str() {
             // Its counts say whether any shot was judged.
             shots::NAME => true,
-            corrections::NAME | views::NAME => !compared.options.brief,
+            corrections::NAME | views::NAME => !comparison.options.brief,
             _ => false,
         };
-        return TableFold::new(diff, &key, compared, false).same(is_counted, a).map_err(DiffError::Unread);
+        return TableFold::new(diff, &key, comparison, false).finish_equal(counts_rows, a).map_err(DiffError::from);
     }
-    for patience in ReorderTolerance::levels(compared.traces).iter().copied() {
-        for thorough in [false, true] {
-            let fold = TableFold::new(diff.clone(), &key, compared, thorough);
-            match fold.step_by_step([a, b], patience) {
+    for tolerance in ReorderTolerance::levels(comparison.traces).iter().copied() {
+        for keeps_all_marks in [false, true] {
+            let fold = TableFold::new(diff.clone(), &key, comparison, keeps_all_marks);
+            match fold.step_by_step([a, b], tolerance) {
                 Ok(table) => return Ok(table),
                 Err(StepStop::TimesGoBack) => {}
                 Err(StepStop::OutOfOrder) => break,
-                Err(StepStop::Unread(what)) => return Err(DiffError::Unread(what)),
+                Err(StepStop::Unread(error)) => return Err(error.into()),
             }
         }
     }
-    Err(DiffError::Unread(format!("the rows of `{}` cannot be put in order", a.name)))
+    Err(TraceReadError(format!("the rows of `{}` cannot be put in order", a.name)).into())
 }
 
 /// One table of both traces, as far as its rows have been compared.
 struct TableFold<'o> {
     key: &'o RowKey,
-    of: &'o TraceComparison<'o>,
+    comparison: &'o TraceComparison<'o>,
     found: ComparedTable,
     /// For each compared column of A: its differences, by owner.
     columns: Vec<(String, ColumnRuns)>,
-    /// The last compared pair of each owner, if it is needed.
+    /// The last compared pair of each owner, for owners with differences or for all.
     last: SortedMap<Owner, Arc<RowMark>>,
     /// The owners with differences.
     differing: SortedSet<Owner>,
-    /// Whether `last` is needed from the first row on.
-    thorough: bool,
-    /// Whether all rows come at once.
-    whole: bool,
-    first: Option<(RowMark, Owner, Divergence)>,
+    /// Whether `last` is kept for every owner, from the first row on. A second try needs it when times go back.
+    keeps_all_marks: bool,
+    /// Whether all rows make one step.
+    is_one_step: bool,
+    first: Option<FirstDifference>,
     /// Collects the changed shots.
     changed: ChangedShots,
     /// The names in shots, each stored once.
     texts: TextTable,
     /// How many rows of each trace have been compared.
-    before: [u64; 2],
+    rows_before: [u64; 2],
     /// For each trace and owner: the time of its last row. `None` after a row with an earlier time than the row before.
-    times: Option<[OwnerMap<i64>; 2]>,
+    last_times: Option<[OwnerMap<i64>; 2]>,
+}
+
+/// The first difference so far.
+struct FirstDifference {
+    mark: RowMark,
+    owner: Owner,
+    divergence: Divergence,
 }
 
 impl<'o> TableFold<'o> {
-    pub(super) fn new(diff: TableDiff, key: &'o RowKey, of: &'o TraceComparison<'o>, thorough: bool) -> TableFold<'o> {
+    fn new(
+        diff: TableDiff,
+        key: &'o RowKey,
+        comparison: &'o TraceComparison<'o>,
+        keeps_all_marks: bool,
+    ) -> TableFold<'o> {
         let found = ComparedTable { diff, tallies: Some(Default::default()), ..ComparedTable::default() };
         TableFold {
             key,
-            of,
+            comparison,
             found,
             columns: Vec::new(),
             last: SortedMap::new(),
             differing: SortedSet::new(),
-            thorough,
-            whole: false,
+            keeps_all_marks,
+            is_one_step: false,
             first: None,
             changed: ChangedShots::default(),
             texts: TextTable::default(),
-            before: [0; 2],
-            times: Some(Default::default()),
+            rows_before: [0; 2],
+            last_times: Some(Default::default()),
         }
     }
 
     /// Compares the rows of both traces step by step.
-    fn step_by_step(mut self, shapes: [&Table; 2], patience: ReorderTolerance) -> Result<ComparedTable, StepStop> {
-        self.whole = patience == ReorderTolerance::Whole;
+    fn step_by_step(mut self, shapes: [&Table; 2], tolerance: ReorderTolerance) -> Result<ComparedTable, StepStop> {
+        self.is_one_step = tolerance == ReorderTolerance::Whole;
         if shapes[0].name == shots::NAME {
-            self.changed = ChangedShots::kept(ShotComparison::of(self.of, patience));
+            self.changed = ChangedShots::kept(ShotComparison::of(self.comparison, tolerance));
         }
-        each_step(self.of.traces, shapes, (self.key, self.of.clocks), patience, &mut |rows, times, _| {
+        let TraceComparison { traces, clocks, .. } = *self.comparison;
+        each_step(traces, shapes, self.key, clocks, tolerance, &mut |rows, times, _| {
             self.add(rows, times);
             true
         })?;
         // The last pair of an owner can be found in later rows only if rows are in the order of their times.
-        if self.first.is_some() && self.times.is_none() && !self.thorough {
+        if self.first.is_some() && self.last_times.is_none() && !self.keeps_all_marks {
             return Err(StepStop::TimesGoBack);
         }
-        if let Some((mark, owner, _)) = &self.first {
-            let before = self.last_agreeing(shapes, patience, (mark, owner))?;
-            if let Some((.., divergence)) = &mut self.first {
-                divergence.last_agreeing = before;
-            }
+        if let Some(mut first) = self.first.take() {
+            first.divergence.last_agreeing = self.last_agreeing(shapes, tolerance, &first)?;
+            self.first = Some(first);
         }
-        Ok(self.compared())
+        Ok(self.finish())
     }
 
-    /// The result for a table that is equal in both traces. `is_counted` says whether its rows are.
-    pub(super) fn same(mut self, is_counted: bool, shape: &Table) -> Result<ComparedTable, String> {
+    /// The result for a table that is equal in both traces. `counts_rows` says whether its rows are read and counted.
+    fn finish_equal(mut self, counts_rows: bool, shape: &Table) -> Result<ComparedTable, TraceReadError> {
         self.found.diff.rows.compared = self.found.diff.rows.a;
-        if !is_counted {
+        if !counts_rows {
             self.found.tallies = None;
-            return Ok(self.compared());
+            return Ok(self.finish());
         }
-        let trace = self.of.traces[0];
+        let trace = self.comparison.traces[0];
         let mut tally = TraceTally::default();
-        let times = RowTimes::of(trace, self.of.clocks[0], shape, false);
+        let times = RowTimes::of(trace, self.comparison.clocks[0], shape, false);
         let mut next = trace.rows(&shape.name, &[]);
         while let Some(rows) = next()? {
             let rows = shape.filled(rows);
             tally.add(&rows);
             if rows.name == views::NAME {
-                self.found.apart.add_same(&rows, &self.of.relocations);
+                self.found.apart.add_same(&rows, &self.comparison.relocations);
                 continue;
             }
-            let pairing = Pairing::of([&rows, &rows], self.before, self.key, [&times, &times])?;
+            let pairing = Pairing::of([&rows, &rows], self.rows_before, self.key, [&times, &times])?;
             match rows.name.as_str() {
-                shots::NAME => self.found.hits.add(&pairing, self.of.options, &mut self.texts, &mut |_, _| {}),
+                shots::NAME => self.found.hits.add(&pairing, self.comparison.options, &mut self.texts, &mut |_, _| {}),
                 _ => self.found.reconciliation.add(&pairing),
             }
         }
         self.found.tallies = Some([tally.clone(), tally]);
-        Ok(self.compared())
+        Ok(self.finish())
     }
 
     /// Compares a group of rows that is complete: no row outside belongs to one inside.
@@ -271,25 +284,25 @@ impl<'o> TableFold<'o> {
             tallies[0].add(a);
             tallies[1].add(b);
         }
-        let before = self.before;
-        self.before = [before[0] + a.rows() as u64, before[1] + b.rows() as u64];
+        let before = self.rows_before;
+        self.rows_before = [before[0] + a.rows() as u64, before[1] + b.rows() as u64];
         // The caller has checked that these tables have a key.
         let Ok(pairing) = Pairing::of([a, b], before, self.key, times) else { return };
-        let scan = ScanResult::of(&pairing, self.of);
+        let scan = ScanResult::of(&pairing, self.comparison);
         count(&mut self.found.diff.rows, &pairing, &scan);
-        if !self.whole {
+        if !self.is_one_step {
             self.note_times(&pairing);
         }
         match a.name.as_str() {
-            name if is_bodies(name) && !self.of.options.tolerances.is_empty() => {
+            name if is_bodies(name) && !self.comparison.options.tolerances.is_empty() => {
                 self.found.tolerated.extend(tolerated_ticks(&pairing, &scan));
             }
             shots::NAME => {
                 let mut note = |rank, shot| self.changed.note(rank, shot);
-                self.found.hits.add(&pairing, self.of.options, &mut self.texts, &mut note);
+                self.found.hits.add(&pairing, self.comparison.options, &mut self.texts, &mut note);
             }
             corrections::NAME => self.found.reconciliation.add(&pairing),
-            views::NAME => self.found.apart.add(&pairing, &scan, &self.of.relocations),
+            views::NAME => self.found.apart.add(&pairing, &scan, &self.comparison.relocations),
             _ => {}
         }
         self.add_first(&pairing, &scan);
@@ -297,19 +310,19 @@ impl<'o> TableFold<'o> {
     }
 
     fn add_first(&mut self, pairing: &Pairing<'_>, scan: &ScanResult) {
-        let Some(spot) = first_spot(pairing, scan, self.of.options) else { return };
-        let mark = pairing.mark(&spot, self.of.clocks);
-        if self.first.as_ref().is_some_and(|(known, ..)| known.cmp(&mark).is_le()) {
+        let Some(spot) = first_spot(pairing, scan, self.comparison.options) else { return };
+        let mark = pairing.mark(&spot, self.comparison.clocks);
+        if self.first.as_ref().is_some_and(|known| known.mark.cmp(&mark).is_le()) {
             return;
         }
-        let divergence = Divergence::of(pairing, self.of, scan, &spot);
-        self.first = Some((mark, pairing.owner(&spot), divergence));
+        let divergence = Divergence::of(pairing, self.comparison, scan, &spot);
+        self.first = Some(FirstDifference { mark, owner: pairing.owner(&spot), divergence });
     }
 
     fn add_runs(&mut self, pairing: &Pairing<'_>, scan: &ScanResult) {
         let mut marks: SortedMap<usize, Arc<RowMark>> = SortedMap::new();
         let mut mark = |pair: usize| {
-            let new = || Arc::new(pairing.mark(&pairing.spot(pair), self.of.clocks));
+            let new = || Arc::new(pairing.mark(&pairing.spot(pair), self.comparison.clocks));
             Arc::clone(marks.entry(pair).or_insert_with(new))
         };
         for (name, runs) in &scan.columns {
@@ -329,7 +342,7 @@ impl<'o> TableFold<'o> {
             }
         }
         for (owner, pair) in scan.owners.iter().zip(&scan.last).filter_map(|(owner, last)| Some((owner, (*last)?))) {
-            if self.thorough || self.differing.contains(owner) {
+            if self.keeps_all_marks || self.differing.contains(owner) {
                 let mark = mark(pair);
                 let known = self.last.entry(*owner).or_insert_with(|| Arc::clone(&mark));
                 if known.cmp(&mark).is_lt() {
@@ -341,7 +354,7 @@ impl<'o> TableFold<'o> {
 
     /// Checks whether the rows of each player or entity are in the order of their times.
     fn note_times(&mut self, pairing: &Pairing<'_>) {
-        let Some(known) = &mut self.times else { return };
+        let Some(known) = &mut self.last_times else { return };
         for side in [TraceSide::A, TraceSide::B] {
             let times = &pairing.times[side as usize];
             let mut now: OwnerMap<[i64; 2]> = OwnerMap::default();
@@ -355,7 +368,7 @@ impl<'o> TableFold<'o> {
             for (whose, [first, last]) in now.iter() {
                 let before = known[side as usize].or_insert_with(whose, || *first);
                 if first < before {
-                    self.times = None;
+                    self.last_times = None;
                     return;
                 }
                 *before = *last;
@@ -368,20 +381,21 @@ impl<'o> TableFold<'o> {
     fn last_agreeing(
         &self,
         shapes: [&Table; 2],
-        patience: ReorderTolerance,
-        (first, owner): (&RowMark, &Owner),
+        tolerance: ReorderTolerance,
+        first: &FirstDifference,
     ) -> Result<Option<RowDump>, StepStop> {
         let mut found: Option<(RowMark, RowDump)> = None;
-        let in_order = self.times.is_some();
+        let in_order = self.last_times.is_some();
         let mut past = [false; 2];
-        each_step(self.of.traces, shapes, (self.key, self.of.clocks), patience, &mut |[a, b], times, before| {
+        let TraceComparison { traces, clocks, .. } = *self.comparison;
+        each_step(traces, shapes, self.key, clocks, tolerance, &mut |[a, b], times, before| {
             let Ok(cells) = KeyCells::of(self.key, a, b) else { return true };
             let numbers = [(TraceSide::A, a), (TraceSide::B, b)]
-                .map(|(side, table)| cells.rows_of(side, table.rows(), &self.key.series, *owner));
+                .map(|(side, table)| cells.rows_of(side, table.rows(), &self.key.series, first.owner));
             let rows = [a.select(&numbers[0]), b.select(&numbers[1])];
             // Rows of other owners do not matter: only rows of one owner are in the order of their times.
             for side in 0..2 {
-                let is_later = |at: &i64| by_time(known(*at), first.at_us()).is_gt();
+                let is_later = |at: &i64| by_time(known(*at), first.mark.at_us()).is_gt();
                 past[side] |= rows[side].rows() > 0 && times[side].of_rows(&rows[side]).iter().all(is_later);
             }
             if in_order && past == [true, true] {
@@ -389,16 +403,16 @@ impl<'o> TableFold<'o> {
             }
             let Ok(pairing) = Pairing::of([&rows[0], &rows[1]], before, self.key, times) else { return true };
             let pairing = pairing.numbered(numbers);
-            let scan = ScanResult::of(&pairing, self.of);
-            for pair in (0..pairing.joined.len()).filter(|pair| scan.agrees(*pair)) {
+            let scan = ScanResult::of(&pairing, self.comparison);
+            for pair in (0..pairing.join.len()).filter(|pair| scan.agrees(*pair)) {
                 let spot = pairing.spot(pair);
                 let is_later = found.as_ref().is_none_or(|(known, _)| by_time(known.at_us(), spot.at_us).is_le());
-                if !is_later || by_time(spot.at_us, first.at_us()).is_gt() {
+                if !is_later || by_time(spot.at_us, first.mark.at_us()).is_gt() {
                     continue;
                 }
-                let mark = pairing.mark(&spot, self.of.clocks);
-                if mark.cmp(first).is_lt() && found.as_ref().is_none_or(|(known, _)| known.cmp(&mark).is_lt()) {
-                    found = Some((mark, agreeing(&pairing, self.of.clocks, &spot)));
+                let mark = pairing.mark(&spot, self.comparison.clocks);
+                if mark.cmp(&first.mark).is_lt() && found.as_ref().is_none_or(|(known, _)| known.cmp(&mark).is_lt()) {
+                    found = Some((mark, agreeing(&pairing, self.comparison.clocks, &spot)));
                 }
             }
             true
@@ -407,21 +421,25 @@ impl<'o> TableFold<'o> {
     }
 
     /// The result, after all rows.
-    pub(super) fn compared(mut self) -> ComparedTable {
+    fn finish(mut self) -> ComparedTable {
         self.changed.end();
         self.found.hits.changed = self.changed;
         let diff = &mut self.found.diff;
-        diff.status = status(diff, self.key.joined, self.of.options);
-        if diff.status == Status::Untestable {
+        diff.status = status(diff, self.key.join_rule, self.comparison.options);
+        if diff.status == TableStatus::Untestable {
             diff.untestable = Some("no two of its rows are of the same time".to_owned());
         }
-        let is_same = matches!(diff.status, Status::Same | Status::WithinTolerance);
-        if is_same && self.of.options.on == DiffScope::Hits && diff.rows.compared > 0 && self.found.hits.judged == 0 {
-            diff.status = Status::Untestable;
+        let is_same = matches!(diff.status, TableStatus::Same | TableStatus::WithinTolerance);
+        if is_same
+            && self.comparison.options.on == DiffScope::Hits
+            && diff.rows.compared > 0
+            && self.found.hits.judged == 0
+        {
+            diff.status = TableStatus::Untestable;
             let reason = "no replay judged any of its shots; a replay in closed loop judges them";
             diff.untestable = Some(reason.to_owned());
         }
-        diff.first = self.first.map(|(.., divergence)| divergence);
+        diff.first = self.first.map(|first| first.divergence);
         diff.fields = FieldDiff::all(&self.columns);
         diff.series = SeriesDiff::all(&self.columns, &self.last);
         diff.spread = DivergenceSpread::of(&self.columns);
@@ -440,8 +458,9 @@ type TakeRows<'t> = dyn FnMut([&Table; 2], [&RowTimes<'_>; 2], [u64; 2]) -> bool
 pub(super) fn each_step(
     traces: [&dyn TraceSource; 2],
     shapes: [&Table; 2],
-    (key, clocks): (&RowKey, [&TickTimes; 2]),
-    patience: ReorderTolerance,
+    key: &RowKey,
+    clocks: [&TickTimes; 2],
+    tolerance: ReorderTolerance,
     take: &mut TakeRows<'_>,
 ) -> Result<(), StepStop> {
     if let [Some(_), Some(_)] = traces.map(TraceSource::in_memory) {
@@ -449,7 +468,7 @@ pub(super) fn each_step(
         take(shapes, [&times[0], &times[1]], [0; 2]);
         return Ok(());
     }
-    let mut steps = TableWalk::of(traces, shapes, key, patience)?;
+    let mut steps = TableWalk::of(traces, shapes, key, tolerance)?;
     let whole = steps.is_whole();
     let mut times = [0, 1].map(|side| RowTimes::of(traces[side], clocks[side], shapes[side], whole));
     let mut before = [0; 2];
@@ -463,7 +482,7 @@ pub(super) fn each_step(
         }
         before = [before[0] + a.rows() as u64, before[1] + b.rows() as u64];
         if steps.ordered_by() == Some(("player", "command")) {
-            times.iter_mut().for_each(|times| times.forget(&step.given));
+            times.iter_mut().for_each(|times| times.forget(&step.returned_below));
         }
     }
     Ok(())
@@ -476,23 +495,23 @@ fn count(rows: &mut RowCounts, pairing: &Pairing<'_>, scan: &ScanResult) {
         rows.within_tolerance += u64::from(pair.within && !pair.differs);
     }
     rows.compared += scan.pairs.iter().filter(|pair| !pair.other_time).count() as u64;
-    rows.only_in_a += pairing.joined.only_a.len() as u64;
-    rows.only_in_b += pairing.joined.only_b.len() as u64;
+    rows.only_in_a += pairing.join.only_a.len() as u64;
+    rows.only_in_b += pairing.join.only_b.len() as u64;
 }
 
-fn status(diff: &TableDiff, joined: JoinRule, options: &DiffOptions) -> Status {
+fn status(diff: &TableDiff, join_rule: JoinRule, options: &DiffOptions) -> TableStatus {
     let rows = &diff.rows;
     let lacks = rows.only_in_a + rows.only_in_b > 0 || diff.shape.lacks(options.on);
-    let at_other_times = joined == JoinRule::AtSameTime && rows.other_time > 0;
+    let at_other_times = join_rule == JoinRule::AtSameTime && rows.other_time > 0;
     if rows.differing > 0 || at_other_times || diff.shape.types_differ(options.on) || (lacks && !options.overlap_only) {
-        Status::Differs
-    } else if joined == JoinRule::WithTheirTime && rows.compared == 0 && rows.other_time > 0 {
+        TableStatus::Differs
+    } else if join_rule == JoinRule::WithTheirTime && rows.compared == 0 && rows.other_time > 0 {
         // No pair could be compared, which does not mean that the tables are equal.
-        Status::Untestable
+        TableStatus::Untestable
     } else if rows.within_tolerance > 0 {
-        Status::WithinTolerance
+        TableStatus::WithinTolerance
     } else {
-        Status::Same
+        TableStatus::Same
     }
 }
 
@@ -503,7 +522,7 @@ fn first_spot(pairing: &Pairing<'_>, scan: &ScanResult, options: &DiffOptions) -
         .iter()
         .flat_map(|(_, runs)| runs.iter().filter(|run| run.rows > 0))
         .map(|run| pairing.spot(run.first));
-    let timed = pairing.key.joined == JoinRule::AtSameTime;
+    let timed = pairing.key.join_rule == JoinRule::AtSameTime;
     let other_time = (0..scan.pairs.len()).filter(|&p| timed && scan.pairs[p].other_time).map(|p| pairing.spot(p));
     values.chain(pairing.lone(options)).chain(other_time).min_by(|x, y| pairing.cmp(x, y))
 }
@@ -514,7 +533,7 @@ fn tolerated_ticks(pairing: &Pairing<'_>, scan: &ScanResult) -> SortedSet<u32> {
     let of = |row: usize| ticks.get(row).copied();
     let rows = |which: &dyn Fn(&PairResult) -> bool| -> SortedSet<u32> {
         let pairs = (0..scan.pairs.len()).filter(|pair| which(&scan.pairs[*pair]));
-        pairs.filter_map(|pair| of(pairing.joined.pair(pair).0)).collect()
+        pairs.filter_map(|pair| of(pairing.join.pair(pair).0)).collect()
     };
     let (mut within, differing) = (rows(&|p| p.within), rows(&|p| p.differs || p.other_time));
     within.retain(|tick| !differing.contains(tick));

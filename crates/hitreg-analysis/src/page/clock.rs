@@ -8,7 +8,7 @@ use super::packed::{PackedColumn, PageColumns};
 use hitreg_log::record::{GapRecord, value_of_setting};
 use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::schema::{bodies, frames, ticks, views};
-use hitreg_log::trace::{TraceSource, body_tables, each_part};
+use hitreg_log::trace::{TraceReadError, TraceSource, body_tables, each_part};
 
 /// Steps by number, with the time of each.
 #[derive(Clone, Debug, Default)]
@@ -83,7 +83,7 @@ impl StepTimes {
 
     /// The server's ticks. If the trace has no times of ticks, the tick rate in its settings gives them. Also returns
     /// whether the trace has the times.
-    pub(super) fn of_server(trace: &dyn TraceSource) -> Result<(StepTimes, bool), String> {
+    pub(super) fn of_server(trace: &dyn TraceSource) -> Result<(StepTimes, bool), TraceReadError> {
         let (mut clock, mut untimed) = (StepTimes::default(), SortedSet::new());
         each_part(trace, ticks::NAME, (&["tick", "at_us"], None), &mut |rows| {
             let table = ticks::Columns::read(rows);
@@ -109,7 +109,7 @@ impl StepTimes {
     }
 
     /// The frames of each client. If the trace has no frames, the times of views are used.
-    pub(super) fn of_players(trace: &dyn TraceSource) -> Result<SortedMap<u32, StepTimes>, String> {
+    pub(super) fn of_players(trace: &dyn TraceSource) -> Result<SortedMap<u32, StepTimes>, TraceReadError> {
         let mut clocks: SortedMap<u32, StepTimes> = SortedMap::new();
         each_part(trace, frames::NAME, (&["player", "command", "at_us", "server_time_us"], None), &mut |rows| {
             let table = frames::Columns::read(rows);

@@ -9,7 +9,7 @@ use crate::report::{ShotWords, correction_answer, evidence_in_words, shot_answer
 use crate::why::{CorrectionRows, DrawnSnapshots, RejudgedShot, TraceRows, UsercmdPath, shot_target};
 use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::schema::{bodies, corrections, errors, executed, frames, shots, ticks, views};
-use hitreg_log::trace::{Table, Trace, TraceSource, body_tables, select_rows};
+use hitreg_log::trace::{Table, Trace, TraceReadError, TraceSource, body_tables, select_rows};
 use hitreg_log::units::Micros;
 
 /// What explains the shots and corrections of a trace.
@@ -71,7 +71,7 @@ pub(super) const FRAMES: &[&str] = &[
 
 impl ExplainedRows {
     /// Reads all evidence except views.
-    pub(super) fn read(trace: &dyn TraceSource) -> Result<ExplainedRows, String> {
+    pub(super) fn read(trace: &dyn TraceSource) -> Result<ExplainedRows, TraceReadError> {
         let fired = select_rows(trace, shots::NAME, (&[], None), &Table::clone)?;
         let corrected = select_rows(trace, corrections::NAME, (&[], None), &CorrectionRows::corrected)?;
         let found = Trace { header: trace.header().clone(), tables: vec![fired, corrected] };
@@ -129,7 +129,7 @@ impl ExplainedRows {
         name: &str,
         only: &[&str],
         select: &dyn Fn(&Table) -> Table,
-    ) -> Result<(), String> {
+    ) -> Result<(), TraceReadError> {
         let mut kept = select_rows(trace, name, (only, None), select)?;
         // A trace in memory has all columns.
         kept.columns.retain(|column| only.is_empty() || only.contains(&&*column.name));
@@ -138,7 +138,7 @@ impl ExplainedRows {
     }
 
     /// Adds the needed views among these rows.
-    pub(super) fn add_views(&mut self, table: &Table) -> Result<(), String> {
+    pub(super) fn add_views(&mut self, table: &Table) -> Result<(), TraceReadError> {
         let rows = views::Columns::read(table);
         let (mut kept, mut earlier, mut seen) = (Vec::new(), Vec::new(), SortedSet::new());
         for row in 0..rows.entity.len().min(rows.player.len()) {
@@ -231,7 +231,7 @@ pub(super) fn shots_of(
     evidence: &ExplainedRows,
     shown: &PageInput<'_>,
     columns: &mut PageColumns,
-) -> Result<PackedRecords, String> {
+) -> Result<PackedRecords, TraceReadError> {
     let (trace, reader) = (&evidence.trace, TraceRows::new(&evidence.trace));
     let known = shown.log.map_or(Ok(Vec::new()), |log| known_by_log(&reader, log))?;
     let mut packer = RecordPacker::default();
@@ -257,7 +257,7 @@ const TOGETHER: Micros = Micros::from_s(24);
 const AROUND: Micros = Micros::from_s(4);
 
 /// What the log knows of each shot. The log is read once, a few seconds at a time.
-fn known_by_log(reader: &TraceRows<'_>, log: &dyn PageLog) -> Result<Vec<KnownByLog>, String> {
+fn known_by_log(reader: &TraceRows<'_>, log: &dyn PageLog) -> Result<Vec<KnownByLog>, TraceReadError> {
     let table = shots::Columns::of(reader.trace);
     let mut known = vec![(None, None); table.rows];
     let mut order: Vec<usize> = (0..table.rows.min(table.at_us.len())).collect();
@@ -280,7 +280,10 @@ fn known_by_log(reader: &TraceRows<'_>, log: &dyn PageLog) -> Result<Vec<KnownBy
 }
 
 /// Packs all corrections, with the answers of `why`.
-pub(super) fn corrections_of(evidence: &ExplainedRows, columns: &mut PageColumns) -> Result<PackedRecords, String> {
+pub(super) fn corrections_of(
+    evidence: &ExplainedRows,
+    columns: &mut PageColumns,
+) -> Result<PackedRecords, TraceReadError> {
     let mut packer = RecordPacker::default();
     for it in TraceRows::new(&evidence.trace).corrections() {
         let words = CorrectionWords { evidence_words: evidence_in_words(&it.evidence) };

@@ -7,11 +7,11 @@ use super::PageInput;
 use super::packed::{PackedColumn, PageColumns, whole};
 use super::series::{PlayerSeries, Sample, TIME_UNIT_US, at_share};
 use crate::round_trips::each_snapshot_trip;
-use hitreg_log::record::{GapRecord, Outline, SessionStretch};
+use hitreg_log::record::{GapRecord, Outline, SessionChunk};
 use hitreg_log::round_trips::SnapshotRoundTrips;
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::schema::{packets, snapshots};
-use hitreg_log::trace::{TraceSource, each_part};
+use hitreg_log::trace::{TraceReadError, TraceSource, each_part};
 use hitreg_log::traffic::{Packet, transit_us};
 
 /// What happened on the network in the shown part.
@@ -25,7 +25,11 @@ pub(super) struct NetworkRows {
 
 impl NetworkRows {
     /// Reads the log or the trace once. The page shows at most so many packets and round trips.
-    pub(super) fn of(shown: &PageInput<'_>, most_packets: usize, most_trips: usize) -> Result<NetworkRows, String> {
+    pub(super) fn of(
+        shown: &PageInput<'_>,
+        most_packets: usize,
+        most_trips: usize,
+    ) -> Result<NetworkRows, TraceReadError> {
         let (mut packets, mut trips, mut gaps) = (Packets::new(most_packets), RoundTrips::new(most_trips), Vec::new());
         let Some(log) = shown.log else {
             packets.add_rows(shown.trace)?;
@@ -33,9 +37,9 @@ impl NetworkRows {
             return Ok(NetworkRows { packets, trips, gaps: shown.trace.header().gaps.clone() });
         };
         let mut finders: SortedMap<u32, SnapshotRoundTrips> = SortedMap::new();
-        let mut read = |stretch: &SessionStretch| {
-            gaps.extend(stretch.gaps.iter().filter(|gap| log.shows(gap.from) || log.shows(gap.to)).copied());
-            for (player, mut outline) in (0..).zip(Outline::of(stretch).players) {
+        let mut read = |chunk: &SessionChunk| {
+            gaps.extend(chunk.gaps.iter().filter(|gap| log.shows(gap.from) || log.shows(gap.to)).copied());
+            for (player, mut outline) in (0..).zip(Outline::of(chunk).players) {
                 // As in the trace of a part: its usercmds, and its snapshots, whenever these arrive.
                 outline.frames.retain(|(_, made)| log.shows(*made));
                 outline.snapshots.retain(|(_, sent, _)| log.shows(*sent));
@@ -156,7 +160,7 @@ impl Packets {
     }
 
     /// Adds the packets of a trace.
-    fn add_rows(&mut self, trace: &dyn TraceSource) -> Result<(), String> {
+    fn add_rows(&mut self, trace: &dyn TraceSource) -> Result<(), TraceReadError> {
         let took = |took: &[f32], row: usize| took.get(row).and_then(|ms| transit_us(*ms));
         let of = |column: &[u32], row: usize| column.get(row).copied();
         each_part(trace, packets::NAME, (&["player", "at_us", "took_ms", "bytes"], None), &mut |rows| {
@@ -348,14 +352,14 @@ mod tests {
     use hitreg_log::units::Micros;
 
     /// A log of which the first second is shown.
-    struct FirstSecond(Vec<SessionStretch>, SessionHeader);
+    struct FirstSecond(Vec<SessionChunk>, SessionHeader);
 
     impl PageLog for FirstSecond {
         fn header(&self) -> &SessionHeader {
             &self.1
         }
 
-        fn each(&self, to: &mut dyn FnMut(&SessionStretch) -> bool) -> Result<(), String> {
+        fn each(&self, to: &mut dyn FnMut(&SessionChunk) -> bool) -> Result<(), TraceReadError> {
             _ = self.0.iter().all(to);
             Ok(())
         }
@@ -364,8 +368,8 @@ mod tests {
             at < Micros::from_s(1)
         }
 
-        fn between(&self, _: Micros, _: Micros) -> Result<Session, String> {
-            Err("not needed".to_owned())
+        fn between(&self, _: Micros, _: Micros) -> Result<Session, TraceReadError> {
+            Err(TraceReadError("not needed".to_owned()))
         }
     }
 
@@ -377,15 +381,15 @@ mod tests {
             at: Micros::from_ms(i64::from(number) * 400),
             ..PacketRecord::default()
         };
-        let stretch = |number: u32, arrivals: &[u32]| {
+        let chunk = |number: u32, arrivals: &[u32]| {
             let arrival = |number: &u32| ArrivalRecord { number: *number, at: Micros::from_s(9) };
             let reached = arrivals.iter().map(arrival).collect();
             let records = PlayerRecords { sent: vec![sent(number)], reached, ..PlayerRecords::default() };
-            SessionStretch { players: vec![records], ..SessionStretch::default() }
+            SessionChunk { players: vec![records], ..SessionChunk::default() }
         };
         let lost = |last: &[u32]| {
             let header = log_of(&["p0"]).header;
-            let log = FirstSecond(vec![stretch(1, &[]), stretch(2, &[]), stretch(3, &[]), stretch(4, last)], header);
+            let log = FirstSecond(vec![chunk(1, &[]), chunk(2, &[]), chunk(3, &[]), chunk(4, last)], header);
             let trace = Trace::default();
             let shown = PageInput { name: "", map: "", trace: &trace, log: Some(&log), rejudged: &[], notes: &[] };
             NetworkRows::of(&shown, 100, 100).unwrap().packets.missing()

@@ -11,7 +11,7 @@ use crate::round_trips::{ACKS_WITH_COUNTS, each_ack};
 use crate::summary::is_relocation;
 use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::schema::executed;
-use hitreg_log::trace::{TraceSource, each_part};
+use hitreg_log::trace::{TraceReadError, TraceSource, each_part};
 
 /// The rounding of the times of packets and acks, in microseconds.
 pub(super) const TIME_UNIT_US: i64 = 50;
@@ -171,7 +171,7 @@ pub(super) fn acks_of(
     exactness: TrackPrecision,
     most: usize,
     players: &mut SortedSet<u32>,
-) -> Result<(PlayerSeries<Ack>, RoundTrips), String> {
+) -> Result<(PlayerSeries<Ack>, RoundTrips), TraceReadError> {
     let (mut acks, mut trips) = (PlayerSeries::new(most, Ack::merge), RoundTrips::new(most));
     let columns = [&ACKS_WITH_COUNTS[..], &["error_units", "cause"]].concat();
     each_ack(trace, &columns, &mut |table, row, trip_us| {
@@ -220,7 +220,7 @@ impl UnrunRows {
         server: &StepTimes,
         most: usize,
         players: &mut SortedSet<u32>,
-    ) -> Result<UnrunRows, String> {
+    ) -> Result<UnrunRows, TraceReadError> {
         let mut unrun = UnrunRows { rows: Sample::default(), names: None };
         each_part(trace, executed::NAME, (&["player", "tick", "how"], None), &mut |rows| {
             let table = executed::Columns::read(rows);

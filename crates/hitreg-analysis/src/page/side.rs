@@ -16,7 +16,7 @@ use hitreg_log::record::{GapRecord, Origin};
 use hitreg_log::recorder::last_usercmd_as_received;
 use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::schema::{bodies, corrections, frames, is_bodies, shots, views};
-use hitreg_log::trace::{ColumnData, Table, TraceSource, body_tables, each_part};
+use hitreg_log::trace::{ColumnData, Table, TraceReadError, TraceSource, body_tables, each_part};
 use hitreg_log::traffic::SnapshotNumbers;
 
 /// The most samples of paths in a page, for all sides together: of bodies on the server, of predicted bodies, and of
@@ -100,7 +100,11 @@ struct PlayerShots {
 
 impl PageSide {
     /// Reads one side of a page of so many sides.
-    pub(super) fn of(shown: &PageInput<'_>, sides: usize, columns: &mut PageColumns) -> Result<PageSide, String> {
+    pub(super) fn of(
+        shown: &PageInput<'_>,
+        sides: usize,
+        columns: &mut PageColumns,
+    ) -> Result<PageSide, TraceReadError> {
         let trace = shown.trace;
         let (server, is_timed) = StepTimes::of_server(trace)?;
         let clocks = StepTimes::of_players(trace)?;
@@ -244,7 +248,7 @@ impl<'t> Places<'t> {
     }
 }
 
-fn bodies_of(trace: &dyn TraceSource, server: &StepTimes, mut set: TrackSet) -> Result<TrackSet, String> {
+fn bodies_of(trace: &dyn TraceSource, server: &StepTimes, mut set: TrackSet) -> Result<TrackSet, TraceReadError> {
     let columns = ["tick", "entity", "origin.x", "origin.y", "origin.z", "viewangles.y", "viewangles"];
     for (table, name) in (0..).zip(body_tables(trace)) {
         each_part(trace, &name, (&columns, None), &mut |rows| {
@@ -267,7 +271,7 @@ fn frames_of(
     clocks: &SortedMap<u32, StepTimes>,
     mut set: TrackSet,
     most_ran: usize,
-) -> Result<(TrackSet, PlayerSeries<u32>), String> {
+) -> Result<(TrackSet, PlayerSeries<u32>), TraceReadError> {
     let own = ["x", "y", "z"].map(|axis| format!("own.origin.{axis}"));
     let columns = ["player", "command", "ran", "has_body", "yaw", "own.viewangles.y", "own.viewangles"];
     let columns: Vec<&str> = columns.into_iter().chain(own.iter().map(|name| &**name)).collect();
@@ -295,7 +299,7 @@ fn screens_of(
     mut tracks: TrackSet,
     evidence: &mut ExplainedRows,
     players: &mut SortedSet<u32>,
-) -> Result<(TrackSet, Vec<String>), String> {
+) -> Result<(TrackSet, Vec<String>), TraceReadError> {
     let columns = ["player", "command", "drawn_at_us", "entity", "origin.x", "origin.y", "origin.z", "how", "category"];
     let mut how = Vec::new();
     each_part(trace, views::NAME, (&columns, None), &mut |rows| {
@@ -418,7 +422,7 @@ fn thinning_notes(of: &Thinning) -> Vec<String> {
 pub(super) mod tests {
     use super::*;
     use crate::page::PageLog;
-    use hitreg_log::record::{PlayerInfo, Session, SessionHeader, SessionStretch};
+    use hitreg_log::record::{PlayerInfo, Session, SessionChunk, SessionHeader};
     use hitreg_log::trace::{Column, SessionSource, Trace};
     use hitreg_log::units::{Micros, Seed};
 
@@ -448,7 +452,7 @@ pub(super) mod tests {
             &self.header
         }
 
-        fn each(&self, to: &mut dyn FnMut(&SessionStretch) -> bool) -> Result<(), String> {
+        fn each(&self, to: &mut dyn FnMut(&SessionChunk) -> bool) -> Result<(), TraceReadError> {
             to(&self.clone().without_header());
             Ok(())
         }
@@ -457,7 +461,7 @@ pub(super) mod tests {
             true
         }
 
-        fn between(&self, _: Micros, _: Micros) -> Result<Session, String> {
+        fn between(&self, _: Micros, _: Micros) -> Result<Session, TraceReadError> {
             Ok(self.clone())
         }
     }

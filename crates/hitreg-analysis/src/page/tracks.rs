@@ -9,7 +9,7 @@ use super::packed::{MOST, PackedColumn, PageColumns, whole};
 use super::series::at_share;
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::schema::{frames, views};
-use hitreg_log::trace::{TraceSource, body_tables, each_part};
+use hitreg_log::trace::{TraceReadError, TraceSource, body_tables, each_part};
 
 /// The position of an entity at one step of a clock. A page keeps more than a million, so the fields leave no gaps.
 #[derive(Clone, Copy, Debug)]
@@ -331,7 +331,7 @@ impl TrackWorld {
     ///
     /// # Errors
     /// A message when the trace cannot be read.
-    pub(super) fn of(trace: &dyn TraceSource) -> Result<TrackWorld, String> {
+    pub(super) fn of(trace: &dyn TraceSource) -> Result<TrackWorld, TraceReadError> {
         let (mut meter, mut is_empty) = (WorldMeter::default(), true);
         let places = ["origin.x", "origin.y", "origin.z"];
         let own = ["own.origin.x", "own.origin.y", "own.origin.z"];

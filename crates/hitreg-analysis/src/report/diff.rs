@@ -10,7 +10,7 @@ use super::page::{Page, one_line};
 use crate::corpus::paired;
 use crate::diff::{
     ChangedShots, DiffScope, DifferenceClass, Divergence, FieldDiff, InterpolationDiff, Reconciliation, RowPlace,
-    ShotChange, Status, TableDiff, TraceDiff, TraceVerdict, settings_that_differ,
+    ShotChange, TableDiff, TableStatus, TraceDiff, TraceVerdict, settings_that_differ,
 };
 use crate::text_diff::TextDiff;
 use hitreg_log::stats::Spread;
@@ -28,7 +28,7 @@ pub fn diff_line(diff: &TraceDiff) -> String {
             format!("same: {}, {} within tolerance", counted(rows, "row"), count(within))
         }
         TraceVerdict::Same => {
-            let lacks = |table: &&TableDiff| matches!(table.status, Status::OnlyInA | Status::OnlyInB);
+            let lacks = |table: &&TableDiff| matches!(table.status, TableStatus::OnlyInA | TableStatus::OnlyInB);
             let lone = diff.tables.iter().filter(lacks).count() as u64;
             let both = counted(diff.tables.len() as u64 - lone, "table");
             let not_compared =
@@ -118,7 +118,7 @@ fn hit_words(diff: &TraceDiff) -> String {
 }
 
 fn shape_words(diff: &TraceDiff) -> String {
-    let named = |table: &&TableDiff| !matches!(table.status, Status::Same | Status::WithinTolerance);
+    let named = |table: &&TableDiff| !matches!(table.status, TableStatus::Same | TableStatus::WithinTolerance);
     let names: Vec<String> = diff.tables.iter().filter(named).map(|t| format!("{} {}", t.name, judgement(t))).collect();
     names.join(", ")
 }
@@ -141,13 +141,13 @@ fn tables(page: &mut Page, diff: &TraceDiff) {
 
 fn judgement(table: &TableDiff) -> &'static str {
     match table.status {
-        Status::Same if table.rows.compared == 0 => "no rows",
-        Status::Same => "same",
-        Status::WithinTolerance => "within",
-        Status::Differs => "differs",
-        Status::OnlyInA => "only in A",
-        Status::OnlyInB => "only in B",
-        Status::Untestable => "untestable",
+        TableStatus::Same if table.rows.compared == 0 => "no rows",
+        TableStatus::Same => "same",
+        TableStatus::WithinTolerance => "within",
+        TableStatus::Differs => "differs",
+        TableStatus::OnlyInA => "only in A",
+        TableStatus::OnlyInB => "only in B",
+        TableStatus::Untestable => "untestable",
     }
 }
 
@@ -155,7 +155,7 @@ fn judgement(table: &TableDiff) -> &'static str {
 fn from(table: &TableDiff) -> String {
     let at = table.first.as_ref().and_then(|first| first.place.at_us);
     match (table.status, at) {
-        (Status::Differs, Some(at)) => format!("from {}", seconds(at)),
+        (TableStatus::Differs, Some(at)) => format!("from {}", seconds(at)),
         _ => judgement(table).to_owned(),
     }
 }
@@ -244,7 +244,7 @@ const MOST_ANSWER_SHOTS: usize = 4;
 
 fn differing_tables(page: &mut Page, diff: &TraceDiff) {
     let differing: Vec<&TableDiff> =
-        diff.tables.iter().filter(|t| !matches!(t.status, Status::Same | Status::WithinTolerance)).collect();
+        diff.tables.iter().filter(|t| !matches!(t.status, TableStatus::Same | TableStatus::WithinTolerance)).collect();
     page.blank();
     for table in differing.iter().take(MOST_TABLES) {
         let rows = &table.rows;
@@ -252,14 +252,16 @@ fn differing_tables(page: &mut Page, diff: &TraceDiff) {
         let apart = rows.differing + lacking;
         let at = table.first.as_ref().and_then(|first| first.place.at_us);
         let text = match (table.status, at) {
-            (Status::Differs, Some(at)) if apart == 0 && rows.other_time > 0 => {
+            (TableStatus::Differs, Some(at)) if apart == 0 && rows.other_time > 0 => {
                 format!("{} with another time in B, from {} on", counted(rows.other_time, "row"), seconds(at))
             }
-            (Status::Differs, Some(at)) => {
+            (TableStatus::Differs, Some(at)) => {
                 let of = rows.compared + lacking;
                 format!("{} of {} differ, from {} on", count(apart), counted(of, "row"), seconds(at))
             }
-            (Status::Differs, None) if apart == 0 && !column_words(table).is_empty() => column_words(table).join("; "),
+            (TableStatus::Differs, None) if apart == 0 && !column_words(table).is_empty() => {
+                column_words(table).join("; ")
+            }
             _ => judgement(table).to_owned(),
         };
         page.note(0, &format!("{}: {text}", clipped(&table.name, 24)));
@@ -333,14 +335,14 @@ pub fn diff_junit(name: &str, diff: &TraceDiff) -> Report {
 
 fn case(table: &TableDiff) -> TestCase {
     let (mut status, message) = match table.status {
-        Status::Same if table.rows.compared == 0 => {
+        TableStatus::Same if table.rows.compared == 0 => {
             (TestCaseStatus::skipped(), Some("neither side has rows".to_owned()))
         }
-        Status::Same | Status::WithinTolerance => (TestCaseStatus::success(), None),
-        Status::Differs | Status::OnlyInA | Status::OnlyInB => {
+        TableStatus::Same | TableStatus::WithinTolerance => (TestCaseStatus::success(), None),
+        TableStatus::Differs | TableStatus::OnlyInA | TableStatus::OnlyInB => {
             (TestCaseStatus::non_success(NonSuccessKind::Failure), Some(table_line(table)))
         }
-        Status::Untestable => {
+        TableStatus::Untestable => {
             (TestCaseStatus::non_success(NonSuccessKind::Error), Some(table.untestable.clone().unwrap_or_default()))
         }
     };

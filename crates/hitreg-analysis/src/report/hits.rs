@@ -2,7 +2,7 @@
 
 use super::figures::{count, counted, seconds};
 use super::page::Page;
-use crate::diff::{ChangedShot, HitChanges, Outcome, ShotChange};
+use crate::diff::{ChangedShot, HitChanges, ShotChange, ShotOutcome};
 use crate::why::hitgroup_in_words;
 use hitreg_log::trace::schema::{NOT_PREDICTED, NOT_RUN};
 
@@ -82,7 +82,7 @@ fn both_sides(page: &mut Page, number: u64, shot: &ChangedShot) {
 }
 
 /// The result of a shot: `hit p2 chest 24, rewound 120.0 ms, view error 0.000; on screen: hit p2`.
-fn words(outcome: &Outcome) -> String {
+fn words(outcome: &ShotOutcome) -> String {
     let mut text = verdict(outcome);
     if let Some(rewind) = outcome.rewind_us.filter(|rewind| *rewind != 0) {
         text.push_str(&format!(", rewound {:.1} ms", rewind as f64 / 1000.0));
@@ -100,7 +100,7 @@ fn words(outcome: &Outcome) -> String {
 }
 
 /// The server's verdict on a shot: `hit p2 chest 24`, or the reason of a miss.
-pub fn verdict(outcome: &Outcome) -> String {
+pub fn verdict(outcome: &ShotOutcome) -> String {
     let mut text = outcome.reason.to_string();
     if !matches!(&*outcome.target, "" | "none") {
         text.push_str(&format!(" {}", outcome.target));
@@ -112,7 +112,7 @@ pub fn verdict(outcome: &Outcome) -> String {
 }
 
 /// The result of a shot on the shooter's screen: `hit p2`, or the reason of a miss.
-pub fn on_screen(outcome: &Outcome) -> String {
+pub fn on_screen(outcome: &ShotOutcome) -> String {
     match &*outcome.predicted_target {
         "" | "none" => outcome.predicted_reason.to_string(),
         target => format!("{} {target}", outcome.predicted_reason),
@@ -123,15 +123,15 @@ pub fn on_screen(outcome: &Outcome) -> String {
 mod tests {
     use super::*;
 
-    fn outcome(reason: &str, pellets: i64) -> Outcome {
+    fn outcome(reason: &str, pellets: i64) -> ShotOutcome {
         let [weapon, reason, target, hitgroup] = ["gun", reason, "p1", "chest"].map(Into::into);
         let (damage, pellets) = (Some(12), Some(pellets));
-        Outcome { weapon, reason, target, hitgroup, damage, pellets, ..Outcome::default() }
+        ShotOutcome { weapon, reason, target, hitgroup, damage, pellets, ..ShotOutcome::default() }
     }
 
     #[test]
     fn pellets_are_named_if_they_alone_differ_and_a_shot_that_never_ran_was_not_fired() {
-        let shot = |change: ShotChange, a: Outcome, b: Option<Outcome>| ChangedShot {
+        let shot = |change: ShotChange, a: ShotOutcome, b: Option<ShotOutcome>| ChangedShot {
             shooter: 0,
             command: 3,
             index: 0,
@@ -148,10 +148,10 @@ mod tests {
             text.contains("A hit p1 chest 12, pellets: 3") && text.contains("B hit p1 chest 12, pellets: 2"),
             "{text}"
         );
-        let several = Outcome { also_hit: Some("p4 arm 16".into()), ..outcome("hit", 1) };
+        let several = ShotOutcome { also_hit: Some("p4 arm 16".into()), ..outcome("hit", 1) };
         assert_eq!(verdict(&several), "hit p1 chest 12; also p4 arm 16");
         // A recorded hitgroup is a number.
-        let recorded = ["0", "3"].map(|number| verdict(&Outcome { hitgroup: number.into(), ..outcome("hit", 1) }));
+        let recorded = ["0", "3"].map(|number| verdict(&ShotOutcome { hitgroup: number.into(), ..outcome("hit", 1) }));
         assert_eq!(recorded, ["hit p1 12", "hit p1 hitgroup 3 12"]);
         let words = |reason: &str| change(&shot(ShotChange::OtherReason, outcome(reason, 1), None));
         assert_eq!(words("missed"), "p0 #3 gun: fired in A only, no hit");

@@ -7,7 +7,7 @@ use super::correction::{LEAST_LARGE, is_corrected};
 use super::places::{AimSource, first_with_angles};
 use super::{OtherCorrections, ShotName, WhyError, WhyQuery};
 use hitreg_log::trace::schema::{bodies, corrections, errors, executed, frames, is_bodies, shots, ticks, views};
-use hitreg_log::trace::{ColumnSpan, Series, Table, Trace, TraceSource, select_rows};
+use hitreg_log::trace::{ColumnSpan, Series, Table, Trace, TraceReadError, TraceSource, select_rows};
 
 /// A trace, with indices of its tables.
 #[derive(Clone, Debug)]
@@ -244,7 +244,10 @@ impl CorrectionRows {
 ///
 /// # Errors
 /// Fails with a message if the rows cannot be read, or if the trace does not contain the shot or correction.
-pub fn near<'t>(trace: &'t dyn TraceSource, asked: &WhyQuery) -> Result<Result<Cow<'t, Trace>, WhyError>, String> {
+pub fn near<'t>(
+    trace: &'t dyn TraceSource,
+    asked: &WhyQuery,
+) -> Result<Result<Cow<'t, Trace>, WhyError>, TraceReadError> {
     if let Some(trace) = trace.in_memory() {
         return Ok(Ok(Cow::Borrowed(trace)));
     }
@@ -294,7 +297,7 @@ fn found_near(
     name: &str,
     span: Option<ColumnSpan<'_>>,
     select: &dyn Fn(&Table) -> Table,
-) -> Result<Table, String> {
+) -> Result<Table, TraceReadError> {
     let near = span.map(|span| select_rows(trace, name, (&[], Some(span)), select)).transpose()?;
     match near.filter(|near| near.rows() > 0) {
         Some(near) => Ok(near),

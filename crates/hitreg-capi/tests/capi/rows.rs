@@ -155,7 +155,7 @@ fn push_records(stream: &mut Stream, round: u32, of: &Lists) {
         impact: target.is_none(),
         pellets: target.map(|_| 0),
     };
-    let reasons = [Reason::Hit, Reason::HitWorld, Reason::Missed, Reason::AlreadyDead, Reason::Launched];
+    let reasons = [HitResult::Hit, HitResult::HitWorld, HitResult::Missed, HitResult::AlreadyDead, HitResult::Launched];
     let how = [Execution::Run, Execution::StoodIn, Execution::Missing, Execution::Late, Execution::OverBudget];
     let state = |viewer| StateRecord { tick, viewer, entity: EntityId(0), class: ClassId(0), cells: of.cells.clone() };
     let damage = |attacker, amount| {
@@ -192,7 +192,7 @@ fn push_records(stream: &mut Stream, round: u32, of: &Lists) {
         Record::Predicted(zero, shot(at(2), reasons[round as usize % 5], None)),
         Record::Reached(zero, ArrivalRecord { number: round, at: at(3) }),
         Record::Executed(zero, ExecutionRecord { command, tick, how: how[round as usize % 5] }),
-        Record::Judged(one, shot(at(4), Reason::Hit, Some(EntityId(7)))),
+        Record::Judged(one, shot(at(4), HitResult::Hit, Some(EntityId(7)))),
         Record::Tick(TickRecord { tick, at: at(5), hash }),
         Record::State(state(None)),
         Record::State(state(Some(one))),

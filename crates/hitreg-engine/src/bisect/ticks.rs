@@ -71,7 +71,7 @@ pub fn bisect_ticks(
     }
     let is_setting = |cause: &&mut CauseFinding| cause.cause == DivergenceCause::Settings;
     if let (Some(first), Some(cause)) = (&found.first, found.cause.as_mut().filter(is_setting)) {
-        cause.name(&find_origin(engine, sides, traces, &options, first)?);
+        cause.explain_by(&find_origin(engine, sides, traces, &options, first)?);
     }
     let named = traces.iter().find_map(|trace| trace.header().session.as_ref().filter(|of| !of.players.is_empty()));
     let players = found.first.as_ref().zip(named).and_then(|(first, session)| {

@@ -16,7 +16,9 @@ use hitreg_log::record::{GapRecord, Session, SessionHeader, value_of_setting};
 use hitreg_log::store::{self, Target, TemporaryFolder, TraceFile};
 use hitreg_log::trace::schema::{TableSet, packets, snapshots};
 use hitreg_log::trace::{SessionSource, Table, Trace, TraceHeader, TraceSource};
-use hitreg_netcode::replay::{Mode, Part, ReplayAttempt, ReplayOptions, WhatIf, foreign_trace_memory, own_settings};
+use hitreg_netcode::replay::{
+    Part, ReplayAttempt, ReplayMode, ReplayOptions, WhatIf, foreign_trace_memory, own_settings,
+};
 use hitreg_netcode::settings::Settings;
 
 /// How one side replays its log.
@@ -129,7 +131,7 @@ impl ReplaySpec {
 
     /// The options of this program's replay of a log on this side.
     fn replay_options(&self, engine: &Engine<'_>, log: &SessionHeader) -> Result<ReplayOptions, EngineError> {
-        let mode = if self.open { Mode::Open } else { Mode::Auto };
+        let mode = if self.open { ReplayMode::Open } else { ReplayMode::Auto };
         let settings = self.settings(engine, log)?;
         let tables = self.tables;
         let network = [&packets::SCHEMA, &snapshots::SCHEMA].into_iter().any(|table| tables.has(table));
@@ -295,7 +297,7 @@ impl<'a> ComparisonSource<'a> {
 
     /// The first missing part of a log, with its path.
     pub(crate) fn gap(&self) -> Option<(PathBuf, GapRecord)> {
-        let gap = self.log()?.survey.first_hole()?;
+        let gap = self.log()?.survey.first_gap()?;
         Some((self.path.to_owned(), *gap))
     }
 

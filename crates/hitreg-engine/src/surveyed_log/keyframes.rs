@@ -27,7 +27,7 @@ use hitreg_netcode::replay::{
 pub(crate) struct KeyframeRef {
     pub(crate) tick: Tick,
     pub(crate) at: Micros,
-    pub(crate) stretch: usize,
+    pub(crate) next_chunk: usize,
     content: u128,
     /// Whether a replay must encode its datagrams to come to the same state.
     has_sizes: bool,
@@ -35,14 +35,14 @@ pub(crate) struct KeyframeRef {
 
 impl KeyframeRef {
     pub(crate) fn of(keyframe: &Keyframe) -> KeyframeRef {
-        let Keyframe { tick, at, stretch, content } = keyframe;
+        let &Keyframe { tick, at, next_chunk, ref content } = keyframe;
         let (content, has_sizes) = (xxh3_128(content), keyframe_has_sizes(keyframe));
-        KeyframeRef { tick: *tick, at: *at, stretch: *stretch, content, has_sizes }
+        KeyframeRef { tick, at, next_chunk, content, has_sizes }
     }
 
     /// Whether this keyframe equals the replayed one, and skips no records that a replay from it needs.
     fn is_like(&self, made: &KeyframeRef) -> bool {
-        (self.tick, self.at, self.content) == (made.tick, made.at, made.content) && self.stretch <= made.stretch
+        (self.tick, self.at, self.content) == (made.tick, made.at, made.content) && self.next_chunk <= made.next_chunk
     }
 }
 
@@ -282,7 +282,7 @@ impl SurveyedLog {
         let keyframe = found.map_err(|source| self.unreadable(source))?.map(|(keyframe, _)| keyframe);
         let keyframe = keyframe.filter(|found| (found.tick, found.at) == (there.tick, there.at));
         let keyframe = keyframe.ok_or_else(|| self.not_replayed(ReplayError::NoKeyframe))?;
-        let start = ReplayStart::read(&Keyframe { stretch: there.stretch, ..keyframe }, &self.header);
+        let start = ReplayStart::read(&Keyframe { next_chunk: there.next_chunk, ..keyframe }, &self.header);
         start.map_err(|source| self.not_replayed(source))
     }
 }
@@ -290,7 +290,7 @@ impl SurveyedLog {
 /// Plans the legs of a log that has keyframes at these times and ends at `last`. Rows from a time on depend on records
 /// since `needed_from` that time.
 fn legs(keyframes: &[Micros], last: Micros, needed_from: &dyn Fn(Micros) -> Micros) -> Vec<Leg> {
-    // With these keyframes, a log has one more stretch than keyframes.
+    // With these keyframes, a log has one more chunk than keyframes.
     let each = (keyframes.len() + 1).div_ceil(LEGS).max(MIN_KEYFRAMES);
     let ends = (0..keyframes.len()).skip(each - 1).step_by(each).filter(|end| keyframes[*end] < last);
     let bounds: Vec<Option<usize>> = std::iter::once(None).chain(ends.map(Some)).chain([None]).collect();

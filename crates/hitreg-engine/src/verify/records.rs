@@ -102,7 +102,7 @@ pub(crate) fn shot_trace(session: &Session, header: &TraceHeader) -> Trace {
 
 /// The session up to its first missing part.
 pub(crate) fn before_gap(session: &Session) -> Cow<'_, Session> {
-    let Some(gap) = session.first_hole() else { return Cow::Borrowed(session) };
+    let Some(gap) = session.first_gap() else { return Cow::Borrowed(session) };
     let mut session = session.clone();
     session.end_at(last_before(&session, gap), gap.from);
     Cow::Owned(session)

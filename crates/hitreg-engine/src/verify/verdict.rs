@@ -215,7 +215,7 @@ impl LogFacts {
             active_usercmds: survey.active_usercmds(),
             has_heard_player: survey.first_heard_player().is_some(),
             contradiction,
-            gap: survey.first_hole().map(|gap| FirstGap { from: gap.from, to: gap.to, ticks_before }),
+            gap: survey.first_gap().map(|gap| FirstGap { from: gap.from, to: gap.to, ticks_before }),
             has_server: header.holds() == LogContents::Whole,
             bodies_compared: 0,
             replay_has_no_hash: false,
@@ -238,7 +238,7 @@ impl LogFacts {
 /// up to its first missing part. A log that begins inside a session may run usercmds that were made before it begins. A
 /// build may run bots without usercmds, so players without any count only if the replay differs from their first usercmd on.
 pub(crate) fn missing_usercmd(session: &Session, differs_from: Option<Tick>) -> Option<String> {
-    let until = session.first_hole().map(|gap| gap.from);
+    let until = session.first_gap().map(|gap| gap.from);
     let is_before = |tick: Tick| {
         let place = session.ticks.partition_point(|of| of.tick < tick);
         until.is_none_or(|until| session.ticks.get(place).is_some_and(|of| of.at <= until))

@@ -1,4 +1,4 @@
-//! One chunk of a log: a stretch of a session in columns, which decodes without any other chunk.
+//! One chunk of a log: consecutive records of a session in columns, which decodes without any other chunk.
 
 mod declared;
 
@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_bytes::{ByteBuf, Bytes};
 
 use super::column;
-use super::container::Chain;
+use super::container::NextChunk;
 use super::error::{Budget, MAX_CHUNK_MEMORY, WriteError};
 use super::header::Schema;
 use super::index::{ChunkRows, PartRows};
@@ -22,7 +22,7 @@ use super::table::{ColumnReader, PackedTable, RecordLookup, TableWriter};
 use crate::record::{
     ArrivalRecord, DamageRecord, ExecutionRecord, FieldSchema, FrameRecord, GapRecord, HeardRecord, OF_PLAYERS,
     OF_SESSION, Outline, PacketRecord, PlayerOutline, PlayerRecords, PresenceRecord, RecordStream, Session,
-    SessionHeader, SessionStretch, ShotRecord, SnapshotRecord, StateKey, States, TextCode, Texts, TickRecord,
+    SessionChunk, SessionHeader, ShotRecord, SnapshotRecord, StateKey, States, TextCode, Texts, TickRecord,
     UnknownRecords, each_stream, leave_times, widest,
 };
 use crate::serial::MessagePackReader;
@@ -39,22 +39,23 @@ pub(crate) const CHUNK_KEYS: [&str; 5] = ["index", "before", "end", TEXTS, KEYFR
 
 /// Which records to decode besides the states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kinds {
+pub(crate) enum KindFilter {
     All,
     /// Only what a replay of clients needs: frames, snapshots, snapshot arrivals, ticks and executed usercmds.
     OfClients,
 }
 
-impl Kinds {
-    fn has(self, kind: &str) -> bool {
-        self == Kinds::All || ["frames", "snapshots", "received", "ticks", "executed"].contains(&kind)
+impl KindFilter {
+    fn includes(self, kind: &str) -> bool {
+        self == KindFilter::All || ["frames", "snapshots", "received", "ticks", "executed"].contains(&kind)
     }
 }
 
 /// The records of one kind, as series by player number, or one series for the session.
 pub(super) type RecordSeries<'a, T> = Vec<(u32, &'a [T])>;
 
-macro_rules! code {
+// Generates `encode` and `decode_within`, the two entry points of this module, with one step for each kind of record.
+macro_rules! chunk_codec {
     (
         players { $( $(#[$doc:meta])* $by:ident $variant:ident $field:ident $type:ident; )* }
         session { $( $(#[$own_doc:meta])* $own:ident $own_field:ident $own_type:ident; )* }
@@ -63,14 +64,14 @@ macro_rules! code {
         pub(crate) fn encode(
             part: &SessionSlice<'_>,
             header: &SessionHeader,
-            (index, before): (u32, Chain),
+            next: NextChunk,
         ) -> Result<Vec<u8>, WriteError> {
             let (own_fields, texts) = (header.own_usercmd_fields(), ChunkTexts::new(&part.texts));
             let states = ChunkContext::of_states(part.state_keys(), &texts);
             let context = ChunkContext { own_fields: &own_fields, usercmd_bytes: header.usercmd_bytes, ..states };
             let mut encoder = ChunkEncoder { part, header, context: &context, tables: Vec::new() };
             $( encoder.encode_kind(stringify!($field), part.of_players(stringify!($field), |records| &records.$field)); )*
-            let mut lists = part.own().iter();
+            let mut lists = part.session_lists().iter();
             $( {
                 let range = lists.next().map_or(0..0, |(_, range)| range.clone());
                 let records: RecordSeries<'_, $own_type> = vec![(0, &part.$own_field[range])];
@@ -78,48 +79,49 @@ macro_rules! code {
             } )*
             encoder.encode_states();
             encoder.encode_unknown_kinds();
-            to_messagepack(&ChunkMap(index, before, &encoder.tables, &texts.list()))
+            to_messagepack(&ChunkMap { next, tables: &encoder.tables, texts: &texts.list() })
         }
 
         /// Decodes a chunk of a log with this header, within `memory` bytes.
         pub(crate) fn decode_within(
             memory: usize,
             content: &[u8],
-            (header, kinds): (&SessionHeader, Kinds),
+            header: &SessionHeader,
+            kinds: KindFilter,
             schema: &Schema,
-        ) -> Result<SessionStretch, String> {
+        ) -> Result<SessionChunk, String> {
             let tables = decode_map(content, schema, header.classes.len())?;
-            let (mut stretch, mut budget) = (SessionStretch::of(header), Budget::new(memory));
-            let texts = TextPlaces::read(&tables.texts, &mut stretch, &mut budget)?;
-            let mut decoder = ChunkDecoder { header, texts: &texts, stretch, budget };
+            let (mut chunk, mut budget) = (SessionChunk::of(header), Budget::new(memory));
+            let texts = TextCodes::read(&tables.texts, &mut chunk, &mut budget)?;
+            let mut decoder = ChunkDecoder { header, texts: &texts, chunk, budget };
             decoder.decode_states(&tables)?;
             let own_fields = header.own_usercmd_fields();
-            let states = ChunkContext::of_states(decoder.stretch.states.keys(), &texts);
+            let states = ChunkContext::of_states(decoder.chunk.states.keys(), &texts);
             let context = ChunkContext { own_fields: &own_fields, usercmd_bytes: header.usercmd_bytes, ..states };
-            $( if let Some(columns) = tables.columns(stringify!($field), schema).filter(|columns| kinds.has(columns.name)) {
+            $( if let Some(columns) = tables.columns(stringify!($field), schema).filter(|columns| kinds.includes(columns.name)) {
                 let records = decoder.decode_records::<$type>(&columns, &context)?;
                 decoder.decode_unknown_columns::<$type>(&columns, &records)?;
-                columns.distribute(records, &mut decoder.stretch.players, |player| &mut player.$field)?;
+                columns.distribute(records, &mut decoder.chunk.players, |player| &mut player.$field)?;
             } )*
-            $( if let Some(columns) = tables.columns(stringify!($own_field), schema).filter(|columns| kinds.has(columns.name)) {
+            $( if let Some(columns) = tables.columns(stringify!($own_field), schema).filter(|columns| kinds.includes(columns.name)) {
                 let records = decoder.decode_records::<$own_type>(&columns, &context)?;
                 decoder.decode_unknown_columns::<$own_type>(&columns, &records)?;
-                decoder.stretch.$own_field = records;
+                decoder.chunk.$own_field = records;
             } )*
-            if kinds == Kinds::All {
+            if kinds == KindFilter::All {
                 decoder.decode_unknown_kinds(&tables, schema)?;
             }
-            Ok(decoder.stretch)
+            Ok(decoder.chunk)
         }
     };
 }
-each_stream!(code);
+each_stream!(chunk_codec);
 
 /// Returns what a part of a session has in each table.
 pub(crate) fn rows_by_table(part: &SessionSlice<'_>, header: &SessionHeader) -> ChunkRows {
     let kinds = OF_PLAYERS.iter().enumerate();
     let players = kinds.filter_map(|(kind, (name, _))| rows_of(name, part.of_kind(kind), true));
-    let session = OF_SESSION.iter().zip(part.own());
+    let session = OF_SESSION.iter().zip(part.session_lists());
     let session = session.filter_map(|(name, list)| rows_of(name, std::iter::once(list.clone()), false));
     let mut tables: ChunkRows = players.chain(session).collect();
     tables.extend(declared::state_rows(part, header));
@@ -128,8 +130,8 @@ pub(crate) fn rows_by_table(part: &SessionSlice<'_>, header: &SessionHeader) -> 
 }
 
 /// Decodes a chunk of a log with this header.
-pub(crate) fn decode(content: &[u8], header: &SessionHeader, schema: &Schema) -> Result<SessionStretch, String> {
-    decode_within(MAX_CHUNK_MEMORY, content, (header, Kinds::All), schema)
+pub(crate) fn decode(content: &[u8], header: &SessionHeader, schema: &Schema) -> Result<SessionChunk, String> {
+    decode_within(MAX_CHUNK_MEMORY, content, header, KindFilter::All, schema)
 }
 
 /// Returns what a chunk has of one kind, given the records of each player or of the session; `None` without rows.
@@ -159,7 +161,7 @@ impl ChunkEncoder<'_> {
         if rows.is_empty() {
             return;
         }
-        rows.put(&|keys, row_counts| named_times(self.part, name, keys, row_counts));
+        rows.put(&|keys, row_counts| referenced_times(self.part, name, keys, row_counts));
         T::put_lists(&mut rows, self.context);
         if let Some(kind) = declared::kind_of(self.header, name) {
             self.encode_unknown_columns(kind, &rows.keys(), &mut rows.columns);
@@ -171,9 +173,9 @@ impl ChunkEncoder<'_> {
 /// A chunk that is being decoded.
 struct ChunkDecoder<'a> {
     header: &'a SessionHeader,
-    texts: &'a TextPlaces,
+    texts: &'a TextCodes,
     /// The records so far.
-    stretch: SessionStretch,
+    chunk: SessionChunk,
     budget: Budget,
 }
 
@@ -184,15 +186,16 @@ impl ChunkDecoder<'_> {
         context: &ReadContext<'_>,
     ) -> Result<Vec<T>, String> {
         self.budget.take(columns.rows, 2 * size_of::<T>() + 48)?;
-        let whole = SessionSlice::whole(&self.stretch);
-        let mut records = columns.take::<T>(&|keys, row_counts| named_times(&whole, columns.name, keys, row_counts))?;
+        let whole = SessionSlice::whole(&self.chunk);
+        let mut records =
+            columns.take::<T>(&|keys, row_counts| referenced_times(&whole, columns.name, keys, row_counts))?;
         T::take_lists(&mut records, ListReader { columns, context }, &mut self.budget)?;
         Ok(records)
     }
 }
 
-/// Returns the records of a player that the keys of a kind name, by their first column.
-fn named_by(kind: &str, part: &SessionSlice<'_>, player: usize) -> RecordLookup {
+/// Returns the records of a player to which the keys of a kind refer, by their first column.
+fn referenced_records(kind: &str, part: &SessionSlice<'_>, player: usize) -> RecordLookup {
     match kind {
         "sent" => RecordLookup::of(part.of_player(player, "frames", |records| &records.frames)),
         "reached" => RecordLookup::of(part.of_player(player, "sent", |records| &records.sent)),
@@ -202,13 +205,13 @@ fn named_by(kind: &str, part: &SessionSlice<'_>, player: usize) -> RecordLookup 
     }
 }
 
-/// Returns the times of the records that the keys of a kind name, series by series.
-fn named_times(part: &SessionSlice<'_>, kind: &str, keys: &[i64], row_counts: &[(u32, usize)]) -> Vec<i64> {
+/// Returns the times of the records to which the keys of a kind refer, series by series.
+fn referenced_times(part: &SessionSlice<'_>, kind: &str, keys: &[i64], row_counts: &[(u32, usize)]) -> Vec<i64> {
     let mut times = Vec::with_capacity(keys.len());
     let mut keys = keys.iter();
     for &(id, count) in row_counts {
-        let mut named = named_by(kind, part, id as usize);
-        times.extend(keys.by_ref().take(count).map(|key| named.next(*key)));
+        let mut records = referenced_records(kind, part, id as usize);
+        times.extend(keys.by_ref().take(count).map(|key| records.next(*key)));
     }
     times
 }
@@ -255,7 +258,7 @@ impl<'a> SessionSlice<'a> {
     }
 
     /// Returns the session's own lists, in the order of [`OF_SESSION`].
-    fn own(&self) -> &[RecordRange<'a>] {
+    fn session_lists(&self) -> &[RecordRange<'a>] {
         &self.of_session()[..OF_SESSION.len()]
     }
 
@@ -275,20 +278,20 @@ impl<'a> SessionSlice<'a> {
 
     /// Returns the records of one player and kind.
     fn of_player<T>(&self, player: usize, kind: &str, of: fn(&PlayerRecords) -> &Vec<T>) -> &'a [T] {
-        let list = place_of(kind).and_then(|kind| self.of_kind(kind).nth(player));
+        let list = kind_index(kind).and_then(|kind| self.of_kind(kind).nth(player));
         self.players.get(player).zip(list).map_or(&[], |(records, (_, range))| &of(records)[range])
     }
 
     /// Returns the records of all players who have some of a kind.
     fn of_players<T>(&self, kind: &str, of: fn(&PlayerRecords) -> &Vec<T>) -> RecordSeries<'a, T> {
-        let lists = place_of(kind).into_iter().flat_map(|kind| self.of_kind(kind));
+        let lists = kind_index(kind).into_iter().flat_map(|kind| self.of_kind(kind));
         let series = (0..).zip(self.players.iter().zip(lists));
         series.map(|(player, (records, (_, range)))| (player, &of(records)[range])).collect()
     }
 }
 
 /// Returns the index of a kind in [`OF_PLAYERS`].
-fn place_of(kind: &str) -> Option<usize> {
+fn kind_index(kind: &str) -> Option<usize> {
     OF_PLAYERS.iter().position(|(name, _)| *name == kind)
 }
 
@@ -310,7 +313,7 @@ pub(super) struct ChunkContext<'a, T> {
 pub(super) type WriteContext<'a> = ChunkContext<'a, ChunkTexts<'a>>;
 
 /// The context of a chunk to read.
-pub(super) type ReadContext<'a> = ChunkContext<'a, TextPlaces>;
+pub(super) type ReadContext<'a> = ChunkContext<'a, TextCodes>;
 
 impl<'a, T> ChunkContext<'a, T> {
     /// The context of a chunk with these states, whose usercmds have no declared fields and no bytes.
@@ -347,9 +350,10 @@ impl<'a, T> ChunkContext<'a, T> {
 const TEXTS: &str = "texts";
 
 /// Collects the texts of a chunk to write. Its columns of texts hold 0 for the empty text, and other texts by their
-/// place in a list.
+/// index in a list.
 pub(super) struct ChunkTexts<'a> {
     texts: &'a Texts,
+    /// The index of each used code, and the list.
     used: RefCell<(SortedMap<i64, i64>, Vec<&'a str>)>,
 }
 
@@ -358,11 +362,11 @@ impl<'a> ChunkTexts<'a> {
         ChunkTexts { texts, used: RefCell::default() }
     }
 
-    /// Replaces codes by places in the chunk's list.
-    pub(super) fn place(&self, numbers: &mut [i64]) {
-        let (places, list) = &mut *self.used.borrow_mut();
+    /// Replaces codes by indices in the chunk's list.
+    pub(super) fn to_indices(&self, numbers: &mut [i64]) {
+        let (indices, list) = &mut *self.used.borrow_mut();
         for number in numbers.iter_mut().filter(|number| **number != 0) {
-            *number = *places.entry(*number).or_insert_with(|| {
+            *number = *indices.entry(*number).or_insert_with(|| {
                 list.push(self.texts.get(TextCode(*number as u64)));
                 list.len() as i64
             });
@@ -377,24 +381,24 @@ impl<'a> ChunkTexts<'a> {
 
 /// The codes of a decoded chunk's texts.
 #[derive(Default)]
-pub(super) struct TextPlaces(Vec<i64>);
+pub(super) struct TextCodes(Vec<i64>);
 
-impl TextPlaces {
-    /// Adds the texts of a chunk to its stretch.
-    fn read(list: &[&str], stretch: &mut SessionStretch, budget: &mut Budget) -> Result<TextPlaces, String> {
+impl TextCodes {
+    /// Adds the texts of a chunk to its chunk.
+    fn read(list: &[&str], chunk: &mut SessionChunk, budget: &mut Budget) -> Result<TextCodes, String> {
         let mut codes = vec![0];
         for text in list {
             budget.take(1, text.len() + 64)?;
-            let code = stretch.texts.add(text).map_err(|error| format!("its texts: {error}"))?;
+            let code = chunk.texts.add(text).map_err(|error| format!("its texts: {error}"))?;
             codes.push(code.0 as i64);
         }
-        Ok(TextPlaces(codes))
+        Ok(TextCodes(codes))
     }
 
-    /// Replaces places by codes.
-    pub(super) fn codes(&self, numbers: &mut [i64]) -> Result<(), String> {
+    /// Replaces indices in the chunk's list by codes.
+    pub(super) fn to_codes(&self, numbers: &mut [i64]) -> Result<(), String> {
         for number in numbers {
-            let code = usize::try_from(*number).ok().and_then(|place| self.0.get(place));
+            let code = usize::try_from(*number).ok().and_then(|index| self.0.get(index));
             *number = *code.ok_or_else(|| format!("{number} is not the place of any text"))?;
         }
         Ok(())
@@ -426,15 +430,19 @@ pub(crate) fn put_messagepack(map: &impl Serialize, to: &mut Vec<u8>) -> Result<
 }
 
 /// The map of a chunk to write: its number, the digest of all chunks before it, its tables and its texts.
-struct ChunkMap<'a>(u32, Chain, &'a [(String, PackedTable<ByteBuf>)], &'a [&'a str]);
+struct ChunkMap<'a> {
+    next: NextChunk,
+    tables: &'a [(String, PackedTable<ByteBuf>)],
+    texts: &'a [&'a str],
+}
 
 impl Serialize for ChunkMap<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let ChunkMap(index, before, tables, texts) = self;
+        let ChunkMap { next, tables, texts } = self;
         let has_texts = usize::from(!texts.is_empty());
         let mut map = serializer.serialize_map(Some(2 + has_texts + tables.len()))?;
-        map.serialize_entry("index", index)?;
-        map.serialize_entry("before", &before.0)?;
+        map.serialize_entry("index", &next.index)?;
+        map.serialize_entry("before", &next.before)?;
         if has_texts > 0 {
             map.serialize_entry(TEXTS, texts)?;
         }
@@ -561,18 +569,12 @@ pub(crate) fn outline(content: &[u8], header: &SessionHeader, schema: &Schema) -
         }
     }
     if let Some(sent) = columns("sent")? {
-        let (number, newest) = (sent.narrow::<u32>("number")?, sent.narrow::<u32>("newest")?);
-        let at = times_of(&sent, &newest, &outline.players, |player| by_number(&player.frames))?;
-        for (player, rows) in sent.rows_of_players(players)? {
-            outline.players[player].sent = rows.map(|row| (number[row], at[row])).collect();
-        }
+        let frames = |player: &PlayerOutline| by_number(&player.frames);
+        read_numbered_times(&sent, "newest", &mut outline.players, frames, |player| &mut player.sent)?;
     }
     if let Some(reached) = columns("reached")? {
-        let number = reached.narrow::<u32>("number")?;
-        let at = times_of(&reached, &number, &outline.players, |player| by_number(&player.sent))?;
-        for (player, rows) in reached.rows_of_players(players)? {
-            outline.players[player].reached = rows.map(|row| (number[row], at[row])).collect();
-        }
+        let sent = |player: &PlayerOutline| by_number(&player.sent);
+        read_numbered_times(&reached, "number", &mut outline.players, sent, |player| &mut player.reached)?;
     }
     if let Some(snapshots) = columns("snapshots")? {
         let (seq, ack) = (snapshots.narrow::<u32>("seq")?, snapshots.narrow::<u32>("ack")?);
@@ -584,23 +586,19 @@ pub(crate) fn outline(content: &[u8], header: &SessionHeader, schema: &Schema) -
         }
     }
     if let Some(received) = columns("received")? {
-        let number = received.narrow::<u32>("number")?;
-        let named =
+        let sent =
             |player: &PlayerOutline| player.snapshots.iter().map(|(seq, at, _)| (i64::from(*seq), at.0)).collect();
-        let at = times_of(&received, &number, &outline.players, named)?;
-        for (player, rows) in received.rows_of_players(players)? {
-            outline.players[player].received = rows.map(|row| (number[row], at[row])).collect();
-        }
+        read_numbered_times(&received, "number", &mut outline.players, sent, |player| &mut player.received)?;
     }
     if let Some(ticks) = columns("ticks")? {
         let at = ticks.narrow::<i64>("at_us")?;
         outline.ticks = at.first().zip(at.last()).map(|(first, last)| (Micros(*first), Micros(*last)));
     }
     // Few logs have gaps, presence or heard packets, and no log has many.
-    let texts = TextPlaces::default();
+    let texts = TextCodes::default();
     let context = ChunkContext::of_states(&[], &texts);
     let (gaps, presence) = (columns("gaps")?, columns("presence")?);
-    let mut decoder = ChunkDecoder { header, texts: &texts, stretch: SessionStretch::of(header), budget };
+    let mut decoder = ChunkDecoder { header, texts: &texts, chunk: SessionChunk::of(header), budget };
     if let Some(gaps) = gaps {
         outline.gaps = decoder.decode_records::<GapRecord>(&gaps, &context)?;
     }
@@ -629,20 +627,30 @@ pub(crate) fn outline(content: &[u8], header: &SessionHeader, schema: &Schema) -
     Ok(outline)
 }
 
-/// Decodes the times of records that name others: the named number in each row, and the times of a player's named records.
-fn times_of(
+/// Decodes the number and the time of each player's records into `list`. The times are stored relative to those of other
+/// records, which `referenced` returns by their number. The column `reference` has that number.
+fn read_numbered_times(
     columns: &ColumnReader<'_>,
-    named: &[u32],
-    players: &[PlayerOutline],
-    of_player: impl Fn(&PlayerOutline) -> Vec<(i64, i64)>,
-) -> Result<Vec<Micros>, String> {
-    let mut times = Vec::with_capacity(named.len());
-    for (player, rows) in columns.rows_of_players(players.len())? {
-        let mut known = RecordLookup::among(of_player(&players[player]));
-        times.extend(named[rows].iter().map(|number| known.next(i64::from(*number))));
+    reference: &str,
+    players: &mut [PlayerOutline],
+    referenced: impl Fn(&PlayerOutline) -> Vec<(i64, i64)>,
+    list: fn(&mut PlayerOutline) -> &mut Vec<(u32, Micros)>,
+) -> Result<(), String> {
+    let numbers = columns.narrow::<u32>("number")?;
+    let others = (reference != "number").then(|| columns.narrow::<u32>(reference)).transpose()?;
+    let references = others.as_ref().unwrap_or(&numbers);
+    let rows_of_players = columns.rows_of_players(players.len())?;
+    let mut times = Vec::with_capacity(references.len());
+    for (player, rows) in &rows_of_players {
+        let mut known = RecordLookup::among(referenced(&players[*player]));
+        times.extend(references[rows.clone()].iter().map(|number| known.next(i64::from(*number))));
     }
     let at = column::decode(columns.raw("at_us"), &columns.series, Some(&times));
-    Ok(at.map_err(|what| columns.bad("at_us", what))?.into_iter().map(Micros).collect())
+    let at = at.map_err(|what| columns.bad("at_us", what))?;
+    for (player, rows) in rows_of_players {
+        *list(&mut players[player]) = rows.map(|row| (numbers[row], Micros(at[row]))).collect();
+    }
+    Ok(())
 }
 
 /// Returns the record kind of a table.

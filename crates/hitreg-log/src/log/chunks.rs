@@ -55,14 +55,11 @@ impl<R: Read> Chunks<R> {
         Ok((chunks, header))
     }
 
-    /// Continues a file after the chunk at `before_offset`. `table` and `chain` cover all chunks up to it.
-    pub(super) fn within(
-        from: R,
-        (sealed, offset, before_offset): (bool, u64, u64),
-        (table, chain): (SeekTable, Chain),
-    ) -> Chunks<R> {
-        let (frames, unpacker) = (FileFrames::new(from, offset), Unpacker::default());
-        Chunks { frames, unpacker, sealed, table, chain, before_offset, end: None }
+    /// Continues a file after a chunk. `table` and `chain` cover all chunks before it.
+    pub(super) fn after(chunk: &FileFrame, mut table: SeekTable, mut chain: Chain, from: R, sealed: bool) -> Chunks<R> {
+        chunk.add_to(&mut table, &mut chain);
+        let (frames, unpacker) = (FileFrames::new(from, table.end()), Unpacker::default());
+        Chunks { frames, unpacker, sealed, table, chain, before_offset: chunk.offset, end: None }
     }
 
     /// Returns the offset of the next chunk.
@@ -79,11 +76,11 @@ impl<R: Read> Chunks<R> {
         let frame = self.next_frame(index)?;
         let bytes = self.unpacker.unpack(&frame).map_err(|what| LogError::corrupt_chunk(offset, index, what))?;
         let content = ChunkContent { offset, index, bytes };
-        let place = place(&content.bytes).map_err(|what| content.corrupt(what))?;
-        self.check_place(place, &content)?;
+        let position = read_position(&content.bytes).map_err(|what| content.corrupt(what))?;
+        self.check_position(position, &content)?;
         frame.add_to(&mut self.table, &mut self.chain);
         self.before_offset = offset;
-        if place.end {
+        if position.end {
             self.end = Some(content);
             self.check_tail()?;
             return Ok(None);
@@ -108,11 +105,11 @@ impl<R: Read> Chunks<R> {
         }
     }
 
-    fn check_place(&self, place: ChunkPosition, content: &ChunkContent) -> Result<(), LogError> {
-        if place.index != content.index {
-            return Err(content.corrupt(format!("chunk {} is in its place", place.index)));
+    fn check_position(&self, position: ChunkPosition, content: &ChunkContent) -> Result<(), LogError> {
+        if position.index != content.index {
+            return Err(content.corrupt(format!("chunk {} is in its place", position.index)));
         }
-        match place.before {
+        match position.before {
             Some(before) if self.sealed && before != self.chain.0 => {
                 let what = "its bytes are not those that were written, although it unpacks";
                 Err(LogError::corrupt_chunk(self.before_offset, content.index - 1, what))
@@ -133,13 +130,13 @@ impl<R: Read> Chunks<R> {
         if expected.len() > found.len() && expected.starts_with(&found) {
             return Err(LogError::Torn(Truncation { at_offset: start, lost_bytes: found.len() as u64 }));
         }
-        let Some(place) = first_difference(&expected, &found) else { return Ok(()) };
-        Err(match place {
+        let Some(difference) = first_difference(&expected, &found) else { return Ok(()) };
+        Err(match difference {
             16..24 => LogError::corrupt(self.before_offset, "the last chunk or the seal after it", "they do not agree"),
-            _ if place == expected.len() => {
-                LogError::corrupt(start + place as u64, "the end", "something follows the seek table")
+            _ if difference == expected.len() => {
+                LogError::corrupt(start + difference as u64, "the end", "something follows the seek table")
             }
-            _ => LogError::corrupt(start + place as u64, "the seek table", "it does not agree with the chunks"),
+            _ => LogError::corrupt(start + difference as u64, "the seek table", "it does not agree with the chunks"),
         })
     }
 }
@@ -152,7 +149,7 @@ fn first_difference(a: &[u8], b: &[u8]) -> Option<usize> {
 }
 
 /// Reads the entries that begin every chunk.
-pub(super) fn place(content: &[u8]) -> Result<ChunkPosition, String> {
+pub(super) fn read_position(content: &[u8]) -> Result<ChunkPosition, String> {
     crate::serial::from_msgpack(content).map_err(|error| format!("it is not a chunk's map ({error})"))
 }
 

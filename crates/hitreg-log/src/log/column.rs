@@ -11,7 +11,7 @@ pub(crate) use crate::varint::Cursor;
 
 use crate::record::NumberForm;
 use crate::varint::put_varint;
-use residuals::{Packing, Predictor, Residuals, read_firsts, undo};
+use residuals::{Packing, Predictor, Residuals, read_firsts, restore_values};
 
 /// How the encoder determines the cheapest candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub(crate) fn encode_relative(values: &[i64], references: &[i64], series: &[usiz
 /// Packs the values of a column as numbers of this form; floats are given as their bits.
 pub(crate) fn encode_as(form: NumberForm, values: &[i64], series: &[usize], effort: Effort) -> Vec<u8> {
     if effort == Effort::Sample
-        && let Some(packed) = Candidate::unchanging(form, values, series)
+        && let Some(packed) = Candidate::constant_series(form, values, series)
     {
         return packed;
     }
@@ -80,14 +80,14 @@ pub(crate) fn decode(packed: &[u8], series: &[usize], references: Option<&[i64]>
 pub(crate) fn decode_as(form: NumberForm, packed: &[u8], series: &[usize]) -> Result<Vec<i64>, String> {
     let Some(width) = FloatWidth::of(form) else { return decode(packed, series, None) };
     let (form, values) = unpack(packed, series)?;
-    form.bits(width, values)
+    form.to_float_bits(width, values)
 }
 
 /// Unpacks 32-bit cells of any form; integers may be signed or unsigned.
 pub(crate) fn decode_cells(packed: &[u8], series: &[usize]) -> Result<Vec<u32>, String> {
     let (form, values) = unpack(packed, series)?;
     if form != ColumnForm::Integer {
-        return Ok(form.bits(FloatWidth::Single, values)?.into_iter().map(|bits| bits as u32).collect());
+        return Ok(form.to_float_bits(FloatWidth::Single, values)?.into_iter().map(|bits| bits as u32).collect());
     }
     let mut cells = vec![0; values.len()];
     for (cell, value) in cells.iter_mut().zip(&values) {
@@ -104,7 +104,9 @@ pub(crate) fn decode_any(packed: &[u8], series: &[usize]) -> Result<(NumberForm,
     match form {
         ColumnForm::Integer => Ok((NumberForm::Integer, values)),
         ColumnForm::Relative => Err("it is relative, and nothing says to what".into()),
-        ColumnForm::Fixed(width, _) | ColumnForm::Ordered(width) => Ok((width.form(), form.bits(width, values)?)),
+        ColumnForm::Fixed(width, _) | ColumnForm::Ordered(width) => {
+            Ok((width.form(), form.to_float_bits(width, values)?))
+        }
     }
 }
 
@@ -116,9 +118,9 @@ struct Candidate {
     cost: u64,
 }
 
-/// A sample has [`STRETCHES`] runs of [`STRETCH`] numbers, at equal distances.
-const STRETCHES: usize = 16;
-const STRETCH: usize = 48;
+/// A sample has [`SAMPLE_RUNS`] runs of [`SAMPLE_RUN_ROWS`] numbers, at equal distances.
+const SAMPLE_RUNS: usize = 16;
+const SAMPLE_RUN_ROWS: usize = 48;
 
 impl Candidate {
     fn best(forms: &[(ColumnForm, &[i64])], series: &[usize]) -> Vec<u8> {
@@ -130,30 +132,35 @@ impl Candidate {
 
     /// Chooses by a sample, and writes all numbers that way.
     fn best_of_sample(forms: &[(ColumnForm, &[i64])], series: &[usize]) -> Vec<u8> {
-        let Some((_, values)) = forms.first().filter(|(_, values)| values.len() > 2 * STRETCHES * STRETCH) else {
+        let Some((_, values)) = forms.first().filter(|(_, values)| values.len() > 2 * SAMPLE_RUNS * SAMPLE_RUN_ROWS)
+        else {
             return Candidate::best(forms, series);
         };
         if is_all_zero(forms) {
             return Vec::new();
         }
-        let apart = (values.len() - STRETCH) / (STRETCHES - 1);
+        let apart = (values.len() - SAMPLE_RUN_ROWS) / (SAMPLE_RUNS - 1);
         let sample = |values: &[i64]| -> Vec<i64> {
-            (0..STRETCHES).flat_map(|place| values[place * apart..place * apart + STRETCH].iter().copied()).collect()
+            (0..SAMPLE_RUNS)
+                .flat_map(|run| values[run * apart..run * apart + SAMPLE_RUN_ROWS].iter().copied())
+                .collect()
         };
         let samples: Vec<_> = forms.iter().map(|(form, values)| (*form, sample(values))).collect();
         let samples: Vec<_> = samples.iter().map(|(form, values)| (*form, &values[..])).collect();
-        let best = Candidate::cheapest(&samples, &[STRETCH; STRETCHES]);
-        let Some(Candidate { form, residuals: Residuals { order, .. }, packing, .. }) = best else { return Vec::new() };
+        let best = Candidate::cheapest(&samples, &[SAMPLE_RUN_ROWS; SAMPLE_RUNS]);
+        let Some(Candidate { form, residuals: Residuals { predictor, .. }, packing, .. }) = best else {
+            return Vec::new();
+        };
         // A value that is constant in the sample changes rarely in the column.
-        let order = if packing == Packing::Constant { Predictor::Delta } else { order };
+        let predictor = if packing == Packing::Constant { Predictor::Delta } else { predictor };
         let values = forms.iter().find(|(of, _)| *of == form).map_or(*values, |(_, values)| values);
-        let residuals = Residuals::new(values, series, order);
+        let residuals = Residuals::new(values, series, predictor);
         let packing = packing.fitting(&residuals.rest);
         Candidate { form, residuals, packing, cost: 0 }.write()
     }
 
     /// Packs values that are constant within each series; `None` if any series changes.
-    fn unchanging(form: NumberForm, values: &[i64], series: &[usize]) -> Option<Vec<u8>> {
+    fn constant_series(form: NumberForm, values: &[i64], series: &[usize]) -> Option<Vec<u8>> {
         let (mut rest, mut firsts) = (values, Vec::with_capacity(series.len()));
         for &rows in series {
             let (run, others) = rest.split_at(rows);
@@ -177,10 +184,10 @@ impl Candidate {
 
     fn cheapest(forms: &[(ColumnForm, &[i64])], series: &[usize]) -> Option<Candidate> {
         let candidates = forms.iter().flat_map(|&(form, values)| {
-            Predictor::ALL.map(|order| {
-                let residuals = Residuals::new(values, series, order);
+            Predictor::ALL.map(|predictor| {
+                let residuals = Residuals::new(values, series, predictor);
                 let (packing, cost) = Packing::choose(&residuals.rest);
-                let cost = order.weigh(cost + residuals.first_cost() + form.cost());
+                let cost = predictor.weigh(cost + residuals.first_cost() + form.cost());
                 Candidate { form, residuals, packing, cost }
             })
         });
@@ -188,9 +195,10 @@ impl Candidate {
     }
 
     fn write(&self) -> Vec<u8> {
-        let mut out = vec![self.residuals.order as u8 | (self.packing as u8) << 2 | self.form.code() << 4];
+        // Bits 0 and 1: predictor; 2 and 3: packing; 4 to 7: form.
+        let mut out = vec![self.residuals.predictor as u8 | (self.packing as u8) << 2 | self.form.code() << 4];
         self.form.write_parameter(&mut out);
-        put_varint(&mut out, self.residuals.unit);
+        put_varint(&mut out, self.residuals.divisor);
         self.residuals.write_firsts(&mut out);
         self.packing.write(&self.residuals.rest, &mut out);
         out
@@ -208,16 +216,17 @@ fn unpack(packed: &[u8], series: &[usize]) -> Result<(ColumnForm, Vec<i64>), Str
     }
     let mut from = Cursor::new(packed);
     let code = from.byte()?;
-    let order = Predictor::from_code(code & 3)?;
+    let predictor = Predictor::from_code(code & 3)?;
     let packing = Packing::from_code((code >> 2) & 3);
     let form = ColumnForm::read(code >> 4, &mut from)?;
-    let unit = from.varint()?;
-    let firsts = read_firsts(&mut from, order, series)?;
-    // The residuals come after room for the first values, so that the values take their place.
+    let divisor = from.varint()?;
+    let firsts = read_firsts(&mut from, predictor, series)?;
+    // `values` starts with room for the first values, and the residuals follow. Restoring then overwrites a residual only
+    // after reading it.
     let mut values = vec![0; rows];
     packing.read(&mut values[firsts.len()..], &mut from)?;
     from.end()?;
-    undo(order, unit, &firsts, &mut values, series);
+    restore_values(predictor, divisor, &firsts, &mut values, series);
     Ok((form, values))
 }
 
@@ -245,7 +254,7 @@ enum ColumnForm {
 }
 
 impl ColumnForm {
-    pub(crate) fn code(self) -> u8 {
+    fn code(self) -> u8 {
         match self {
             ColumnForm::Integer => 0,
             ColumnForm::Relative => 1,
@@ -255,7 +264,7 @@ impl ColumnForm {
     }
 
     /// Returns the cost of the form's parameter, in 256ths of a bit.
-    pub(crate) fn cost(self) -> u64 {
+    fn cost(self) -> u64 {
         if matches!(self, ColumnForm::Fixed(..)) { 256 * 8 } else { 0 }
     }
 
@@ -265,7 +274,7 @@ impl ColumnForm {
         }
     }
 
-    pub(crate) fn read(code: u8, from: &mut Cursor<'_>) -> Result<ColumnForm, String> {
+    fn read(code: u8, from: &mut Cursor<'_>) -> Result<ColumnForm, String> {
         let width = if code < 4 { FloatWidth::Single } else { FloatWidth::Double };
         match code {
             0 => Ok(ColumnForm::Integer),
@@ -277,7 +286,7 @@ impl ColumnForm {
     }
 
     /// Converts the numbers to the bits of floats.
-    pub(crate) fn bits(self, wanted: FloatWidth, mut values: Vec<i64>) -> Result<Vec<i64>, String> {
+    fn to_float_bits(self, wanted: FloatWidth, mut values: Vec<i64>) -> Result<Vec<i64>, String> {
         match self {
             ColumnForm::Fixed(width, shift) if width == wanted => {
                 let scale = power_of_two(-i32::from(shift));
@@ -305,7 +314,7 @@ impl ColumnForm {
 
 impl FloatWidth {
     /// Returns the width of floats of this form; `None` for integers.
-    pub(crate) fn of(form: NumberForm) -> Option<FloatWidth> {
+    fn of(form: NumberForm) -> Option<FloatWidth> {
         match form {
             NumberForm::Integer => None,
             NumberForm::F32 => Some(FloatWidth::Single),
@@ -313,7 +322,7 @@ impl FloatWidth {
         }
     }
 
-    pub(crate) fn form(self) -> NumberForm {
+    fn form(self) -> NumberForm {
         match self {
             FloatWidth::Single => NumberForm::F32,
             FloatWidth::Double => NumberForm::F64,
@@ -344,7 +353,7 @@ impl FloatWidth {
 
     /// Returns the position of a bit pattern in the order of values: negative values below 0, negative zero at -1.
     #[inline]
-    pub(crate) fn ordered(self, bits: i64) -> i64 {
+    fn ordered(self, bits: i64) -> i64 {
         let magnitude = (bits as u64 & (self.sign() - 1)) as i64;
         if bits as u64 & self.sign() == 0 { magnitude } else { -magnitude - 1 }
     }

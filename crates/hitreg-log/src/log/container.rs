@@ -30,18 +30,34 @@ impl Chain {
     }
 }
 
-/// The places and sizes of a file's frames, in order.
+/// The position of the next chunk in its file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NextChunk {
+    /// The chunk's number; the header is chunk 0.
+    pub(crate) index: u32,
+    /// The digest of all chunks before it.
+    pub(crate) before: u64,
+}
+
+/// The offsets and sizes of a file's frames, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SeekTable {
-    /// The offset in the file, and the compressed and decompressed bytes.
-    entries: Vec<(u64, u32, u32)>,
+    entries: Vec<SeekEntry>,
+}
+
+/// The offset and the sizes of a frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SeekEntry {
+    pub(crate) offset: u64,
+    pub(crate) compressed_bytes: u32,
+    pub(crate) content_bytes: u32,
 }
 
 impl SeekTable {
     pub(crate) fn add(&mut self, compressed: usize, content: usize) {
         let offset = self.end();
         // `MAX_CHUNK_BYTES` bounds both, far below 4 GiB.
-        self.entries.push((offset, compressed as u32, content as u32));
+        self.entries.push(SeekEntry { offset, compressed_bytes: compressed as u32, content_bytes: content as u32 });
     }
 
     /// Returns the number of frames added.
@@ -50,14 +66,13 @@ impl SeekTable {
     }
 
     /// Returns the offset after the last frame.
-    fn end(&self) -> u64 {
-        self.entries.last().map_or(0, |(offset, compressed, _)| offset + u64::from(*compressed))
+    pub(crate) fn end(&self) -> u64 {
+        self.entries.last().map_or(0, |last| last.offset + u64::from(last.compressed_bytes))
     }
 
-    /// Returns the offset of a frame in the file, and its compressed and decompressed bytes.
-    pub(crate) fn of(&self, frame: u32) -> Option<(u64, usize, usize)> {
-        let (offset, compressed, content) = self.entries.get(frame as usize)?;
-        Some((*offset, *compressed as usize, *content as usize))
+    /// Returns the entry of a frame.
+    pub(crate) fn entry(&self, frame: u32) -> Option<SeekEntry> {
+        self.entries.get(frame as usize).copied()
     }
 
     /// Returns the frames before this one.
@@ -76,9 +91,10 @@ impl SeekTable {
         tail.extend_from_slice(&chain.0.to_le_bytes());
         word(&mut tail, SEEK_TABLE_MAGIC);
         word(&mut tail, frames * 8 + 9);
-        for (_, compressed, content) in self.entries.iter().chain([&(0, SEAL_BYTES, 0)]) {
-            word(&mut tail, *compressed);
-            word(&mut tail, *content);
+        let seal = SeekEntry { offset: 0, compressed_bytes: SEAL_BYTES, content_bytes: 0 };
+        for entry in self.entries.iter().chain([&seal]) {
+            word(&mut tail, entry.compressed_bytes);
+            word(&mut tail, entry.content_bytes);
         }
         word(&mut tail, frames);
         tail.push(0);
@@ -110,9 +126,9 @@ impl<W: Write> ChunkSink<W> {
         Ok(ChunkSink { out, compressor, level, packed: Vec::new(), chain, table, index, poisoned: false })
     }
 
-    /// Returns the number of the next chunk, and the digest of all chunks before it.
-    pub(crate) fn next(&self) -> (u32, Chain) {
-        (self.table.len(), self.chain)
+    /// Returns the position of the next chunk.
+    pub(crate) fn next(&self) -> NextChunk {
+        NextChunk { index: self.table.len(), before: self.chain.0 }
     }
 
     /// Returns the number of bytes written so far.
@@ -121,13 +137,13 @@ impl<W: Write> ChunkSink<W> {
     }
 
     /// Writes the first chunk, at `level` unless it is so large that a recording would be delayed.
-    pub(crate) fn header(&mut self, content: &[u8], level: i32) -> Result<(), WriteError> {
+    pub(crate) fn write_header(&mut self, content: &[u8], level: i32) -> Result<(), WriteError> {
         let level = (content.len() <= HEADER_BYTES_SMALL).then_some(level);
-        self.chunk("the header", content, level, ChunkRows::new())
+        self.write_chunk("the header", content, level, ChunkRows::new())
     }
 
     /// Writes one chunk that has these rows, at the usual level or at one of its own.
-    pub(crate) fn chunk(
+    pub(crate) fn write_chunk(
         &mut self,
         what: &'static str,
         content: &[u8],
@@ -162,7 +178,7 @@ impl<W: Write> ChunkSink<W> {
     /// Writes the last chunk with the index, the seal and the seek table, and returns the output.
     pub(crate) fn finish(mut self) -> Result<W, WriteError> {
         let end = std::mem::take(&mut self.index).encode_end(self.next())?;
-        self.chunk("the end", &end, None, ChunkRows::new())?;
+        self.write_chunk("the end", &end, None, ChunkRows::new())?;
         self.out.write_all(&self.table.tail(self.chain))?;
         self.out.flush()?;
         Ok(self.out)
@@ -172,6 +188,13 @@ impl<W: Write> ChunkSink<W> {
 // Finds the frames of a file without unpacking them, in bounded memory (RFC 8878, sections 3.1.1 and 3.1.2).
 //
 // It is stricter than zstd: a chunk must state its size and have a checksum, and must not set bits that zstd ignores.
+
+/// Bit of a zstd frame descriptor: the frame has no window size.
+const SINGLE_SEGMENT: u8 = 1 << 5;
+/// Bit of a zstd frame descriptor: a checksum follows the blocks.
+const CHECKSUM: u8 = 1 << 2;
+/// Bits of a zstd frame descriptor that no chunk sets: unused, reserved, and the size of a dictionary's id.
+const NOT_IN_CHUNKS: u8 = 0b1_1011;
 
 /// The largest block that zstd makes.
 const MAX_BLOCK: usize = 128 << 10;
@@ -315,8 +338,8 @@ impl<R: Read> PartialFrame<'_, R> {
 
     fn chunk(&mut self) -> Result<FrameKind, FrameError> {
         let descriptor = self.number(1)? as u8;
-        let single_segment = descriptor & 0x20 != 0;
-        if descriptor & 0x1B != 0 || descriptor & 0x04 == 0 {
+        let single_segment = descriptor & SINGLE_SEGMENT != 0;
+        if descriptor & NOT_IN_CHUNKS != 0 || descriptor & CHECKSUM == 0 {
             return self.bad(format!("its zstd frame descriptor {descriptor:02x} is none that a chunk can have"));
         }
         let size_bytes = match (descriptor >> 6, single_segment) {
@@ -327,6 +350,7 @@ impl<R: Read> PartialFrame<'_, R> {
         if !single_segment {
             self.number(1)?;
         }
+        // A size of two bytes counts from 256.
         let content_bytes = self.number(size_bytes)? + if size_bytes == 2 { 256 } else { 0 };
         let content_bytes = usize::try_from(content_bytes).unwrap_or(usize::MAX);
         if content_bytes > MAX_CHUNK_BYTES {
@@ -429,7 +453,8 @@ mod tests {
     #[test]
     fn a_failed_writer_writes_nothing_more() {
         let mut sink = ChunkSink::new(FullDisk(100), 3).unwrap();
-        let chunk = |sink: &mut ChunkSink<FullDisk>, content: &[u8]| sink.chunk("a chunk", content, None, Vec::new());
+        let chunk =
+            |sink: &mut ChunkSink<FullDisk>, content: &[u8]| sink.write_chunk("a chunk", content, None, Vec::new());
         chunk(&mut sink, b"fits").unwrap();
         let noise: Vec<u8> = (0..200u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
         assert!(matches!(chunk(&mut sink, &noise), Err(WriteError::Io(_))));

@@ -10,7 +10,9 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::chunk::to_messagepack;
 use super::chunks::{ChunkContent, Chunks};
 use super::column;
-use super::container::{Chain, FileFrame, FrameKind, SEEK_FOOTER_MAGIC, SEEK_TABLE_MAGIC, SeekTable, frame_of, unpack};
+use super::container::{
+    Chain, FileFrame, FrameKind, NextChunk, SEEK_FOOTER_MAGIC, SEEK_TABLE_MAGIC, SeekEntry, SeekTable, frame_of, unpack,
+};
 use super::error::{LogError, MAX_CHUNK_BYTES, MAX_PLAYERS, WriteError};
 use super::keyframes::KEYFRAME;
 use super::table::PackedTable;
@@ -294,7 +296,7 @@ impl IndexBuilder {
     }
 
     /// Encodes the last chunk. An index that does not fit is left out.
-    pub(super) fn encode_end(self, (index, Chain(before)): (u32, Chain)) -> Result<Vec<u8>, WriteError> {
+    pub(super) fn encode_end(self, NextChunk { index, before }: NextChunk) -> Result<Vec<u8>, WriteError> {
         if self.parts <= MOST_PARTS {
             let known = self.finish(SeekTable::default());
             let end = EndMap { index, before: Some(before), end: true, contents: Some(known.encode()) };
@@ -399,10 +401,10 @@ pub(super) fn content_of(frame: &FileFrame, chunk: u32) -> Result<ChunkContent, 
     let offset = frame.offset;
     let bytes = unpack(frame).map_err(|what| LogError::corrupt_chunk(offset, chunk, what))?;
     let content = ChunkContent { offset, index: chunk, bytes };
-    let place = crate::log::chunks::place(&content.bytes).map_err(|what| content.corrupt(what))?;
-    match place.index == chunk && !place.end {
+    let position = crate::log::chunks::read_position(&content.bytes).map_err(|what| content.corrupt(what))?;
+    match position.index == chunk && !position.end {
         true => Ok(content),
-        false => Err(content.corrupt(format!("chunk {} is in its place", place.index))),
+        false => Err(content.corrupt(format!("chunk {} is in its place", position.index))),
     }
 }
 
@@ -425,7 +427,8 @@ pub(super) fn chunk_at(
 /// # Errors
 /// When the file cannot be read, or has no such chunk.
 pub(super) fn frame_at(from: &mut (impl Read + Seek), sizes: &SeekTable, chunk: u32) -> Result<FileFrame, LogError> {
-    let (offset, packed, content) = sizes.of(chunk).unwrap_or_default();
+    let SeekEntry { offset, compressed_bytes, content_bytes } = sizes.entry(chunk).unwrap_or_default();
+    let (packed, content_bytes) = (compressed_bytes as usize, content_bytes as usize);
     let wrong = || LogError::corrupt_chunk(offset, chunk, "the seek table disagrees");
     if !(1..=MAX_CHUNK_BYTES).contains(&packed) {
         return Err(wrong());
@@ -436,8 +439,7 @@ pub(super) fn frame_at(from: &mut (impl Read + Seek), sizes: &SeekTable, chunk: 
         Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Err(wrong()),
         read => read?,
     }
-    let is_it =
-        |frame: &FileFrame| frame.kind == FrameKind::Chunk { content_bytes: content } && frame.bytes.len() == packed;
+    let is_it = |frame: &FileFrame| frame.kind == FrameKind::Chunk { content_bytes } && frame.bytes.len() == packed;
     frame_of(bytes, offset).filter(is_it).ok_or_else(wrong)
 }
 

@@ -7,7 +7,7 @@ use serde_bytes::ByteBuf;
 
 use super::chunk::{self, SessionSlice};
 use super::chunks::Chunks;
-use super::container::{Chain, ChunkSink};
+use super::container::{ChunkSink, NextChunk};
 use super::error::{LogError, MAX_CHUNK_BYTES, WriteError};
 use super::header;
 use super::index::PartRows;
@@ -26,10 +26,10 @@ struct KeyframeChunk {
     keyframe: ByteBuf,
 }
 
-fn encode(of: &Keyframe, (index, before): (u32, Chain)) -> Result<Vec<u8>, super::WriteError> {
+fn encode(of: &Keyframe, NextChunk { index, before }: NextChunk) -> Result<Vec<u8>, super::WriteError> {
     super::chunk::to_messagepack(&KeyframeChunk {
         index,
-        before: Some(before.0),
+        before: Some(before),
         tick: of.tick.0,
         at_us: of.at.0,
         keyframe: ByteBuf::from(of.content.clone()),
@@ -37,12 +37,12 @@ fn encode(of: &Keyframe, (index, before): (u32, Chain)) -> Result<Vec<u8>, super
 }
 
 /// Returns the keyframe in a chunk's content; `None` for any other chunk.
-pub(super) fn keyframe_in(content: &[u8], stretch: usize) -> Option<Keyframe> {
+pub(super) fn keyframe_in(content: &[u8], next_chunk: usize) -> Option<Keyframe> {
     if content.len() > MAX_CHUNK_BYTES {
         return None;
     }
     let KeyframeChunk { tick, at_us, keyframe, .. } = crate::serial::from_msgpack(content).ok()?;
-    Some(Keyframe { tick: Tick(tick), at: Micros(at_us), stretch, content: keyframe.into_vec() })
+    Some(Keyframe { tick: Tick(tick), at: Micros(at_us), next_chunk, content: keyframe.into_vec() })
 }
 
 /// The table of keyframes in an index, and the key of a keyframe's content in its chunk.
@@ -73,7 +73,7 @@ pub enum RewriteError {
     Layout(&'static str),
 }
 
-/// Copies a log with these keyframes in place of its own. The keyframes must be in the order of `stretch`.
+/// Copies a log with these keyframes in place of its own. The keyframes must be in the order of `next_chunk`.
 ///
 /// # Errors
 /// When reading or writing fails, or the chunks are not in the order that this library writes.
@@ -89,24 +89,24 @@ pub fn write_keyframes<W: Write>(
         first = content.to_vec();
         header::decode_log(content)
     })?;
-    sink.header(&first, options.header_level)?;
+    sink.write_header(&first, options.header_level)?;
     let mut keyframes = keyframes.iter().peekable();
-    let mut stretch = 0;
+    let mut number = 0;
     loop {
         let next = chunks.next()?;
-        while let Some(keyframe) = keyframes.next_if(|keyframe| keyframe.stretch <= stretch || next.is_none()) {
+        while let Some(keyframe) = keyframes.next_if(|keyframe| keyframe.next_chunk <= number || next.is_none()) {
             let content = encode(keyframe, sink.next())?;
             let level = Some(options.level.max(KEYFRAME_LEVEL));
-            sink.chunk("a keyframe", &content, level, vec![keyframe_rows(keyframe)])?;
+            sink.write_chunk("a keyframe", &content, level, vec![keyframe_rows(keyframe)])?;
         }
         let Some(content) = next else { break };
-        if keyframe_in(&content.bytes, stretch).is_none() {
+        if keyframe_in(&content.bytes, number).is_none() {
             let moved = moved(&content.bytes, sink.next()).ok_or(RewriteError::Layout("a chunk's place"))?;
             let decoded = chunk::decode(&content.bytes, &header, &schema).map_err(|what| content.corrupt(what))?;
             let rows = chunk::rows_by_table(&SessionSlice::whole(&decoded), &header);
-            sink.chunk(chunk::CONTENT, &moved, None, rows)?;
+            sink.write_chunk(chunk::CONTENT, &moved, None, rows)?;
         }
-        stretch += 1;
+        number += 1;
     }
     Ok(sink.finish()?)
 }
@@ -117,17 +117,17 @@ pub fn write_keyframes<W: Write>(
 /// When the log cannot be read.
 pub fn keyframes_of(from: impl Read, to: &mut dyn FnMut(Keyframe)) -> Result<(), LogError> {
     let (mut chunks, _) = Chunks::open(from, header::decode_log)?;
-    let mut stretch = 0;
+    let mut number = 0;
     while let Some(content) = chunks.next()? {
-        keyframe_in(&content.bytes, stretch).into_iter().for_each(&mut *to);
-        stretch += 1;
+        keyframe_in(&content.bytes, number).into_iter().for_each(&mut *to);
+        number += 1;
     }
     Ok(())
 }
 
-/// Returns a chunk's content with another place in the file. The content is a map that begins with `index` and
+/// Returns a chunk's content for another position in the file. The content is a map that begins with `index` and
 /// `before`.
-fn moved(content: &[u8], (index, before): (u32, Chain)) -> Option<Vec<u8>> {
+fn moved(content: &[u8], next: NextChunk) -> Option<Vec<u8>> {
     let head = match content.first()? {
         0x80..=0x8F => 1,
         0xDE => 3,
@@ -139,9 +139,9 @@ fn moved(content: &[u8], (index, before): (u32, Chain)) -> Option<Vec<u8>> {
     let rest = after_number(after_index.strip_prefix(b"\xA6before")?)?;
     let mut moved = map.to_vec();
     moved.extend_from_slice(b"\xA5index\xCE");
-    moved.extend_from_slice(&index.to_be_bytes());
+    moved.extend_from_slice(&next.index.to_be_bytes());
     moved.extend_from_slice(b"\xA6before\xCF");
-    moved.extend_from_slice(&before.0.to_be_bytes());
+    moved.extend_from_slice(&next.before.to_be_bytes());
     moved.extend_from_slice(rest);
     Some(moved)
 }

@@ -11,7 +11,7 @@ use super::error::Budget;
 use super::table::{ColumnReader, TableWriter};
 use crate::record::{
     ArrivalRecord, CellKind, DamageRecord, Effect, Execution, ExecutionRecord, FrameRecord, GapCause, GapRecord,
-    HEARD_COMMANDS_MAX, HeardRecord, NumberForm, OutOfSequence, PacketRecord, Presence, PresenceRecord, Reason,
+    HEARD_COMMANDS_MAX, HeardRecord, HitResult, NumberForm, OutOfSequence, PacketRecord, Presence, PresenceRecord,
     RecordType, ShotRecord, SnapshotRecord, TickRecord, Timing, cells_of,
 };
 use crate::sorted::SortedMap;
@@ -37,20 +37,21 @@ pub(super) enum NumberPacking {
     Float,
     /// Relative to another column of the row.
     To(&'static str),
-    /// Relative to the time of the record of another kind that another column of the row names.
-    ToNamed(&'static str),
+    /// Relative to the time of the record whose key another column of the row has. For example, `sent.at_us` is stored
+    /// relative to the time of the frame whose usercmd is in `newest`.
+    ToTimeOf(&'static str),
 }
 
 /// A record kind that is stored in columns.
 pub(super) trait RecordLayout: RecordType + Default {
-    /// The columns with one number for each record. Other kinds name a record by its first column.
+    /// The columns with one number for each record. Other kinds refer to a record by its first column.
     const COLUMNS: &'static [RecordColumn<Self>];
     /// The columns with several values for each record, concatenated.
     const LISTS: &'static [&'static str] = &[];
 
     /// Returns how to read the column that a column is relative to.
     fn referenced(column: &RecordColumn<Self>) -> Option<fn(&Self) -> i64> {
-        let (NumberPacking::To(name) | NumberPacking::ToNamed(name)) = column.how else { return None };
+        let (NumberPacking::To(name) | NumberPacking::ToTimeOf(name)) = column.how else { return None };
         Self::COLUMNS.iter().find(|column| column.name == name).map(|column| column.get)
     }
 
@@ -97,7 +98,7 @@ impl RecordLayout for PacketRecord {
     columns! {
         "number" Whole number,
         "newest" Whole newest,
-        "at_us" ToNamed("newest") at,
+        "at_us" ToTimeOf("newest") at,
         "count" Whole count,
         "ack" Whole ack,
         "bytes" Whole bytes,
@@ -107,7 +108,7 @@ impl RecordLayout for PacketRecord {
 impl RecordLayout for ArrivalRecord {
     columns! {
         "number" Whole number,
-        "at_us" ToNamed("number") at,
+        "at_us" ToTimeOf("number") at,
     }
 }
 
@@ -282,7 +283,7 @@ macro_rules! choices {
         }
     )* };
 }
-choices!(Execution, Reason, Presence, GapCause);
+choices!(Execution, HitResult, Presence, GapCause);
 
 impl PackedNumber for f32 {
     fn to(&self) -> i64 {
@@ -394,7 +395,7 @@ fn take_named(
             return Err(columns.bad(&name, format_args!("its values are no {}", field.kind.name())));
         }
         if field.kind == CellKind::Text {
-            context.texts.codes(&mut values).map_err(bad)?;
+            context.texts.to_codes(&mut values).map_err(bad)?;
         }
         for (cells, value) in cells.iter_mut().zip(values) {
             if !field.kind.put(value, cells) {
@@ -558,7 +559,7 @@ pub(super) const HEARD_USERCMD: &str = "usercmd_";
 impl RecordLayout for HeardRecord {
     columns! {
         "number" Whole number,
-        "at_us" ToNamed("number") at,
+        "at_us" ToTimeOf("number") at,
         "ack" Whole ack,
         "received_before" Whole received_before,
     }

@@ -2,17 +2,17 @@
 
 use std::io::{Read, Seek, SeekFrom};
 
-use super::chunk::{self, ChunkPosition, Kinds, SessionSlice};
-use super::chunks::{ChunkContent, Chunks, place};
+use super::chunk::{self, ChunkPosition, KindFilter, SessionSlice};
+use super::chunks::{ChunkContent, Chunks, read_position};
 use super::container::{Chain, FileFrame};
 use super::error::{LogError, MAX_CHUNK_MEMORY, Truncation};
 use super::header::{self, FormatVersion, Schema};
 use super::index::{ChunkRows, FileIndex, IndexBuilder, IndexCheck, IndexedRows, chunk_at, read_index};
 use super::keyframes::{KEYFRAME, keyframe_in, keyframe_rows};
 use crate::memory::MemoryLimit;
-use crate::record::{GapRecord, Keyframe, Outline, Session, SessionHeader, SessionStretch};
+use crate::record::{GapRecord, Keyframe, Outline, Session, SessionChunk, SessionHeader};
 use crate::sorted::SortedSet;
-use crate::units::{CommandSeq, Micros, Tick};
+use crate::units::{CommandSeq, Micros, PlayerId, Tick};
 
 /// Reads a log of any length chunk by chunk.
 ///
@@ -59,10 +59,10 @@ impl<R: Read> LogReader<R> {
     }
 
     /// Decodes a chunk. Returns what it has of each table, too.
-    fn decode(&self, content: &ChunkContent) -> Result<(ChunkRows, SessionStretch), LogError> {
+    fn decode(&self, content: &ChunkContent) -> Result<(ChunkRows, SessionChunk), LogError> {
         let decoded = chunk::decode(&content.bytes, &self.header, &self.schema);
-        let stretch = decoded.map_err(|what| content.corrupt(what))?;
-        Ok((rows_of(content, &stretch, &self.header), stretch))
+        let chunk = decoded.map_err(|what| content.corrupt(what))?;
+        Ok((rows_of(content, &chunk, &self.header), chunk))
     }
 
     /// Returns the log's header.
@@ -79,11 +79,11 @@ impl<R: Read> LogReader<R> {
     ///
     /// # Errors
     /// When the log is cut off or damaged here. Chunks returned earlier are good.
-    pub fn next_chunk(&mut self) -> Result<Option<SessionStretch>, LogError> {
+    pub fn next_chunk(&mut self) -> Result<Option<SessionChunk>, LogError> {
         let Some(content) = self.next_content()? else { return Ok(None) };
-        let (rows, stretch) = self.decode(&content)?;
+        let (rows, chunk) = self.decode(&content)?;
         self.check.add(&content, &rows);
-        Ok(Some(stretch))
+        Ok(Some(chunk))
     }
 
     /// Returns only the records of the next chunk that a replay of clients needs, which is faster: states, frames,
@@ -91,10 +91,10 @@ impl<R: Read> LogReader<R> {
     ///
     /// # Errors
     /// As [`LogReader::next_chunk`].
-    pub fn next_chunk_of_clients(&mut self) -> Result<Option<SessionStretch>, LogError> {
+    pub fn next_chunk_of_clients(&mut self) -> Result<Option<SessionChunk>, LogError> {
         let Some(content) = self.next_content()? else { return Ok(None) };
-        let of = (&self.header, Kinds::OfClients);
-        let decoded = chunk::decode_within(MAX_CHUNK_MEMORY, &content.bytes, of, &self.schema);
+        let clients = KindFilter::OfClients;
+        let decoded = chunk::decode_within(MAX_CHUNK_MEMORY, &content.bytes, &self.header, clients, &self.schema);
         decoded.map(Some).map_err(|what| content.corrupt(what))
     }
 
@@ -103,7 +103,7 @@ impl<R: Read> LogReader<R> {
     ///
     /// # Errors
     /// As [`LogReader::next_chunk`], and when the log needs more memory than the limit.
-    pub fn next_held(&mut self, limit: MemoryLimit, used: &mut usize) -> Result<Option<SessionStretch>, LogError> {
+    pub fn next_held(&mut self, limit: MemoryLimit, used: &mut usize) -> Result<Option<SessionChunk>, LogError> {
         let each = self.schema.empty_chunk_bytes(&self.header);
         while let Some(chunk) = self.next_chunk()? {
             *used = used.saturating_add(each + chunk.bytes());
@@ -116,11 +116,11 @@ impl<R: Read> LogReader<R> {
     }
 
     /// Returns the next few chunks, decoded in parallel; none at the end of a complete, undamaged log. `keyframe` gets
-    /// each keyframe among them. A keyframe's chunk is empty, and `stretch` is its number.
+    /// each keyframe among them. A keyframe's chunk is empty, and `next_chunk` is its number.
     ///
     /// # Errors
     /// When the log is cut off or damaged in these chunks. Chunks returned earlier are good.
-    pub fn next_chunks(&mut self, keyframe: &mut dyn FnMut(Keyframe)) -> Result<Vec<SessionStretch>, LogError> {
+    pub fn next_chunks(&mut self, keyframe: &mut dyn FnMut(Keyframe)) -> Result<Vec<SessionChunk>, LogError> {
         const AT_ONCE: usize = 8;
         let mut contents = Vec::with_capacity(AT_ONCE);
         while contents.len() < AT_ONCE
@@ -133,18 +133,18 @@ impl<R: Read> LogReader<R> {
         let (header, schema) = (&self.header, &self.schema);
         let decode = |content: &ChunkContent| {
             let share = MAX_CHUNK_MEMORY / AT_ONCE;
-            let made = chunk::decode_within(share, &content.bytes, (header, Kinds::All), schema)?;
+            let made = chunk::decode_within(share, &content.bytes, header, KindFilter::All, schema)?;
             Ok::<_, String>((rows_of(content, &made, header), made))
         };
         let decoded = in_parallel(&contents, &decode);
-        let mut stretches = Vec::with_capacity(contents.len());
+        let mut chunks = Vec::with_capacity(contents.len());
         for (made, content) in decoded.into_iter().zip(&contents) {
             // A chunk over its share of the memory is decoded alone.
             let (rows, made) = made.or_else(|_| self.decode(content))?;
             self.check.add(content, &rows);
-            stretches.push(made);
+            chunks.push(made);
         }
-        Ok(stretches)
+        Ok(chunks)
     }
 
     /// Reads to the end of the log, or to where it is cut off.
@@ -166,10 +166,10 @@ impl<R: Read> LogReader<R> {
 }
 
 /// Returns what a decoded chunk has of each table.
-pub(super) fn rows_of(content: &ChunkContent, stretch: &SessionStretch, header: &SessionHeader) -> ChunkRows {
-    match stretch.is_empty() {
+pub(super) fn rows_of(content: &ChunkContent, chunk: &SessionChunk, header: &SessionHeader) -> ChunkRows {
+    match chunk.is_empty() {
         true => keyframe_in(&content.bytes, 0).map(|keyframe| keyframe_rows(&keyframe)).into_iter().collect(),
-        false => chunk::rows_by_table(&SessionSlice::whole(stretch), header),
+        false => chunk::rows_by_table(&SessionSlice::whole(chunk), header),
     }
 }
 
@@ -291,7 +291,7 @@ crate::partial_debug!([R] IndexedLog<R> { header });
 /// A log that is read from a keyframe on.
 #[derive(Debug)]
 pub struct SeekResult<R> {
-    /// The keyframe. Its `stretch` is 0, the number of the reader's next chunk.
+    /// The keyframe. Its `chunk` is 0, the number of the reader's next chunk.
     pub keyframe: Keyframe,
     /// Reads the chunks after the keyframe.
     pub reader: LogReader<R>,
@@ -337,14 +337,14 @@ impl<R: Read + Seek> IndexedLog<R> {
     ///
     /// # Errors
     /// When the chunk cannot be read, is damaged, or has other rows than the index lists.
-    pub fn chunk(&mut self, chunk: u32) -> Result<SessionStretch, LogError> {
+    pub fn chunk(&mut self, chunk: u32) -> Result<SessionChunk, LogError> {
         let (_, content) = self.content(chunk)?;
         let decoded = chunk::decode(&content.bytes, &self.header, &self.schema);
-        let stretch = decoded.map_err(|what| content.corrupt(what))?;
-        self.index.check(&content, &rows_of(&content, &stretch, &self.header), &|table| {
+        let chunk = decoded.map_err(|what| content.corrupt(what))?;
+        self.index.check(&content, &rows_of(&content, &chunk, &self.header), &|table| {
             chunk::is_declared(table, &self.schema, self.header.classes.len())
         })?;
-        Ok(stretch)
+        Ok(chunk)
     }
 
     /// Returns the numbers of the chunks that may have records between two times, ascending.
@@ -379,9 +379,9 @@ impl<R: Read + Seek> IndexedLog<R> {
     /// As [`IndexedLog::chunk`].
     pub fn time_of(&mut self, tick: Tick) -> Result<Option<Micros>, LogError> {
         let chunks = self.index.table("ticks").iter().flat_map(|table| &table.parts).map(|part| part.chunk).collect();
-        self.find(chunks, |stretch| {
-            let found = stretch.ticks.iter().find(|record| record.tick == tick).map(|record| record.at);
-            (found, stretch.ticks.first().is_some_and(|first| first.tick < tick))
+        self.find(chunks, |chunk| {
+            let found = chunk.ticks.iter().find(|record| record.tick == tick).map(|record| record.at);
+            (found, chunk.ticks.first().is_some_and(|first| first.tick < tick))
         })
     }
 
@@ -390,7 +390,7 @@ impl<R: Read + Seek> IndexedLog<R> {
     fn find(
         &mut self,
         chunks: Vec<u32>,
-        look: impl Fn(&SessionStretch) -> (Option<Micros>, bool),
+        look: impl Fn(&SessionChunk) -> (Option<Micros>, bool),
     ) -> Result<Option<Micros>, LogError> {
         let (mut low, mut high) = (0, chunks.len());
         while low < high {
@@ -408,12 +408,12 @@ impl<R: Read + Seek> IndexedLog<R> {
     ///
     /// # Errors
     /// As [`IndexedLog::chunk`].
-    pub fn time_of_usercmd(&mut self, player: u16, command: CommandSeq) -> Result<Option<Micros>, LogError> {
+    pub fn time_of_usercmd(&mut self, player: PlayerId, command: CommandSeq) -> Result<Option<Micros>, LogError> {
         let parts = self.index.table("frames").map_or(&[][..], |table| &table.parts);
-        let of_player = parts.iter().filter(|part| self.index.players(part).contains(&player));
+        let of_player = parts.iter().filter(|part| self.index.players(part).contains(&player.0));
         let chunks = of_player.map(|part| part.chunk).collect();
-        self.find(chunks, |stretch| {
-            let frames = stretch.players.get(usize::from(player)).map_or(&[][..], |records| &records.frames);
+        self.find(chunks, |chunk| {
+            let frames = chunk.players.get(usize::from(player.0)).map_or(&[][..], |records| &records.frames);
             let found = frames.iter().find(|frame| frame.command.seq == command).map(|frame| frame.at);
             (found, frames.first().is_some_and(|first| first.command.seq < command))
         })
@@ -426,13 +426,11 @@ impl<R: Read + Seek> IndexedLog<R> {
     pub fn seek(mut self, sought: KeyframeQuery) -> Result<Option<SeekResult<R>>, LogError> {
         let Some((keyframe, chunk)) = self.keyframe(sought)? else { return Ok(None) };
         let (frame, content) = self.content(chunk)?;
-        let ChunkPosition { before, .. } = place(&content.bytes).map_err(|what| content.corrupt(what))?;
-        let mut chain = Chain(before.unwrap_or_default());
-        chain.add(&frame.bytes);
+        let ChunkPosition { before, .. } = read_position(&content.bytes).map_err(|what| content.corrupt(what))?;
         let IndexedLog { mut from, header, schema, sealed, index } = self;
-        let next = frame.offset + frame.bytes.len() as u64;
-        from.seek(SeekFrom::Start(next))?;
-        let chunks = Chunks::within(from, (sealed, next, frame.offset), (index.sizes.before(chunk + 1), chain));
+        let (table, chain) = (index.sizes.before(chunk), Chain(before.unwrap_or_default()));
+        from.seek(SeekFrom::Start(frame.offset + frame.bytes.len() as u64))?;
+        let chunks = Chunks::after(&frame, table, chain, from, sealed);
         Ok(Some(SeekResult { keyframe, reader: LogReader::within(chunks, header, schema) }))
     }
 
@@ -440,7 +438,7 @@ impl<R: Read + Seek> IndexedLog<R> {
     ///
     /// # Errors
     /// As [`IndexedLog::chunk`].
-    pub fn first_hole(&mut self) -> Result<Option<GapRecord>, LogError> {
+    pub fn first_gap(&mut self) -> Result<Option<GapRecord>, LogError> {
         let chunks = |table: &str| -> Vec<u32> {
             self.index.table(table).map_or(Vec::new(), |known| known.parts.iter().map(|part| part.chunk).collect())
         };
@@ -491,7 +489,7 @@ mod tests {
 
     use super::*;
     use crate::log::chunk::to_messagepack;
-    use crate::log::container::ChunkSink;
+    use crate::log::container::{ChunkSink, NextChunk};
     use crate::log::index::PartRows;
     use crate::record::{CellKind, Class, FieldSchema, Origin, Scope};
     use crate::units::Seed;
@@ -526,13 +524,13 @@ mod tests {
     /// Returns an undamaged file whose chunks claim many rows of zeros in a few bytes each.
     fn crafted(chunks: u32, rows: u32) -> Vec<u8> {
         let mut sink = ChunkSink::new(Vec::new(), 3).unwrap();
-        sink.header(&header::encode_log(&header()).unwrap(), 1).unwrap();
+        sink.write_header(&header::encode_log(&header()).unwrap(), 1).unwrap();
         for _ in 0..chunks {
-            let (index, before) = sink.next();
+            let NextChunk { index, before } = sink.next();
             let states = (vec![0], vec![rows], vec![ByteBuf::new(); 14]);
-            let content = to_messagepack(&CraftedChunk { index, before: before.0, states }).unwrap();
+            let content = to_messagepack(&CraftedChunk { index, before, states }).unwrap();
             let part = PartRows::of_log("states", rows as usize, None);
-            sink.chunk("records", &content, None, vec![part]).unwrap();
+            sink.write_chunk("records", &content, None, vec![part]).unwrap();
         }
         sink.finish().unwrap()
     }
@@ -576,6 +574,6 @@ mod tests {
         (0..400_000).for_each(|_| file.extend(bait));
         let (found, damage) = crate::log::recover(&file).unwrap();
         assert_eq!(found.header, session.header);
-        assert!(damage.holes.iter().any(|hole| hole.what.contains("look like chunks")), "{:?}", damage.holes);
+        assert!(damage.parts.iter().any(|part| part.what.contains("look like chunks")), "{:?}", damage.parts);
     }
 }

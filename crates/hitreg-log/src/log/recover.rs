@@ -6,7 +6,7 @@ use std::ops::Range;
 use serde::Serialize;
 
 use super::chunk;
-use super::chunks::{first_frame, place};
+use super::chunks::{first_frame, read_position};
 use super::container::{Chain, SEAL_MAGIC, SEEK_TABLE_MAGIC, SeekTable, ZSTD_MAGIC};
 use super::container::{FileFrame, FileFrames, FrameError, FrameKind, unpack};
 use super::error::{LogError, Truncation};
@@ -15,27 +15,27 @@ use super::header::decode_log;
 use super::index;
 use super::keyframes::keyframe_in;
 use crate::memory::MemoryLimit;
-use crate::record::{GapCause, GapRecord, Session, SessionStretch};
+use crate::record::{GapCause, GapRecord, Session, SessionChunk};
 use crate::sorted::SortedSet;
 use crate::units::Micros;
 
 /// The damage found in a recovered log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Damage {
+pub struct LogDamage {
     /// The number of chunks of records read.
     pub chunks: u32,
     /// The number of keyframes read. Recovery drops them, because they can be recomputed.
     pub keyframes: u32,
     /// The parts that are unreadable or changed, in the order of offsets.
-    pub holes: Vec<DamagedPart>,
+    pub parts: Vec<DamagedPart>,
     /// Where the log is cut off, if it is.
     pub torn: Option<Truncation>,
 }
 
-impl Damage {
+impl LogDamage {
     /// Whether the log has no damage.
     pub fn is_none(&self) -> bool {
-        self.holes.is_empty() && self.torn.is_none()
+        self.parts.is_empty() && self.torn.is_none()
     }
 }
 
@@ -63,11 +63,11 @@ impl std::fmt::Display for DamagedPart {
 /// # Errors
 /// When the bytes are not a log, or the header is damaged. Also when the session needs more memory than the default
 /// limit ([`MemoryLimit`]).
-pub fn recover(bytes: &[u8]) -> Result<(Session, Damage), LogError> {
+pub fn recover(bytes: &[u8]) -> Result<(Session, LogDamage), LogError> {
     recover_within(MemoryLimit::default(), bytes)
 }
 
-pub(super) fn recover_within(limit: MemoryLimit, bytes: &[u8]) -> Result<(Session, Damage), LogError> {
+pub(super) fn recover_within(limit: MemoryLimit, bytes: &[u8]) -> Result<(Session, LogDamage), LogError> {
     let frame = first_frame(&mut FileFrames::new(bytes, 0))?;
     let content = unpack(&frame).map_err(|what| LogError::corrupt_chunk(0, 0, what))?;
     let ((header, schema), sealed) = decode_log(&content)?;
@@ -76,7 +76,7 @@ pub(super) fn recover_within(limit: MemoryLimit, bytes: &[u8]) -> Result<(Sessio
         sealed,
         schema,
         session: Session::new(header),
-        damage: Damage::default(),
+        damage: LogDamage::default(),
         looks: LOOKS_LEAST.saturating_add(bytes.len().saturating_mul(LOOKS_PER_BYTE)),
         latest: None,
         limit,
@@ -105,7 +105,7 @@ struct Recovery<'a> {
     sealed: bool,
     schema: Schema,
     session: Session,
-    damage: Damage,
+    damage: LogDamage,
     /// How many bytes failed attempts may still read.
     looks: usize,
     /// The latest time so far.
@@ -125,8 +125,8 @@ struct Recovery<'a> {
 
 /// A run of missing chunks.
 struct MissingChunks {
-    /// The index of its entry in the holes of the damage.
-    hole: usize,
+    /// The index of its entry in the parts of the damage.
+    part: usize,
     chunks: Range<u32>,
     /// The index of the gap that it causes in the session.
     gap: Option<usize>,
@@ -138,7 +138,7 @@ struct TrustedChunk {
     index: u32,
     before: Option<u64>,
     /// Its records; `None` for the last chunk.
-    records: Option<SessionStretch>,
+    records: Option<SessionChunk>,
     is_keyframe: bool,
     /// The chunk numbers of keyframes, from the last chunk.
     keyframes: Vec<u32>,
@@ -205,14 +205,15 @@ impl Recovery<'_> {
             Err(error) => return Err(error.to_string()),
         };
         let content = unpack(&frame)?;
-        let place = place(&content)?;
-        if place.index < self.next_index {
-            return Err(format!("chunk {} is repeated here", place.index));
+        let position = read_position(&content)?;
+        if position.index < self.next_index {
+            return Err(format!("chunk {} is repeated here", position.index));
         }
-        let records = if place.end { None } else { Some(chunk::decode(&content, &self.session.header, &self.schema)?) };
-        let keyframes = if place.end { index::keyframes_in(&content) } else { Vec::new() };
-        let is_keyframe = !place.end && keyframe_in(&content, 0).is_some();
-        Ok(TrustedChunk { frame, index: place.index, before: place.before, records, is_keyframe, keyframes })
+        let records =
+            if position.end { None } else { Some(chunk::decode(&content, &self.session.header, &self.schema)?) };
+        let keyframes = if position.end { index::keyframes_in(&content) } else { Vec::new() };
+        let is_keyframe = !position.end && keyframe_in(&content, 0).is_some();
+        Ok(TrustedChunk { frame, index: position.index, before: position.before, records, is_keyframe, keyframes })
     }
 
     /// Returns the next position where a chunk may begin.
@@ -235,7 +236,7 @@ impl Recovery<'_> {
             self.damage.torn = Some(Truncation { at_offset: start as u64, lost_bytes });
         } else {
             let what = why.unwrap_or_default();
-            self.damage.holes.push(DamagedPart { offset: start as u64, bytes: lost_bytes, chunks: 0, what });
+            self.damage.parts.push(DamagedPart { offset: start as u64, bytes: lost_bytes, chunks: 0, what });
         }
     }
 
@@ -245,18 +246,18 @@ impl Recovery<'_> {
         if at > start || chunks > 0 {
             let what = why.unwrap_or_else(|| "chunks were taken out".into());
             let bytes = (at - start) as u64;
-            let lost = MissingChunks { hole: self.damage.holes.len(), chunks: self.next_index..index, gap: None };
+            let lost = MissingChunks { part: self.damage.parts.len(), chunks: self.next_index..index, gap: None };
             self.lost.extend((chunks > 0).then_some(lost));
-            self.damage.holes.push(DamagedPart { offset: start as u64, bytes, chunks, what });
+            self.damage.parts.push(DamagedPart { offset: start as u64, bytes, chunks, what });
         }
     }
 
     /// Notes changed bytes in the previous chunk. Its content may still match its checksum, so the chunk is kept.
     fn note_changed_bytes(&mut self, found: &TrustedChunk) {
-        let follows = found.index == self.next_index && self.damage.holes.is_empty();
+        let follows = found.index == self.next_index && self.damage.parts.is_empty();
         if follows && self.sealed && found.before != Some(self.chain.0) {
             let what = "its bytes have changed, but its content is intact".into();
-            self.damage.holes.push(DamagedPart { offset: self.last_offset, bytes: 0, chunks: 0, what });
+            self.damage.parts.push(DamagedPart { offset: self.last_offset, bytes: 0, chunks: 0, what });
         }
     }
 
@@ -300,9 +301,9 @@ impl Recovery<'_> {
         let (kept, gone): (Vec<MissingChunks>, Vec<MissingChunks>) =
             self.lost.drain(..).partition(|lost| !are_keyframes(lost));
         for lost in &gone {
-            let hole = &mut self.damage.holes[lost.hole];
-            hole.chunks = 0;
-            hole.what = format!("{}: a keyframe stood there, and no record is lost", hole.what);
+            let part = &mut self.damage.parts[lost.part];
+            part.chunks = 0;
+            part.what = format!("{}: a keyframe stood there, and no record is lost", part.what);
         }
         let is_open = |gap: usize| kept.iter().any(|lost| lost.gap == Some(gap));
         let mut closed: Vec<usize> = gone.iter().filter_map(|lost| lost.gap).filter(|gap| !is_open(*gap)).collect();
@@ -314,7 +315,7 @@ impl Recovery<'_> {
 
     fn check_tail(&mut self, at: usize) {
         let (expected, found) = (self.table.tail(self.chain), &self.bytes[at..]);
-        if !self.damage.holes.is_empty() || found == expected || (found.is_empty() && !self.sealed) {
+        if !self.damage.parts.is_empty() || found == expected || (found.is_empty() && !self.sealed) {
             return;
         }
         let lost_bytes = found.len() as u64;
@@ -322,7 +323,7 @@ impl Recovery<'_> {
             self.damage.torn = Some(Truncation { at_offset: at as u64, lost_bytes });
         } else {
             let what = "the seal and the seek table do not agree with the chunks; no record is lost".into();
-            self.damage.holes.push(DamagedPart { offset: at as u64, bytes: lost_bytes, chunks: 0, what });
+            self.damage.parts.push(DamagedPart { offset: at as u64, bytes: lost_bytes, chunks: 0, what });
         }
     }
 }

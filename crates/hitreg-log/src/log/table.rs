@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use serde_bytes::{ByteBuf, Bytes};
 
-use super::chunk::{ChunkTexts, RecordSeries, TextPlaces};
+use super::chunk::{ChunkTexts, RecordSeries, TextCodes};
 use super::column::{self, Effort};
 use super::kinds::{NumberPacking, RecordLayout};
 use crate::record::{EventTime, NumberForm, PlayerRecords, TextCode};
@@ -26,8 +26,8 @@ impl PackedTable<ByteBuf> {
     }
 }
 
-/// Returns the times of the records that keys name, series by series.
-type NamedTimes<'a> = dyn Fn(&[i64], &[(u32, usize)]) -> Vec<i64> + 'a;
+/// Returns the times of the records to which keys refer, series by series.
+type ReferencedTimes<'a> = dyn Fn(&[i64], &[(u32, usize)]) -> Vec<i64> + 'a;
 
 /// Columns being encoded, with the ids of their series and the row count of each.
 pub(super) struct ColumnWriter {
@@ -49,7 +49,7 @@ impl ColumnWriter {
 
     /// Adds a column of numbers in a form. With `texts`, the numbers are codes of texts.
     pub(super) fn numbers_as(&mut self, form: NumberForm, mut values: Vec<i64>, texts: Option<&ChunkTexts<'_>>) {
-        texts.into_iter().for_each(|texts| texts.place(&mut values));
+        texts.into_iter().for_each(|texts| texts.to_indices(&mut values));
         self.raw(column::encode_as(form, &values, &self.series, Effort::Full));
     }
 
@@ -59,13 +59,13 @@ impl ColumnWriter {
     }
 
     /// Adds a column of a record kind. `references` has the values of the column that `how` names.
-    fn packed(&mut self, how: NumberPacking, values: &[i64], references: &[i64], named: &NamedTimes<'_>) {
+    fn packed(&mut self, how: NumberPacking, values: &[i64], references: &[i64], times: &ReferencedTimes<'_>) {
         match how {
             NumberPacking::Whole => self.numbers(values),
             NumberPacking::Float => self.raw(column::encode_as(NumberForm::F32, values, &self.series, Effort::Full)),
             NumberPacking::To(_) => self.raw(column::encode_relative(values, references, &self.series)),
-            NumberPacking::ToNamed(_) => {
-                let times = named(references, &row_counts(&self.ids, &self.series));
+            NumberPacking::ToTimeOf(_) => {
+                let times = times(references, &row_counts(&self.ids, &self.series));
                 self.raw(column::encode_relative(values, &times, &self.series));
             }
         }
@@ -142,17 +142,17 @@ impl<'a, T> TableWriter<'a, T> {
 }
 
 impl<T: RecordLayout> TableWriter<'_, T> {
-    /// Encodes the columns with one number for each record. `named` returns the times of the records that these keys
-    /// name, series by series.
-    pub(super) fn put(&mut self, named: &NamedTimes<'_>) {
+    /// Encodes the columns with one number for each record. `times` returns the times of the records to which these
+    /// keys refer, series by series.
+    pub(super) fn put(&mut self, times: &ReferencedTimes<'_>) {
         for column in T::COLUMNS {
             let values = self.values(column.get);
             let references = T::referenced(column).map_or_else(Vec::new, |get| self.values(get));
-            self.columns.packed(column.how, &values, &references, named);
+            self.columns.packed(column.how, &values, &references, times);
         }
     }
 
-    /// Returns each row's series and key, by which other kinds name it.
+    /// Returns each row's series and key, by which other kinds refer to it.
     pub(super) fn keys(&self) -> Vec<(u32, i64)> {
         let keys = T::COLUMNS.first().map_or_else(Vec::new, |key| self.values(key.get));
         let ids = row_counts(&self.columns.ids, &self.columns.series);
@@ -198,14 +198,14 @@ impl<'a> ColumnReader<'a> {
         format!("table {}, column {name}: {what}", self.name)
     }
 
-    /// Decodes the records, except their lists. `named` returns the times of the records that these keys name, series
-    /// by series.
-    pub(super) fn take<T: RecordLayout>(&self, named: &NamedTimes<'_>) -> Result<Vec<T>, String> {
+    /// Decodes the records, except their lists. `times` returns the times of the records to which these keys refer,
+    /// series by series.
+    pub(super) fn take<T: RecordLayout>(&self, times: &ReferencedTimes<'_>) -> Result<Vec<T>, String> {
         let mut records = vec![T::default(); self.rows];
         for column in T::COLUMNS {
             let references =
                 T::referenced(column).map_or_else(Vec::new, |get| records.iter().map(get).collect::<Vec<i64>>());
-            let values = self.packed(column.name, column.how, &references, named)?;
+            let values = self.packed(column.name, column.how, &references, times)?;
             for (record, value) in records.iter_mut().zip(values) {
                 if !(column.set)(record, value) {
                     return Err(self.out_of_range(column.name, value));
@@ -221,15 +221,15 @@ impl<'a> ColumnReader<'a> {
         name: &str,
         how: NumberPacking,
         references: &[i64],
-        named: &NamedTimes<'_>,
+        times: &ReferencedTimes<'_>,
     ) -> Result<Vec<i64>, String> {
         let packed = self.raw(name);
         let values = match how {
             NumberPacking::Whole => column::decode(packed, &self.series, None),
             NumberPacking::Float => column::decode_as(NumberForm::F32, packed, &self.series),
             NumberPacking::To(_) => column::decode(packed, &self.series, Some(references)),
-            NumberPacking::ToNamed(_) => {
-                column::decode(packed, &self.series, Some(&named(references, &self.row_counts())))
+            NumberPacking::ToTimeOf(_) => {
+                column::decode(packed, &self.series, Some(&times(references, &self.row_counts())))
             }
         };
         values.map_err(|what| self.bad(name, what))
@@ -253,9 +253,9 @@ impl<'a> ColumnReader<'a> {
     }
 
     /// Decodes texts, one for each row.
-    pub(super) fn texts(&self, name: &str, texts: &TextPlaces) -> Result<Vec<TextCode>, String> {
+    pub(super) fn texts(&self, name: &str, texts: &TextCodes) -> Result<Vec<TextCode>, String> {
         let mut values: Vec<i64> = self.narrow(name)?;
-        texts.codes(&mut values).map_err(|what| self.bad(name, what))?;
+        texts.to_codes(&mut values).map_err(|what| self.bad(name, what))?;
         Ok(values.into_iter().map(|code| TextCode(code as u64)).collect())
     }
 

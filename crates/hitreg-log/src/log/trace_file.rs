@@ -84,7 +84,7 @@ impl<W: Write> TraceWriter<W> {
 
     fn in_layout(layout: TraceLayout, out: W, header: &TraceHeader) -> Result<TraceWriter<W>, WriteError> {
         let mut sink = ChunkSink::new(out, layout.zstd_level())?;
-        sink.chunk("the header", &header::encode(FileKind::Trace, header)?, None, ChunkRows::new())?;
+        sink.write_chunk("the header", &header::encode(FileKind::Trace, header)?, None, ChunkRows::new())?;
         let (tables, past) = (SortedSet::new(), RecentStates::default());
         Ok(TraceWriter { sink, layout, tables, past, forgets: true, content: Vec::new() })
     }
@@ -110,7 +110,7 @@ impl<W: Write> TraceWriter<W> {
             let part = start..rows.min(start + step);
             self.content.clear();
             layout::encode(table, part.clone(), self.layout, &self.past, self.sink.next(), &mut self.content)?;
-            self.sink.chunk("a stretch of rows", &self.content, None, vec![layout::part_rows(table, part)])?;
+            self.sink.write_chunk("a stretch of rows", &self.content, None, vec![layout::part_rows(table, part)])?;
         }
         Ok(())
     }
@@ -248,7 +248,7 @@ pub fn read_trace_within(limit: MemoryLimit, from: impl Read) -> Result<Trace, L
         limit.check(used.iter().fold(0, |sum: usize, table| sum.saturating_add(*table)))?;
         if let Some(place) = known {
             let appended = trace.tables[place].append(rows);
-            appended.map_err(|what| LogError::corrupt(offset, "a stretch of rows", what))?;
+            appended.map_err(|error| LogError::corrupt(offset, "a stretch of rows", error.0))?;
         } else {
             places.insert(rows.name.clone(), trace.tables.len());
             trace.tables.push(rows);
@@ -390,7 +390,10 @@ impl IndexedTrace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::log::container::NextChunk;
     use crate::trace::{Column, ColumnData};
+
+    const FIRST: NextChunk = NextChunk { index: 1, before: 0 };
 
     /// Rows with many columns make all rows of their table wider, in either order.
     #[test]
@@ -444,8 +447,7 @@ mod tests {
             assert_eq!(packed.tables, std::slice::from_ref(&table));
             assert_eq!(raw.digest(), packed.digest());
             let (past, mut content) = (RecentStates::default(), Vec::new());
-            layout::encode(&table, 0..table.rows(), TraceLayout::Raw, &past, (1, Default::default()), &mut content)
-                .unwrap();
+            layout::encode(&table, 0..table.rows(), TraceLayout::Raw, &past, FIRST, &mut content).unwrap();
             let runs = content.windows(4).filter(|bytes| *bytes == b"runs").count();
             assert_eq!(runs, if has_runs { table.columns.len() } else { 0 }, "values that stay for {stays} rows");
         }
@@ -455,10 +457,9 @@ mod tests {
     fn two_columns_of_one_name_are_refused() {
         let table =
             |names: [&str; 2]| Table::new("t", names.map(|name| Column::new(name, ColumnData::U32(vec![7]))).into());
-        let before = crate::log::container::Chain::default();
         let chunk = |names| {
             let (past, mut content) = (RecentStates::default(), Vec::new());
-            layout::encode(&table(names), 0..1, TraceLayout::Packed, &past, (1, before), &mut content).unwrap();
+            layout::encode(&table(names), 0..1, TraceLayout::Packed, &past, FIRST, &mut content).unwrap();
             content
         };
         assert!(layout::decode(&chunk(["a", "b"]), &[]).is_ok() && layout::shape(&chunk(["a", "b"])).is_ok());

@@ -15,7 +15,7 @@ use super::error::{MAX_RECORD_BYTES, WriteError, no_thread};
 use super::header;
 use crate::record::{
     EventTime, GapCause, GapRecord, MisplacedRecord, OF_PLAYERS, OF_SESSION, Record, RecordStream, Session,
-    SessionHeader, SessionStretch, Texts, UnknownKind, UnknownRecords,
+    SessionChunk, SessionHeader, Texts, UnknownKind, UnknownRecords,
 };
 use crate::units::{Micros, Tick};
 
@@ -57,8 +57,8 @@ impl WriterOptions {
 pub struct LogWriter<W> {
     header: SessionHeader,
     /// The chunk that fills up.
-    stretch: SessionStretch,
-    filling: ChunkFill,
+    chunk: SessionChunk,
+    fill: ChunkFill,
     sink: ChunkSink<W>,
 }
 
@@ -71,8 +71,8 @@ impl<W: Write> LogWriter<W> {
     /// When writing fails, or the header does not fit into a chunk.
     pub fn new(out: W, header: &SessionHeader, options: WriterOptions) -> Result<LogWriter<W>, WriteError> {
         let sink = begin_log(out, header, options)?;
-        let (stretch, filling) = (SessionStretch::of(header), ChunkFill::new(options));
-        Ok(LogWriter { header: header.clone(), stretch, filling, sink })
+        let (chunk, fill) = (SessionChunk::of(header), ChunkFill::new(options));
+        Ok(LogWriter { header: header.clone(), chunk, fill, sink })
     }
 
     /// Adds a record. The writer refuses a record that does not fit the header, and can continue.
@@ -80,16 +80,16 @@ impl<W: Write> LogWriter<W> {
     /// # Errors
     /// When the record does not fit, or writing a full chunk fails. After a failed write, every call fails.
     pub fn push(&mut self, record: Record) -> Result<(), WriteError> {
-        if self.filling.add(record.when(), record.bytes())? {
-            self.write_chunk()?;
+        if self.fill.add(record.when(), record.bytes())? {
+            self.flush_chunk()?;
         }
-        Ok(self.stretch.push(record, &self.header)?)
+        Ok(self.chunk.push(record, &self.header)?)
     }
 
     /// Sets the texts of the records: their text codes stand for these. A code without a text is written as an empty
     /// text.
     pub fn set_texts(&mut self, texts: &Texts) {
-        self.stretch.texts.clone_from(texts);
+        self.chunk.texts.clone_from(texts);
     }
 
     /// Writes the records so far as a chunk of their own.
@@ -97,8 +97,8 @@ impl<W: Write> LogWriter<W> {
     /// # Errors
     /// When writing fails.
     pub fn flush(&mut self) -> Result<(), WriteError> {
-        self.filling.restart();
-        self.write_chunk()
+        self.fill.restart();
+        self.flush_chunk()
     }
 
     /// Ends the log: writes the last chunks, the seal and the seek table.
@@ -110,12 +110,12 @@ impl<W: Write> LogWriter<W> {
         self.sink.finish()
     }
 
-    fn write_chunk(&mut self) -> Result<(), WriteError> {
-        if self.stretch.is_empty() {
+    fn flush_chunk(&mut self) -> Result<(), WriteError> {
+        if self.chunk.is_empty() {
             return Ok(());
         }
-        write_part(&mut self.sink, &SessionSlice::whole(&self.stretch), &self.header)?;
-        self.stretch.clear();
+        write_chunk(&mut self.sink, &SessionSlice::whole(&self.chunk), &self.header)?;
+        self.chunk.clear();
         Ok(())
     }
 }
@@ -123,17 +123,17 @@ impl<W: Write> LogWriter<W> {
 /// Writes the header of a new log.
 fn begin_log<W: Write>(out: W, header: &SessionHeader, options: WriterOptions) -> Result<ChunkSink<W>, WriteError> {
     let mut sink = ChunkSink::new(out, options.level)?;
-    sink.header(&header::encode_log(header)?, options.header_level)?;
+    sink.write_header(&header::encode_log(header)?, options.header_level)?;
     Ok(sink)
 }
 
-fn write_part<W: Write>(
+fn write_chunk<W: Write>(
     sink: &mut ChunkSink<W>,
     part: &SessionSlice<'_>,
     header: &SessionHeader,
 ) -> Result<(), WriteError> {
     let content = chunk::encode(part, header, sink.next())?;
-    sink.chunk(chunk::CONTENT, &content, None, chunk::rows_by_table(part, header))
+    sink.write_chunk(chunk::CONTENT, &content, None, chunk::rows_by_table(part, header))
 }
 
 /// Writes a whole session, with the players' records merged in time order.
@@ -156,9 +156,9 @@ fn write_rest<W: Write, H>(
     header: &SessionHeader,
 ) -> Result<(), WriteError> {
     while let Some(part) = timeline.next(session, None)? {
-        write_part(sink, &part, header)?;
+        write_chunk(sink, &part, header)?;
     }
-    timeline.last(session).map_or(Ok(()), |part| write_part(sink, &part, header))
+    timeline.last(session).map_or(Ok(()), |part| write_chunk(sink, &part, header))
 }
 
 /// Checks whether a session fits its header.
@@ -186,7 +186,7 @@ pub enum QueuePolicy {
 
 /// A job for the thread.
 enum WriterJob {
-    Write(Box<SessionStretch>),
+    Write(Box<SessionChunk>),
     End,
 }
 
@@ -195,13 +195,13 @@ enum WriterJob {
 pub struct BackgroundLogWriter<W> {
     header: SessionHeader,
     /// The chunk that fills up.
-    stretch: SessionStretch,
-    filling: ChunkFill,
+    chunk: SessionChunk,
+    fill: ChunkFill,
     when_full: QueuePolicy,
     dropped: DroppedChunks,
     jobs: SyncSender<WriterJob>,
     /// Written chunks, to be refilled.
-    used: Receiver<SessionStretch>,
+    used: Receiver<SessionChunk>,
     /// The number of bytes in the file so far.
     written: Arc<AtomicU64>,
     /// `None` after its error was returned.
@@ -214,44 +214,45 @@ crate::partial_debug!([W] BackgroundLogWriter<W> { header });
 #[derive(Clone, Copy, Debug, Default)]
 struct DroppedChunks {
     chunks: u64,
-    /// The number of records in dropped chunks, and in the current chunk. Gaps do not count.
+    /// The number of records in dropped chunks. Gaps do not count.
     records: u64,
-    filling_records: u64,
+    /// The number of records in the current chunk, without gaps.
+    current_records: u64,
     /// The newest time in any chunk that was queued.
     queued_until: Option<Micros>,
     /// The first and the newest time in the current chunk.
-    filling: Option<(Micros, Micros)>,
+    current_span: Option<(Micros, Micros)>,
     /// The start of the unrecorded gap, and the newest time dropped.
     gap: Option<(Micros, Micros)>,
 }
 
 impl DroppedChunks {
-    fn note(&mut self, when: EventTime, counts: bool) {
-        self.filling_records += u64::from(counts);
+    fn add(&mut self, when: EventTime, counts: bool) {
+        self.current_records += u64::from(counts);
         if let EventTime::At(at) = when {
-            let (first, newest) = self.filling.unwrap_or((at, at));
-            self.filling = Some((first.min(at), newest.max(at)));
+            let (first, newest) = self.current_span.unwrap_or((at, at));
+            self.current_span = Some((first.min(at), newest.max(at)));
         }
     }
 
     /// Returns the gap for the next chunk to record. Its ends are beyond the times of the dropped records.
-    fn record(&self) -> Option<GapRecord> {
+    fn gap_record(&self) -> Option<GapRecord> {
         let (from, newest) = self.gap?;
         let after = newest + Micros(1);
-        let to = self.filling.map_or(after, |(first, _)| first.max(after));
+        let to = self.current_span.map_or(after, |(first, _)| first.max(after));
         Some(GapRecord { from, to, player: None, why: GapCause::Overrun })
     }
 
     fn chunk_queued(&mut self) {
-        (self.gap, self.filling_records) = (None, 0);
-        let newest = self.filling.take().map(|(_, newest)| newest);
+        (self.gap, self.current_records) = (None, 0);
+        let newest = self.current_span.take().map(|(_, newest)| newest);
         self.queued_until = self.queued_until.max(newest);
     }
 
     fn chunk_dropped(&mut self) {
         self.chunks += 1;
-        self.records += std::mem::take(&mut self.filling_records);
-        let Some((first, newest)) = self.filling.take() else { return };
+        self.records += std::mem::take(&mut self.current_records);
+        let Some((first, newest)) = self.current_span.take() else { return };
         let before = first - Micros(1);
         let from = self.gap.map_or(before, |(from, _)| from.min(before));
         let from = self.queued_until.map_or(from, |until| until.min(from));
@@ -271,14 +272,13 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
         let fields = header.clone();
         let written = Arc::new(AtomicU64::new(sink.offset()));
         let progress = Arc::clone(&written);
-        let work = move || write_all(sink, &fields, (&waiting, &to_refill), &progress);
+        let work = move || run_writer(sink, &fields, &waiting, &to_refill, &progress);
         let thread = std::thread::Builder::new().name("log writer".into()).spawn(work);
         let thread = Some(thread.map_err(no_thread)?);
-        let (stretch, filling, dropped) =
-            (SessionStretch::of(header), ChunkFill::new(options), DroppedChunks::default());
+        let (chunk, fill, dropped) = (SessionChunk::of(header), ChunkFill::new(options), DroppedChunks::default());
         let when_full = QueuePolicy::default();
         let header = header.clone();
-        Ok(BackgroundLogWriter { header, stretch, filling, when_full, dropped, jobs, used, written, thread })
+        Ok(BackgroundLogWriter { header, chunk, fill, when_full, dropped, jobs, used, written, thread })
     }
 
     /// Sets what to do when the disk is too slow.
@@ -293,19 +293,18 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
     /// When the record does not fit, or the thread has stopped after an error, which is returned once.
     pub fn push(&mut self, record: Record) -> Result<(), WriteError> {
         let when = record.when();
-        if self.filling.add(when, record.bytes())? {
-            let handed = self.hand_over(self.when_full);
-            handed.map_err(|error| self.cause(error))?;
+        if self.fill.add(when, record.bytes())? {
+            self.flush_chunk()?;
         }
         let counts = !matches!(record, Record::Gap(_));
-        self.stretch.push(record, &self.header)?;
-        self.dropped.note(when, counts);
+        self.chunk.push(record, &self.header)?;
+        self.dropped.add(when, counts);
         Ok(())
     }
 
     /// Sets the texts of the records, as [`LogWriter::set_texts`](super::LogWriter::set_texts) does.
     pub fn set_texts(&mut self, texts: &Texts) {
-        self.stretch.texts.clone_from(texts);
+        self.chunk.texts.clone_from(texts);
     }
 
     /// Returns the number of chunks dropped because the disk was too slow.
@@ -319,8 +318,8 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
     }
 
     /// Leaves the records of the current chunk out of [`BackgroundLogWriter::dropped_records`]: an earlier file has them.
-    pub(crate) fn uncount(&mut self) {
-        self.dropped.filling_records = 0;
+    pub(crate) fn forget_carried_records(&mut self) {
+        self.dropped.current_records = 0;
     }
 
     /// Returns the number of bytes written so far.
@@ -333,18 +332,19 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
     /// # Errors
     /// When the thread has stopped after an error, which is returned once.
     pub fn flush(&mut self) -> Result<(), WriteError> {
-        self.filling.restart();
-        let handed = self.hand_over(self.when_full);
-        handed.map_err(|error| self.cause(error))
+        self.fill.restart();
+        self.flush_chunk()
     }
 
-    /// The error of the thread, if it has stopped. It says more than that the thread has stopped.
-    fn cause(&mut self, error: WriteError) -> WriteError {
-        let thread = self.thread.take_if(|_| matches!(error, WriteError::ThreadGone));
-        match thread.map(JoinHandle::join) {
-            Some(Ok(Err(cause))) => cause,
-            _ => error,
-        }
+    /// Queues the current chunk. The error is that of the thread, if it has stopped and its error was not returned yet.
+    fn flush_chunk(&mut self) -> Result<(), WriteError> {
+        self.queue_chunk(self.when_full).map_err(|error| {
+            let thread = self.thread.take_if(|_| matches!(error, WriteError::ThreadGone));
+            match thread.map(JoinHandle::join) {
+                Some(Ok(Err(cause))) => cause,
+                _ => error,
+            }
+        })
     }
 
     /// Ends the log, and waits until it is completely written.
@@ -352,11 +352,11 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
     /// # Errors
     /// The first failed write; the log ends before it.
     pub fn finish(mut self) -> Result<W, WriteError> {
-        if let Some(gap) = self.dropped.record().filter(|_| self.stretch.is_empty()) {
-            self.stretch.push(Record::Gap(gap), &self.header)?;
+        if let Some(gap) = self.dropped.gap_record().filter(|_| self.chunk.is_empty()) {
+            self.chunk.push(Record::Gap(gap), &self.header)?;
         }
         // The last chunk waits for as long as writing takes.
-        let last = self.hand_over(QueuePolicy::Wait).and_then(|()| self.send(WriterJob::End));
+        let last = self.queue_chunk(QueuePolicy::Wait).and_then(|()| self.send(WriterJob::End));
         drop(self.jobs);
         // The thread's own error says more than that the thread has stopped.
         let thread = self.thread.ok_or(WriteError::ThreadGone)?;
@@ -364,16 +364,16 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
         last.map(|()| out)
     }
 
-    fn hand_over(&mut self, when_full: QueuePolicy) -> Result<(), WriteError> {
-        if self.stretch.is_empty() {
+    fn queue_chunk(&mut self, when_full: QueuePolicy) -> Result<(), WriteError> {
+        if self.chunk.is_empty() {
             return Ok(());
         }
-        if let Some(gap) = self.dropped.record() {
-            self.stretch.push(Record::Gap(gap), &self.header)?;
+        if let Some(gap) = self.dropped.gap_record() {
+            self.chunk.push(Record::Gap(gap), &self.header)?;
         }
-        let mut next = self.used.try_recv().unwrap_or_else(|_| SessionStretch::of(&self.header));
-        next.texts.clone_from(&self.stretch.texts);
-        let full = WriterJob::Write(Box::new(std::mem::replace(&mut self.stretch, next)));
+        let mut next = self.used.try_recv().unwrap_or_else(|_| SessionChunk::of(&self.header));
+        next.texts.clone_from(&self.chunk.texts);
+        let full = WriterJob::Write(Box::new(std::mem::replace(&mut self.chunk, next)));
         match when_full {
             QueuePolicy::Wait => self.send(full)?,
             QueuePolicy::Drop => match self.jobs.try_send(full) {
@@ -394,20 +394,21 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
     }
 }
 
-fn write_all<W: Write>(
+fn run_writer<W: Write>(
     mut sink: ChunkSink<W>,
     header: &SessionHeader,
-    (jobs, to_refill): (&Receiver<WriterJob>, &Sender<SessionStretch>),
+    jobs: &Receiver<WriterJob>,
+    to_refill: &Sender<SessionChunk>,
     written: &AtomicU64,
 ) -> Result<W, WriteError> {
     loop {
         match jobs.recv() {
-            Ok(WriterJob::Write(mut stretch)) => {
-                write_part(&mut sink, &SessionSlice::whole(&stretch), header)?;
+            Ok(WriterJob::Write(mut chunk)) => {
+                write_chunk(&mut sink, &SessionSlice::whole(&chunk), header)?;
                 written.store(sink.offset(), Ordering::Relaxed);
-                stretch.clear();
+                chunk.clear();
                 // After the end, no receiver takes the chunk back, and it is dropped.
-                let _ = to_refill.send(*stretch);
+                let _ = to_refill.send(*chunk);
             }
             Ok(WriterJob::End) => return sink.finish(),
             Err(_) => return Err(WriteError::Abandoned),
@@ -415,21 +416,21 @@ fn write_all<W: Write>(
     }
 }
 
-/// Writes a session from the stretches of several sources, each in the order of its lists.
+/// Writes a session from the chunks of several sources, each in the order of its lists.
 ///
 /// The caller says up to which time all sources have delivered. The writer writes and drops the records before that
-/// time. The file is the same as [`write_session`] makes of all stretches together.
-pub struct StretchWriter<W> {
+/// time. The file is the same as [`write_session`] makes of all chunks together.
+pub struct MergeWriter<W> {
     header: SessionHeader,
     /// The added records that are not in a chunk yet.
-    held: SessionStretch,
+    held: SessionChunk,
     timeline: Timeline,
     sink: ChunkSink<W>,
 }
 
-crate::partial_debug!([W] StretchWriter<W> { header });
+crate::partial_debug!([W] MergeWriter<W> { header });
 
-impl<W: Write> StretchWriter<W> {
+impl<W: Write> MergeWriter<W> {
     /// Writes the header of a new log. `unknown` holds the kinds of
     /// [`Session::unknown`](crate::record::Session::unknown) that will follow, in their order and without rows.
     ///
@@ -440,24 +441,24 @@ impl<W: Write> StretchWriter<W> {
         header: &SessionHeader,
         unknown: Vec<UnknownRecords>,
         options: WriterOptions,
-    ) -> Result<StretchWriter<W>, WriteError> {
+    ) -> Result<MergeWriter<W>, WriteError> {
         let sink = begin_log(out, header, options)?;
-        let held = SessionStretch { unknown, ..SessionStretch::of(header) };
+        let held = SessionChunk { unknown, ..SessionChunk::of(header) };
         let timeline = Timeline::growing(&held, &header.unknown, options);
-        Ok(StretchWriter { header: header.clone(), held, timeline, sink })
+        Ok(MergeWriter { header: header.clone(), held, timeline, sink })
     }
 
-    /// Adds the next stretch of a source. Its ticks must follow those of earlier stretches. A state or execution must
-    /// not refer to a tick that was left out, unless this is the only stretch.
+    /// Adds the next chunk of a source. Its ticks must follow those of earlier chunks. A state or execution must
+    /// not refer to a tick that was left out, unless this is the only chunk.
     ///
     /// # Errors
     /// When it does not fit the header.
-    pub fn add(&mut self, stretch: SessionStretch) -> Result<(), WriteError> {
-        check_session(&stretch, &self.header)?;
-        let mut ticks: Vec<(Tick, Micros)> = stretch.ticks.iter().map(|tick| (tick.tick, tick.at)).collect();
+    pub fn add(&mut self, chunk: SessionChunk) -> Result<(), WriteError> {
+        check_session(&chunk, &self.header)?;
+        let mut ticks: Vec<(Tick, Micros)> = chunk.ticks.iter().map(|tick| (tick.tick, tick.at)).collect();
         ticks.sort_unstable();
         ticks.dedup_by_key(|(tick, _)| *tick);
-        self.held.append(stretch);
+        self.held.append(chunk);
         self.held.put_lists_in_order();
         self.timeline.enqueue_added(&self.held, &ticks);
         Ok(())
@@ -470,7 +471,7 @@ impl<W: Write> StretchWriter<W> {
     pub fn write_until(&mut self, until: Micros) -> Result<(), WriteError> {
         let mut has_written = false;
         while let Some(part) = self.timeline.next(&self.held, Some(until))? {
-            write_part(&mut self.sink, &part, &self.header)?;
+            write_chunk(&mut self.sink, &part, &self.header)?;
             has_written = true;
         }
         if has_written {
@@ -506,7 +507,7 @@ struct ChunkFill {
 }
 
 impl ChunkFill {
-    pub(super) fn new(options: WriterOptions) -> ChunkFill {
+    fn new(options: WriterOptions) -> ChunkFill {
         ChunkFill { options, first: None, bytes: 0 }
     }
 
@@ -516,7 +517,7 @@ impl ChunkFill {
     }
 
     /// Counts a record of `bytes` bytes. Returns true if the chunk must end before it.
-    pub(super) fn add(&mut self, when: EventTime, bytes: usize) -> Result<bool, WriteError> {
+    fn add(&mut self, when: EventTime, bytes: usize) -> Result<bool, WriteError> {
         let at = if let EventTime::At(at) = when { Some(at) } else { None };
         if bytes > MAX_RECORD_BYTES {
             return Err(WriteError::RecordTooLarge { bytes });
@@ -566,7 +567,7 @@ struct ListCursor {
 
 /// A session in parts, in time order. The session is complete, or it grows after the records already taken.
 struct Timeline {
-    filling: ChunkFill,
+    fill: ChunkFill,
     /// In the order of [`Session::lists`].
     taken: Vec<ListCursor>,
     /// The next record of each list that has one, the earliest first, with the index of the list.
@@ -579,7 +580,7 @@ struct Timeline {
 
 impl Timeline {
     /// Returns the timeline of a complete session. `kinds` are the unknown kinds that its header declares.
-    pub(super) fn whole<H>(session: &Session<H>, kinds: &[UnknownKind], options: WriterOptions) -> Timeline {
+    fn whole<H>(session: &Session<H>, kinds: &[UnknownKind], options: WriterOptions) -> Timeline {
         let mut timeline = Timeline::growing(session, kinds, options);
         timeline.tick_times = tick_times(session).into();
         timeline.finish_input(session);
@@ -598,8 +599,8 @@ impl Timeline {
         let lists = lists.chain((0..OF_SESSION.len()).map(|kind| ((ListGroup::Own, kind, 0), true)));
         let lists = lists.chain([((ListGroup::States, 0, 0), true)]).chain(unknown);
         let taken = lists.map(|(rank, is_declared)| ListCursor { rank, is_declared, range: 0..0, queued: None });
-        let (taken, filling) = (taken.collect(), ChunkFill::new(options));
-        Timeline { filling, taken, queue: BinaryHeap::new(), tick_times: VecDeque::new(), grows: true }
+        let (taken, fill) = (taken.collect(), ChunkFill::new(options));
+        Timeline { fill, taken, queue: BinaryHeap::new(), tick_times: VecDeque::new(), grows: true }
     }
 
     /// Handles growth of the session; `ticks` are its next ticks.
@@ -656,7 +657,7 @@ impl Timeline {
     }
 
     /// Returns the next full part of the records before `until`, or of all records; `None` if no more parts are full.
-    pub(super) fn next<'a, H>(
+    fn next<'a, H>(
         &mut self,
         session: &'a Session<H>,
         until: Option<Micros>,
@@ -671,7 +672,7 @@ impl Timeline {
             self.taken[index].queued = None;
             let row = self.taken[index].range.end;
             let when = if at == UNTIMED { EventTime::In(Tick(0)) } else { EventTime::At(at) };
-            let full = self.filling.add(when, lists[index].bytes(row..row + 1))?.then(|| self.cut(session));
+            let full = self.fill.add(when, lists[index].bytes(row..row + 1))?.then(|| self.cut(session));
             self.taken[index].range.end += 1;
             self.enqueue(lists[index], index);
             if full.is_some() {
@@ -682,14 +683,14 @@ impl Timeline {
     }
 
     /// Returns the records taken for a part that is not full.
-    pub(super) fn last<'a, H>(&mut self, session: &'a Session<H>) -> Option<SessionSlice<'a>> {
-        let last = (self.filling.bytes > 0).then(|| self.cut(session));
-        self.filling.restart();
+    fn last<'a, H>(&mut self, session: &'a Session<H>) -> Option<SessionSlice<'a>> {
+        let last = (self.fill.bytes > 0).then(|| self.cut(session));
+        self.fill.restart();
         last
     }
 
     /// Removes the records that parts already hold, and the ticks before `before`, from the session.
-    pub(super) fn forget<H>(&mut self, session: &mut Session<H>, before: Micros) {
+    fn forget<H>(&mut self, session: &mut Session<H>, before: Micros) {
         for (ListCursor { range, .. }, list) in self.taken.iter_mut().zip(session.lists_mut()) {
             list.drop_first(range.start);
             *range = 0..range.len();

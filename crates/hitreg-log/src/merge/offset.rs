@@ -10,7 +10,7 @@ use crate::units::{Micros, PlayerId};
 
 /// The offset to add to a client's time to get the server's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Offset {
+pub struct ClockOffset {
     /// The middle of the interval of valid offsets.
     pub offset: Micros,
     /// Half the width of the interval, the largest possible error. `None` without packets, because ticks with equal
@@ -18,11 +18,11 @@ pub struct Offset {
     pub error: Option<Micros>,
 }
 
-impl Offset {
+impl ClockOffset {
     /// Returns the middle of an interval of valid offsets.
-    fn in_middle(least: Micros, most: Micros) -> Offset {
+    fn in_middle(least: Micros, most: Micros) -> ClockOffset {
         let width = most - least;
-        Offset { offset: least + Micros(width.0 / 2), error: Some(Micros(width.0 - width.0 / 2)) }
+        ClockOffset { offset: least + Micros(width.0 / 2), error: Some(Micros(width.0 - width.0 / 2)) }
     }
 }
 
@@ -46,13 +46,13 @@ impl OffsetBound {
 }
 
 /// Returns the offset of a client whose log has no packets, by the ticks that both logs have; `None` without any.
-pub(super) fn by_ticks(client: &[TickRecord], server: &[TickRecord]) -> Option<Offset> {
+pub(super) fn by_ticks(client: &[TickRecord], server: &[TickRecord]) -> Option<ClockOffset> {
     let offset = |own: &TickRecord| {
         let place = server.binary_search_by_key(&own.tick, |tick| tick.tick).ok()?;
         Some(server[place].at - own.at)
     };
     let (least, most) = lowest_and_highest(client.iter().filter_map(offset))?;
-    Some(Offset { error: None, ..Offset::in_middle(least, most) })
+    Some(ClockOffset { error: None, ..ClockOffset::in_middle(least, most) })
 }
 
 /// Returns the offset between upper and lower bounds; `None` without bounds in one of the directions. `whose` is the
@@ -61,12 +61,12 @@ pub(super) fn between(
     above: &[OffsetBound],
     below: &[OffsetBound],
     whose: (usize, PlayerId),
-) -> Result<Option<Offset>, MergeError> {
+) -> Result<Option<ClockOffset>, MergeError> {
     let most = above.iter().map(|bound| bound.offset).min();
     let least = below.iter().map(|bound| bound.offset).max();
     match least.zip(most) {
         Some((least, most)) if least > most => Err(drift(above, below, least - most, whose)),
-        bounds => Ok(bounds.map(|(least, most)| Offset::in_middle(least, most))),
+        bounds => Ok(bounds.map(|(least, most)| ClockOffset::in_middle(least, most))),
     }
 }
 
@@ -152,7 +152,7 @@ mod tests {
 
     /// Returns the offset between a client's records and the server's records of that client. The numbers of packets
     /// are their places.
-    fn offset(client: &PlayerRecords, server: &PlayerRecords) -> Result<Option<Offset>, MergeError> {
+    fn offset(client: &PlayerRecords, server: &PlayerRecords) -> Result<Option<ClockOffset>, MergeError> {
         let up = client.sent.iter().zip(&server.reached);
         let down = server.snapshots.iter().zip(&client.received);
         let above: Vec<OffsetBound> = up.map(|(sent, arrival)| OffsetBound::above(sent.at, arrival.at)).collect();

@@ -2,31 +2,31 @@
 //! second pass produces the session.
 //!
 //! Both passes read the logs side by side, as streams: the memory use does not depend on the logs' length, and the
-//! second pass produces stretches that overlap in time. Logs whose related records are too far apart are read one after
-//! another. The first pass then forgets nothing, and the second pass produces one stretch.
+//! second pass produces chunks that overlap in time. Logs whose related records are too far apart are read one after
+//! another. The first pass then forgets nothing, and the second pass produces one chunk.
 
 use std::collections::VecDeque;
 
 use super::survey::{LogProgress, MergeSurvey, PlayerMerge};
 use super::{AlignedClient, MergeError, MergeErrorKind, SessionCut, SessionEnd, SideIndex};
 use crate::record::{
-    ClockOwner, GapCause, GapRecord, RecordStream, SessionHeader, SessionStretch, TickRecord, UnknownRecords,
+    ClockOwner, GapCause, GapRecord, RecordStream, SessionChunk, SessionHeader, TickRecord, UnknownRecords,
 };
 use crate::sorted::SortedSet;
 use crate::units::{CommandSeq, Micros};
 
-/// A source that reads the logs of a session's sides stretch by stretch. Indices are positions in the caller's list.
+/// A source that reads the logs of a session's sides chunk by chunk. Indices are positions in the caller's list.
 pub trait SideLogs {
     /// The read error.
     type Error: From<MergeError>;
 
-    /// Returns the next stretch of a log; `None` after the last. It opens a log that is closed.
+    /// Returns the next chunk of a log; `None` after the last. It opens a log that is closed.
     ///
     /// # Errors
     /// When the log cannot be read.
-    fn next(&mut self, log: usize) -> Result<Option<SessionStretch>, Self::Error>;
+    fn next(&mut self, log: usize) -> Result<Option<SessionChunk>, Self::Error>;
 
-    /// Closes a log. Its next stretch is then the first.
+    /// Closes a log. Its next chunk is then the first.
     fn close(&mut self, log: usize);
 }
 
@@ -39,7 +39,7 @@ pub struct MergePlan {
     pub clients: Vec<AlignedClient>,
     /// Set when records of a log are left out, because another log ends much earlier.
     pub cut: Option<SessionCut>,
-    /// The kinds and columns of unknown records, without rows, as [`StretchWriter`](crate::log::StretchWriter) needs
+    /// The kinds and columns of unknown records, without rows, as [`MergeWriter`](crate::log::MergeWriter) needs
     /// them.
     pub unknown: Vec<UnknownRecords>,
     /// Whether the session is put together in memory, because the logs cannot be merged as streams.
@@ -95,19 +95,19 @@ impl MergePlan {
         })
     }
 
-    /// Reads the logs again and passes the merged session to `to` in stretches. The time that accompanies a stretch is
-    /// a lower bound on the times of all later stretches.
+    /// Reads the logs again and passes the merged session to `to` in chunks. The time that accompanies a chunk is
+    /// a lower bound on the times of all later chunks.
     ///
     /// # Errors
     /// When a log cannot be read again, or `to` returns an error.
     pub fn put_together<L: SideLogs>(
         &self,
         logs: &mut L,
-        to: &mut dyn FnMut(SessionStretch, Micros) -> Result<(), L::Error>,
+        to: &mut dyn FnMut(SessionChunk, Micros) -> Result<(), L::Error>,
     ) -> Result<(), L::Error> {
         let mut parts: Vec<MergeInput> = self.sides.all().filter_map(|log| MergeInput::of(self, log)).collect();
         parts.iter().for_each(|part| logs.close(part.log));
-        let mut whole = self.in_memory.then(|| SessionStretch::of(&self.header));
+        let mut whole = self.in_memory.then(|| SessionChunk::of(&self.header));
         // Records after the end of the session are not needed.
         let next = |parts: &[MergeInput]| {
             let least = (0..parts.len()).min_by_key(|index| parts[*index].bound);
@@ -115,18 +115,18 @@ impl MergePlan {
         };
         while let Some(index) = next(&parts) {
             let part = &mut parts[index];
-            let stretch = match part.chunks_left.checked_sub(1) {
+            let chunk = match part.chunks_left.checked_sub(1) {
                 Some(left) => {
                     part.chunks_left = left;
                     logs.next(part.log)?
                 }
                 None => None,
             };
-            let moved = match stretch {
-                Some(stretch) => part.take(self, stretch),
+            let moved = match chunk {
+                Some(chunk) => part.take(self, chunk),
                 None => {
                     logs.close(parts.remove(index).log);
-                    SessionStretch::of(&self.header)
+                    SessionChunk::of(&self.header)
                 }
             };
             match &mut whole {
@@ -149,10 +149,10 @@ fn last_before<L: SideLogs>(until: Micros, survey: &MergeSurvey, logs: &mut L) -
     logs.close(server);
     let mut last = None;
     for _ in 0..survey.logs[server].chunks {
-        let Some(stretch) = logs.next(server)? else { break };
-        let before = stretch.ticks.partition_point(|tick| tick.at < until);
-        last = before.checked_sub(1).map(|place| stretch.ticks[place]).or(last);
-        if before < stretch.ticks.len() {
+        let Some(chunk) = logs.next(server)? else { break };
+        let before = chunk.ticks.partition_point(|tick| tick.at < until);
+        last = before.checked_sub(1).map(|place| chunk.ticks[place]).or(last);
+        if before < chunk.ticks.len() {
             break;
         }
     }
@@ -191,42 +191,42 @@ impl MergeInput {
         })
     }
 
-    /// Returns the part of the log's next stretch that the session includes, on the server's clock.
-    fn take(&mut self, plan: &MergePlan, stretch: SessionStretch) -> SessionStretch {
-        let mut stretch = plan.sides.share(self.log, stretch);
+    /// Returns the part of the log's next chunk that the session includes, on the server's clock.
+    fn take(&mut self, plan: &MergePlan, chunk: SessionChunk) -> SessionChunk {
+        let mut chunk = plan.sides.share(self.log, chunk);
         let is_first = self.seen.chunks == 0;
-        self.seen.add(&stretch);
+        self.seen.add(&chunk);
         if !plan.in_memory {
-            self.note_bound(plan, &stretch);
+            self.note_bound(plan, &chunk);
         }
         match self.player {
             Some(player) => {
                 let UsercmdShares { last, began_late, .. } = &plan.usercmds[player];
-                let records = &mut stretch.players[player];
+                let records = &mut chunk.players[player];
                 records.frames.retain(|frame| Some(frame.command.seq) <= *last);
                 records.move_by(ClockOwner::Client, self.offset);
-                stretch.unknown.iter_mut().for_each(|records| records.move_by(self.offset));
-                stretch.gaps.move_by(self.offset);
+                chunk.unknown.iter_mut().for_each(|records| records.move_by(self.offset));
+                chunk.gaps.move_by(self.offset);
                 if let Some(begun) = began_late {
                     // The gap takes the place of those that a flight recorder left there.
-                    stretch.gaps.retain(|gap| gap.to > begun.to);
-                    stretch.gaps.extend(is_first.then_some(*begun));
+                    chunk.gaps.retain(|gap| gap.to > begun.to);
+                    chunk.gaps.extend(is_first.then_some(*begun));
                 }
             }
             None => {
-                let with_log = plan.clients.iter().zip(&plan.usercmds).zip(&mut stretch.players);
+                let with_log = plan.clients.iter().zip(&plan.usercmds).zip(&mut chunk.players);
                 for ((_, shares), records) in with_log.filter(|((client, _), _)| client.log.is_some()) {
                     records.frames.retain(|frame| shares.of_server.contains(&frame.command.seq));
                     records.heard.clear();
                 }
             }
         }
-        stretch.end_at(plan.end.tick, plan.end.until);
-        stretch
+        chunk.end_at(plan.end.tick, plan.end.until);
+        chunk
     }
 
-    fn note_bound(&mut self, plan: &MergePlan, stretch: &SessionStretch) {
-        self.ticks.extend(&stretch.ticks);
+    fn note_bound(&mut self, plan: &MergePlan, chunk: &SessionChunk) {
+        self.ticks.extend(&chunk.ticks);
         while self.ticks.len() > plan.ticks_back as usize + 1 {
             self.ticks.pop_front();
         }

@@ -5,7 +5,7 @@ use super::packets::PacketMatcher;
 use super::plan::UsercmdShares;
 use super::{AlignedClient, MergeError, MergeErrorKind, SideIndex, SideLogs, UnknownPacket, is_in_time};
 use crate::record::{
-    PlayerRecords, RecordStream, SessionHeader, SessionStretch, TickRecord, UnknownColumn, UnknownRecords, widest,
+    PlayerRecords, RecordStream, SessionChunk, SessionHeader, TickRecord, UnknownColumn, UnknownRecords, widest,
 };
 use crate::recorder::usercmds_as_received_of;
 use crate::units::{CommandSeq, Micros, PlayerId, Tick};
@@ -129,36 +129,36 @@ impl MergeSurvey {
         first_behind.or_else(|| self.sides.all().find(is_unread))
     }
 
-    /// Reads the next stretch of one log.
+    /// Reads the next chunk of one log.
     pub(super) fn read<L: SideLogs>(&mut self, logs: &mut L, log: usize) -> Result<(), L::Error> {
-        let Some(mut stretch) = logs.next(log)? else {
+        let Some(mut chunk) = logs.next(log)? else {
             logs.close(log);
             self.end(log);
             return Ok(());
         };
-        if !stretch.time_span().is_none_or(is_in_time) {
+        if !chunk.time_span().is_none_or(is_in_time) {
             return Err(MergeErrorKind::OutOfTime.of(log).into());
         }
-        self.ends[log] = self.ends[log].max(stretch.full_time_span().map(|(_, last)| last));
+        self.ends[log] = self.ends[log].max(chunk.full_time_span().map(|(_, last)| last));
         let player = self.sides.player_of(log);
         if let Some(of) = player.map(|player| &mut self.players[player]) {
-            of.has_states |= !stretch.states.is_empty();
+            of.has_states |= !chunk.states.is_empty();
             if self.in_memory {
-                of.ticks.append(&mut stretch.ticks);
+                of.ticks.append(&mut chunk.ticks);
             }
         }
-        let stretch = self.sides.share(log, stretch);
-        for records in stretch.unknown.iter().filter(|records| !records.is_empty()) {
+        let chunk = self.sides.share(log, chunk);
+        for records in chunk.unknown.iter().filter(|records| !records.is_empty()) {
             // Records without times come at the start of a log that is written in one piece. The rows of several logs
             // are in the order of time only if all are known.
             let is_timed = records.times().is_some() && records.span(0..records.len()).is_none_or(is_in_time);
             self.is_stream &= is_timed && player.is_none();
             note_unknown(&mut self.unknown, records);
         }
-        self.is_stream &= self.logs[log].add(&stretch);
+        self.is_stream &= self.logs[log].add(&chunk);
         match player {
-            Some(player) => self.players[player].add_client(&stretch, player, self.in_memory),
-            None => self.add_server(&stretch),
+            Some(player) => self.players[player].add_client(&chunk, player, self.in_memory),
+            None => self.add_server(&chunk),
         }
         if !self.in_memory {
             self.match_packets(log);
@@ -166,15 +166,15 @@ impl MergeSurvey {
         Ok(())
     }
 
-    fn add_server(&mut self, stretch: &SessionStretch) {
-        let executed = stretch.players.iter().flat_map(|player| &player.executed).map(|executed| executed.tick);
-        let named = executed.chain(stretch.states.keys().iter().map(|key| key.tick)).min();
+    fn add_server(&mut self, chunk: &SessionChunk) {
+        let executed = chunk.players.iter().flat_map(|player| &player.executed).map(|executed| executed.tick);
+        let named = executed.chain(chunk.states.keys().iter().map(|key| key.tick)).min();
         if let (Some(named), Some((_, last))) = (named, self.ticks) {
             self.ticks_back = self.ticks_back.max(last.tick.0.saturating_sub(named.0));
             self.is_stream &= self.ticks_back <= TICKS_BACK_MOST;
         }
         self.first_named = [self.first_named, named].into_iter().flatten().min();
-        for tick in &stretch.ticks {
+        for tick in &chunk.ticks {
             let (first, last) = self.ticks.map_or((*tick, None), |(first, last)| (first, Some(last)));
             // The second pass requires consecutive ticks.
             let follows = |last: TickRecord| last.tick.0.checked_add(1) == Some(tick.tick.0) && last.at <= tick.at;
@@ -182,9 +182,9 @@ impl MergeSurvey {
             self.ticks = Some((first, *tick));
         }
         if self.in_memory {
-            self.all_ticks.extend(&stretch.ticks);
+            self.all_ticks.extend(&chunk.ticks);
         }
-        for (of, records) in self.players.iter_mut().zip(&stretch.players) {
+        for (of, records) in self.players.iter_mut().zip(&chunk.players) {
             of.add_server(records, self.in_memory);
         }
     }
@@ -301,7 +301,7 @@ fn note_unknown(known: &mut Vec<UnknownRecords>, records: &UnknownRecords) {
 }
 
 impl PlayerMerge {
-    /// Returns the data before the first stretch. A missing log has ended.
+    /// Returns the data before the first chunk. A missing log has ended.
     pub(super) fn new(has_log: bool) -> PlayerMerge {
         let mut of = PlayerMerge { above: OffsetBounds::above(), ..PlayerMerge::default() };
         (of.up.sends_no_more, of.down.receives_no_more) = (!has_log, !has_log);
@@ -318,8 +318,8 @@ impl PlayerMerge {
         self.up.waits_for_sender() || self.down.packets_in_flight() > SNAPSHOTS_AHEAD
     }
 
-    fn add_client(&mut self, stretch: &SessionStretch, player: usize, in_memory: bool) {
-        let records = &stretch.players[player];
+    fn add_client(&mut self, chunk: &SessionChunk, player: usize, in_memory: bool) {
+        let records = &chunk.players[player];
         self.has_usercmds |= !records.frames.is_empty();
         self.has_packets |= !records.sent.is_empty();
         for frame in &records.frames {
@@ -384,9 +384,9 @@ fn earliest(other: Option<Micros>, records: &PlayerRecords) -> Option<Micros> {
 
 impl LogProgress {
     /// Notes the times of the next chunk's records. Returns false if it reaches back too far for a stream.
-    pub(super) fn add(&mut self, stretch: &SessionStretch) -> bool {
+    pub(super) fn add(&mut self, chunk: &SessionChunk) -> bool {
         self.chunks += 1;
-        if let Some((first, last)) = stretch.full_time_span() {
+        if let Some((first, last)) = chunk.full_time_span() {
             self.back = self.newest.map_or(self.back, |newest| self.back.max(newest - first));
             self.newest = self.newest.max(Some(last));
         }

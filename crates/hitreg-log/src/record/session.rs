@@ -1,4 +1,4 @@
-//! A session in memory, or a stretch of it.
+//! A session in memory, or a chunk of it.
 
 use super::{
     Class, ClockOwner, CustomRow, DamageRecord, EventTime, GapRecord, PlayerRecords, Presence, Record, RecordStream,
@@ -9,8 +9,7 @@ use crate::sorted::SortedSet;
 use crate::units::{CommandSeq, Micros, PlayerId, Tick};
 use crate::usercmd::Usercmd;
 
-/// A session in memory. Without a header (`Session<()>`) it is a [`SessionStretch`], such as the content of one chunk of a
-/// log.
+/// A session in memory. Without a header (`Session<()>`) it is a [`SessionChunk`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Session<H = SessionHeader> {
     /// The data known before the first record.
@@ -31,13 +30,13 @@ pub struct Session<H = SessionHeader> {
     pub texts: Texts,
 }
 
-/// Consecutive records of a session, without a header.
-pub type SessionStretch = Session<()>;
+/// Consecutive records of a session without its header, such as those of one chunk of a log.
+pub type SessionChunk = Session<()>;
 
 impl Session {
     /// Returns a session without records.
     pub fn new(header: SessionHeader) -> Session {
-        SessionStretch::of(&header).with_header(header)
+        SessionChunk::of(&header).with_header(header)
     }
 
     /// Adds a record if it fits the header: its player and its class must exist, and a state needs one cell for each
@@ -53,8 +52,8 @@ impl Session {
         Ok(())
     }
 
-    /// Returns the session as one stretch.
-    pub fn without_header(self) -> SessionStretch {
+    /// Returns the session as one chunk.
+    pub fn without_header(self) -> SessionChunk {
         self.with_header(())
     }
 
@@ -66,12 +65,12 @@ impl Session {
     }
 
     /// Returns the missing parts of the session, see [`GapRecord::all_after`].
-    pub fn holes(&self) -> Vec<GapRecord> {
+    pub fn gaps_after_start(&self) -> Vec<GapRecord> {
         GapRecord::all_after(&self.gaps, self.ticks.first().map(|tick| tick.at)).copied().collect()
     }
 
     /// Returns the first missing part of the session, see [`GapRecord::first_after`].
-    pub fn first_hole(&self) -> Option<&GapRecord> {
+    pub fn first_gap(&self) -> Option<&GapRecord> {
         GapRecord::first_after(&self.gaps, self.ticks.first().map(|tick| tick.at))
     }
 
@@ -152,7 +151,7 @@ impl<H> Session<H> {
     }
 
     /// Appends later records.
-    pub fn append(&mut self, mut later: SessionStretch) {
+    pub fn append(&mut self, mut later: SessionChunk) {
         self.append_own(&mut later);
         for (player, later) in self.players.iter_mut().zip(later.players) {
             player.append(later);
@@ -207,19 +206,19 @@ impl<H> Session<H> {
     }
 }
 
-impl SessionStretch {
-    /// Returns an empty stretch of a session with this header.
-    pub(crate) fn of(header: &SessionHeader) -> SessionStretch {
-        SessionStretch {
+impl SessionChunk {
+    /// Returns an empty chunk of a session with this header.
+    pub(crate) fn of(header: &SessionHeader) -> SessionChunk {
+        SessionChunk {
             players: header.players.iter().map(|_| PlayerRecords::default()).collect(),
-            ..SessionStretch::default()
+            ..SessionChunk::default()
         }
     }
 
     /// Adds a record of a session with this header.
     ///
     /// # Errors
-    /// When the record does not fit the header. The stretch is then unchanged.
+    /// When the record does not fit the header. The chunk is then unchanged.
     pub(crate) fn push(&mut self, record: Record, header: &SessionHeader) -> Result<(), MisplacedRecord> {
         record.check(header)?;
         self.put(record, &header.unknown);

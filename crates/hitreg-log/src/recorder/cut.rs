@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use super::FinishError;
 use crate::log::WriteError;
 use crate::record::{
-    BEGINS_AFTER_TICK, EventTime, FrameRecord, Presence, PresenceRecord, Record, SessionHeader, SessionStretch,
+    BEGINS_AFTER_TICK, EventTime, FrameRecord, Presence, PresenceRecord, Record, SessionChunk, SessionHeader,
     StateRecord, TickRecord,
 };
 use crate::sorted::SortedMap;
@@ -189,11 +189,11 @@ impl PartStart {
         header
     }
 
-    /// Returns the state as a stretch of a session.
-    pub(super) fn stretch(&self, header: &SessionHeader) -> Result<SessionStretch, FinishError> {
-        let mut stretch = SessionStretch::of(header);
-        self.records.iter().try_for_each(|record| stretch.push(record.clone(), header)).map_err(WriteError::from)?;
-        Ok(stretch)
+    /// Returns the state as a chunk of a session.
+    pub(super) fn chunk(&self, header: &SessionHeader) -> Result<SessionChunk, FinishError> {
+        let mut chunk = SessionChunk::of(header);
+        self.records.iter().try_for_each(|record| chunk.push(record.clone(), header)).map_err(WriteError::from)?;
+        Ok(chunk)
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::FinishError;
 use super::cut::{FlightCut, PartStart};
 use crate::log::{self, BackgroundLogWriter, QueuePolicy, WriteError, WriterOptions};
-use crate::record::{EventTime, GapCause, GapRecord, Record, SessionHeader, SessionStretch, Texts};
+use crate::record::{EventTime, GapCause, GapRecord, Record, SessionChunk, SessionHeader, Texts};
 use crate::recorded;
 use crate::store::{self, FileType, Recording, RecordingClaim, Target, Targets};
 use crate::trace::Digest;
@@ -217,7 +217,7 @@ pub(super) struct FlightRecording {
     /// Complete parts, packed as logs.
     parts: VecDeque<FlightPart>,
     beginning: Arc<PartStart>,
-    current: SessionStretch,
+    current: SessionChunk,
     /// Last time in `current`.
     newest: Option<Micros>,
     /// Time of the session's first record.
@@ -228,7 +228,7 @@ pub(super) struct FlightRecording {
 
 impl FlightBuffer {
     pub(super) fn new(header: SessionHeader, keep: Micros) -> FlightBuffer {
-        let current = SessionStretch::of(&header);
+        let current = SessionChunk::of(&header);
         let (parts, beginning, newest, first, forgotten) = (VecDeque::new(), Arc::default(), None, None, None);
         let kept = FlightRecording { header, keep, parts, beginning, current, newest, first, forgotten };
         FlightBuffer { kept, cut: FlightCut::default(), begun: None }
@@ -239,7 +239,7 @@ impl FlightBuffer {
         let kept = &mut self.kept;
         let Some(last) = kept.newest.take() else { return Ok(()) };
         self.begun = None;
-        let next = SessionStretch { texts: kept.current.texts.clone(), ..SessionStretch::of(&kept.header) };
+        let next = SessionChunk { texts: kept.current.texts.clone(), ..SessionChunk::of(&kept.header) };
         let full = std::mem::replace(&mut kept.current, next);
         let log = log::write_session(Vec::new(), &full.with_header(kept.header.clone()), WriterOptions::live())?;
         let beginning = std::mem::replace(&mut kept.beginning, Arc::new(self.cut.beginning()));
@@ -299,7 +299,7 @@ impl FlightRecording {
         self.newest.into_iter().for_each(|newest| self.forget(newest));
         let begins = self.parts.front().map_or(&self.beginning, |part| &part.beginning);
         let header = begins.header(&self.header, self.forgotten.map_or(1, |(parts, _)| parts + 1));
-        let mut session = begins.stretch(&self.header)?.with_header(header);
+        let mut session = begins.chunk(&self.header)?.with_header(header);
         if let Some((_, to)) = self.forgotten {
             let from = self.first.unwrap_or(to);
             session.gaps.push(GapRecord { from, to, player: None, why: GapCause::Paused });
@@ -320,12 +320,12 @@ pub(super) struct PendingTrace {
     log: Digest,
     capabilities: Vec<String>,
     header: SessionHeader,
-    records: SessionStretch,
+    records: SessionChunk,
 }
 
 impl PendingTrace {
     pub(super) fn new(target: Target, log: Digest, capabilities: Vec<String>, header: SessionHeader) -> PendingTrace {
-        PendingTrace { target, log, capabilities, records: SessionStretch::of(&header), header }
+        PendingTrace { target, log, capabilities, records: SessionChunk::of(&header), header }
     }
 }
 

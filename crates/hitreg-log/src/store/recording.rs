@@ -103,7 +103,7 @@ impl Recording {
     /// As [`Recording::push`].
     pub(crate) fn begin_with(&mut self, records: Vec<Record>) -> Result<(), StoreError> {
         records.into_iter().try_for_each(|record| self.push(record))?;
-        self.writer.uncount();
+        self.writer.forget_carried_records();
         Ok(())
     }
 

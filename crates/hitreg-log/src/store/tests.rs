@@ -153,7 +153,7 @@ fn a_killed_recording_can_be_recovered() {
         (saved == session).then_some(damage)
     });
     let damage = saved.expect("what was flushed can be read");
-    assert!(damage.torn.is_some() && damage.holes.is_empty());
+    assert!(damage.torn.is_some() && damage.parts.is_empty());
     // The writer's thread may keep the file open for a moment.
     let refused = (0..500).find_map(|_| match Recording::begin(&again(&path), &session.header) {
         Err(StoreError { kind: StoreErrorKind::BeingRecorded, .. }) => {
@@ -222,8 +222,8 @@ fn damage_in_a_trace_is_reported_when_its_rows_are_read() {
     let file = TraceFile::open(&path).unwrap();
     assert_eq!(file.tables()[0].1, 9_000);
     let message = file.rows("ticks", &[])().unwrap_err();
-    assert!(message.starts_with(&format!("{}: corrupt at offset", path.display())), "{message}");
-    assert!(message.ends_with("To make the trace again, run: hitreg replay LOG -o TRACE"), "{message}");
+    assert!(message.0.starts_with(&format!("{}: corrupt at offset", path.display())), "{message}");
+    assert!(message.0.ends_with("To make the trace again, run: hitreg replay LOG -o TRACE"), "{message}");
 }
 
 #[test]

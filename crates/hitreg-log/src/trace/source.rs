@@ -8,8 +8,19 @@ use super::{Table, Trace, TraceHeader};
 use crate::sorted::SortedMap;
 use crate::store::TraceFile;
 
-/// Returns the next rows of a table; `None` after the last. The error is a message.
-pub type NextRows<'s> = Box<dyn FnMut() -> Result<Option<Table>, String> + 's>;
+/// Why a trace, or the log beside it, cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct TraceReadError(pub String);
+
+impl From<String> for TraceReadError {
+    fn from(reason: String) -> TraceReadError {
+        TraceReadError(reason)
+    }
+}
+
+/// Returns the next rows of a table; `None` after the last.
+pub type NextRows<'s> = Box<dyn FnMut() -> Result<Option<Table>, TraceReadError> + 's>;
 
 /// A trace with shared ownership, for repeated use.
 pub type SharedTrace = Arc<dyn TraceSource + Send>;
@@ -92,13 +103,13 @@ impl TraceSource for Trace {
 /// are those of [`TraceSource::rows_between`].
 ///
 /// # Errors
-/// A message when the rows cannot be read.
+/// When the rows cannot be read.
 pub fn select_rows(
     trace: &dyn TraceSource,
     table: &str,
     (only, span): (&[&str], Option<ColumnSpan<'_>>),
     select: &dyn Fn(&Table) -> Table,
-) -> Result<Table, String> {
+) -> Result<Table, TraceReadError> {
     let mut all = Table::new(table, Vec::new());
     each_part(trace, table, (only, span), &mut |rows| all.append(select(rows)))?;
     all.columns.iter_mut().for_each(|column| column.data.shrink_to_fit());
@@ -114,13 +125,13 @@ pub fn body_tables(trace: &dyn TraceSource) -> Vec<String> {
 /// Passes the rows of a table to `to`, part by part. `only` and `span` are those of [`TraceSource::rows_between`].
 ///
 /// # Errors
-/// A message when the rows cannot be read, or the error of `to`.
+/// When the rows cannot be read, or the error of `to`.
 pub fn each_part(
     trace: &dyn TraceSource,
     table: &str,
     (only, span): (&[&str], Option<ColumnSpan<'_>>),
-    to: &mut dyn FnMut(&Table) -> Result<(), String>,
-) -> Result<(), String> {
+    to: &mut dyn FnMut(&Table) -> Result<(), TraceReadError>,
+) -> Result<(), TraceReadError> {
     if let Some(trace) = trace.in_memory() {
         return trace.table(table).map_or(Ok(()), to);
     }

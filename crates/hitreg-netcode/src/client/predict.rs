@@ -314,7 +314,7 @@ impl<G: Game> Window<G> {
             grade,
             as_played: graded_as_played.map(|graded| graded.grade),
             error_units: known(predicted.offset_from(authoritative).length()),
-            velocity_error: known(predicted.velocity().distance(authoritative.velocity())),
+            velocity_error_units_per_s: known(predicted.velocity().distance(authoritative.velocity())),
             on_ground: from.as_ref().is_some_and(G::on_ground),
         });
         let mut cancelled_effects = std::mem::take(&mut self.cancelled_effects);

@@ -2,7 +2,7 @@
 
 use glam::Vec3;
 
-use super::{BadCells, Body as _, Reason, Simulate, SnapshotExtras, WorldSink};
+use super::{BadCells, Body as _, HitResult, Simulate, SnapshotExtras, WorldSink};
 use hitreg_log::record::Session;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use hitreg_log::usercmd::Usercmd;
@@ -12,7 +12,7 @@ pub trait Judge: Simulate {
     /// Judges a shot against `targets`: the other entities as the shooter saw them, or at their present places. It is
     /// not called for projectiles.
     fn judge(_rules: &Self::Rules, _fire: &Self::Fire, _targets: &[(EntityId, Self::Body)]) -> ShotVerdict {
-        ShotVerdict::miss(Reason::Missed)
+        ShotVerdict::miss(HitResult::Missed)
     }
 
     /// Whether a shot can hit a body.
@@ -32,7 +32,7 @@ pub trait Judge: Simulate {
     }
 
     /// Whether the shot is a projectile that flies through the present world (Bernier's footnote 9). Its verdict is
-    /// always [`Reason::Launched`]. [`WorldSink::impact`] reports what it hits later.
+    /// always [`HitResult::Launched`]. [`WorldSink::impact`] reports what it hits later.
     fn is_projectile(_fire: &Self::Fire) -> bool {
         false
     }
@@ -64,7 +64,7 @@ pub trait Judge: Simulate {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ShotVerdict {
     /// Why the shot did or did not hurt any target.
-    pub reason: Reason,
+    pub reason: HitResult,
     /// The wounds in ascending order of target; empty for a miss.
     pub wounds: Vec<DamageShare>,
 }
@@ -86,13 +86,13 @@ impl ShotVerdict {
     /// The verdict on a shot: a projectile is launched, and [`Judge::judge`] judges every other shot.
     pub fn of<G: Judge>(rules: &G::Rules, fire: &G::Fire, targets: &[(EntityId, G::Body)]) -> ShotVerdict {
         match G::is_projectile(fire) {
-            true => ShotVerdict::miss(Reason::Launched),
+            true => ShotVerdict::miss(HitResult::Launched),
             false => G::judge(rules, fire, targets),
         }
     }
 
     /// The verdict for a shot without wounds.
-    pub fn miss(reason: Reason) -> ShotVerdict {
+    pub fn miss(reason: HitResult) -> ShotVerdict {
         ShotVerdict { reason, wounds: Vec::new() }
     }
 

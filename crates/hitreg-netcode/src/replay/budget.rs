@@ -6,7 +6,7 @@ use std::cell::Cell;
 use super::ReplayError;
 use super::tables::has_corrections;
 use crate::game::{Body, Game};
-use crate::pipeline::Event;
+use crate::pipeline::TickEvent;
 use crate::session::{Observer, SessionEvent};
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::Session;
@@ -224,9 +224,11 @@ impl<G: Game, O: Observer<G> + ?Sized> Observer<G> for BudgetObserver<'_, O> {
             }
             SessionEvent::PacketSent { .. } | SessionEvent::SnapshotSent { .. } => budget.add(SENT_ROW),
             SessionEvent::PacketReached { .. } => {}
-            SessionEvent::Server { event: Event::Presence { .. }, .. } => {}
-            SessionEvent::Server { event: Event::Executed { .. }, .. } => budget.add_rows(&executed::SCHEMA, EXECUTED),
-            SessionEvent::Server { event: Event::Judged(_) | Event::Impact { .. }, .. } => budget.add(SHOT),
+            SessionEvent::Server { event: TickEvent::Presence { .. }, .. } => {}
+            SessionEvent::Server { event: TickEvent::Executed { .. }, .. } => {
+                budget.add_rows(&executed::SCHEMA, EXECUTED)
+            }
+            SessionEvent::Server { event: TickEvent::Judged(_) | TickEvent::Impact { .. }, .. } => budget.add(SHOT),
             SessionEvent::Ticked { world, .. } => {
                 budget.add_rows(&ticks::SCHEMA, TICK);
                 budget.add_rows(&bodies::SCHEMA, G::entities(world).len() * (BODY + CELL * G::Body::CELLS));
@@ -275,13 +277,13 @@ mod tests {
                 }
                 SessionEvent::PacketSent { .. } => self.bytes += 96,
                 SessionEvent::PacketReached { .. } => {}
-                SessionEvent::Server { event: Event::Presence { .. }, .. } => {}
-                SessionEvent::Server { event: Event::Executed { .. }, .. } => self.bytes += 16,
-                SessionEvent::Server { event: Event::Judged(_), .. } => {
+                SessionEvent::Server { event: TickEvent::Presence { .. }, .. } => {}
+                SessionEvent::Server { event: TickEvent::Executed { .. }, .. } => self.bytes += 16,
+                SessionEvent::Server { event: TickEvent::Judged(_), .. } => {
                     self.bytes += 256;
                     self.kinds[2] += 1;
                 }
-                SessionEvent::Server { event: Event::Impact { .. }, .. } => {
+                SessionEvent::Server { event: TickEvent::Impact { .. }, .. } => {
                     self.bytes += 256;
                     self.kinds[3] += 1;
                 }

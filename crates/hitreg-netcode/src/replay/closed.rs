@@ -15,12 +15,12 @@ use super::{
     ReplayOutput, ReplaySource, TraceTables, TrafficBytes, keyframes,
 };
 use crate::game::{Bots, Game, StateRows};
-use crate::pipeline::{Event, Netcode, RejudgeSettings, Rollbacks, ServerPipeline, Setup, TickOutcome};
+use crate::pipeline::{Netcode, RejudgeSettings, Rollbacks, ServerPipeline, Setup, TickEvent, TickOutcome};
 use crate::session::{AfterTick, BotInput, InputSource, Links, Machine, Observer, SessionEvent, TransportKind};
 use crate::settings::Settings;
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{
-    Keyframe, PlayerRecords, Session, SessionHeader, SessionStretch, SnapshotRecord, StateKey, States,
+    Keyframe, PlayerRecords, Session, SessionChunk, SessionHeader, SnapshotRecord, StateKey, States,
 };
 use hitreg_log::trace::Table;
 use hitreg_log::units::{EntityId, Micros, PlayerId, Tick};
@@ -127,7 +127,7 @@ pub(super) fn stream<G: Netcode>(
 }
 
 /// The records of a session that a closed loop reads, as one chunk.
-fn input_of(session: &Session) -> SessionStretch {
+fn input_of(session: &Session) -> SessionChunk {
     let of = |records: &PlayerRecords| PlayerRecords {
         frames: records.frames.clone(),
         heard: records.heard.clone(),
@@ -142,7 +142,7 @@ fn input_of(session: &Session) -> SessionStretch {
         ..PlayerRecords::default()
     };
     let players = session.players.iter().map(of).collect();
-    SessionStretch { ticks: session.ticks.clone(), players, ..SessionStretch::default() }
+    SessionChunk { ticks: session.ticks.clone(), players, ..SessionChunk::default() }
 }
 
 /// The time that a shot's usercmd may take to run, beyond the longest flight. A shot of a part without a verdict after
@@ -179,7 +179,7 @@ impl<'f, G: Netcode> ClosedRun<'_, 'f, G> {
             machine.server().begin_from(world);
         }
         if let Some(start) = source.start {
-            feed.borrow_mut().resume((start.tick, start.at), start.stretch + 1, &start.fed);
+            feed.borrow_mut().resume((start.tick, start.at), start.next_chunk + 1, &start.fed);
             let (_, near) = feed.borrow_mut().chunks_near(start.at, Micros(i64::MAX));
             start.put(&mut machine, source.header, &near)?;
         }
@@ -209,7 +209,7 @@ impl<'f, G: Netcode> ClosedRun<'_, 'f, G> {
             part,
             phase: if part == Part::WHOLE { ReplayPhase::Within } else { ReplayPhase::Skipped },
             needed_from: source.survey.needed_from(part.from),
-            compares_until: source.survey.first_hole().map_or(Micros(i64::MAX), |hole| hole.from),
+            compares_until: source.survey.first_gap().map_or(Micros(i64::MAX), |gap| gap.from),
             flushed_at: Micros::ZERO,
             findings: ReplayFindings::default(),
             traffic: TrafficBytes::default(),
@@ -332,10 +332,10 @@ impl KeyframeWriter<'_, '_> {
     ) -> Result<Option<Keyframe>, ReplayError> {
         let mut feed = self.feed.borrow_mut();
         let reach = reach(self.source.survey, machine.transport_kind());
-        let (stretch, near) = feed.chunks_near(at, reach);
+        let (next_chunk, near) = feed.chunks_near(at, reach);
         let Some(fed) = feed.checkpoint(at, reach) else { return Ok(None) };
         let content = keyframes::content(machine, (self.source.header, self.source.survey, fed), &near)?;
-        Ok(content.map(|content| Keyframe { tick, at, stretch, content }))
+        Ok(content.map(|content| Keyframe { tick, at, next_chunk, content }))
     }
 }
 
@@ -480,7 +480,7 @@ impl<G: Game> Observer<G> for ReplayObserver<'_, '_> {
             }
             // A packet sent in the part may arrive after it.
             SessionEvent::PacketReached { .. } => self.tables.event(at, event),
-            SessionEvent::Server { event: Event::Judged(shot), .. } if !is_recorded => {
+            SessionEvent::Server { event: TickEvent::Judged(shot), .. } if !is_recorded => {
                 self.tables.shots.drop_predicted(shot);
             }
             SessionEvent::SnapshotReceived { player, snapshot, .. } if !is_recorded => {

@@ -106,7 +106,7 @@ impl Corrections {
             result: comparison.grade as u8,
             on_ground: comparison.on_ground.into(),
             error_units: comparison.error_units,
-            velocity_error_units_per_s: comparison.velocity_error,
+            velocity_error_units_per_s: comparison.velocity_error_units_per_s,
             fields: correction.map_or(0, |c| c.errors.len() as u32),
             reran: correction.map_or(0, |c| c.reran),
             // Code 0 is "none", before the causes.
@@ -149,7 +149,7 @@ mod tests {
             grade: PredictionGrade::Miss,
             as_played: None,
             error_units: 1.0,
-            velocity_error: 0.0,
+            velocity_error_units_per_s: 0.0,
             on_ground: true,
         };
         let (errors, cancelled_effects) = (Vec::new(), Vec::new());

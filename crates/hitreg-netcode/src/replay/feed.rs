@@ -13,7 +13,7 @@ use crate::packet::ReceivedPacket;
 use crate::protocol::Direction;
 use crate::session::{InputSource, Links, PlayerScreen};
 use hitreg_log::record::{
-    ArrivalRecord, ArrivalTable, FrameRecord, HeardRecord, PacketRecord, SessionStretch, SnapshotRecord, TickRecord,
+    ArrivalRecord, ArrivalTable, FrameRecord, HeardRecord, PacketRecord, SessionChunk, SnapshotRecord, TickRecord,
     leave_times,
 };
 use hitreg_log::units::{CommandSeq, Micros, PlayerId, Tick};
@@ -24,7 +24,7 @@ const READ_AHEAD: Micros = Micros::from_s(2);
 
 /// The records of a log that are read but not yet used.
 pub(super) struct Feed<'a> {
-    chunks: &'a mut dyn Iterator<Item = SessionStretch>,
+    chunks: &'a mut dyn Iterator<Item = SessionChunk>,
     survey: &'a LogSurvey,
     players: Vec<PlayerFeed>,
     /// When players leave, in the order of the log.
@@ -93,7 +93,7 @@ struct RecordedLink {
 pub(super) type SharedFeed<'a> = Rc<RefCell<Feed<'a>>>;
 
 impl<'a> Feed<'a> {
-    pub(super) fn new(chunks: &'a mut dyn Iterator<Item = SessionStretch>, survey: &'a LogSurvey) -> SharedFeed<'a> {
+    pub(super) fn new(chunks: &'a mut dyn Iterator<Item = SessionChunk>, survey: &'a LogSurvey) -> SharedFeed<'a> {
         let of = |player: &super::survey::PlayerSurvey| PlayerFeed {
             frames_left: player.frames,
             heard_left: player.heard,
@@ -327,24 +327,24 @@ impl RecordedLink {
 /// The recent chunks, each with its number and its newest time.
 struct KeptChunks {
     next: usize,
-    stretches: VecDeque<(usize, Micros, Rc<SessionStretch>)>,
+    chunks: VecDeque<(usize, Micros, Rc<SessionChunk>)>,
     /// Keyframes before this time are done, so chunks that end earlier are not needed.
     since: Micros,
 }
 
 impl KeptChunks {
     /// Adds the next chunk as read.
-    fn add(&mut self, stretch: &SessionStretch, newest: Option<Micros>) {
+    fn add(&mut self, chunk: &SessionChunk, newest: Option<Micros>) {
         let newest = newest.unwrap_or(Micros(i64::MIN));
-        if !self.stretches.is_empty() || newest >= self.since {
-            self.stretches.push_back((self.next, newest, Rc::new(stretch.clone())));
+        if !self.chunks.is_empty() || newest >= self.since {
+            self.chunks.push_back((self.next, newest, Rc::new(chunk.clone())));
         }
         self.next += 1;
     }
 
     fn forget_before(&mut self, at: Micros) {
-        while self.stretches.front().is_some_and(|(_, newest, _)| *newest < at) {
-            self.stretches.pop_front();
+        while self.chunks.front().is_some_and(|(_, newest, _)| *newest < at) {
+            self.chunks.pop_front();
         }
     }
 }
@@ -372,7 +372,7 @@ pub(super) struct ResumedPlayer {
 impl Feed<'_> {
     /// Starts to keep recent chunks; the next chunk has the number `next`.
     pub(super) fn keep_chunks(&mut self, next: usize) {
-        self.kept_chunks = Some(KeptChunks { next, stretches: VecDeque::new(), since: Micros(i64::MIN) });
+        self.kept_chunks = Some(KeptChunks { next, chunks: VecDeque::new(), since: Micros(i64::MIN) });
     }
 
     /// Drops the chunks that end before `at`; no later keyframe needs them.
@@ -399,12 +399,12 @@ impl Feed<'_> {
     }
 
     /// Reads up to `at`. Returns the kept chunks that end at most `reach` earlier, and the number of the first.
-    pub(super) fn chunks_near(&mut self, at: Micros, reach: Micros) -> (usize, Vec<Rc<SessionStretch>>) {
+    pub(super) fn chunks_near(&mut self, at: Micros, reach: Micros) -> (usize, Vec<Rc<SessionChunk>>) {
         self.read_until(at);
         let Some(kept) = &mut self.kept_chunks else { return (0, Vec::new()) };
         kept.forget_before(at - reach);
-        let first = kept.stretches.front().map_or(kept.next, |(number, ..)| *number);
-        (first, kept.stretches.iter().map(|(_, _, stretch)| Rc::clone(stretch)).collect())
+        let first = kept.chunks.front().map_or(kept.next, |(number, ..)| *number);
+        (first, kept.chunks.iter().map(|(_, _, chunk)| Rc::clone(chunk)).collect())
     }
 
     /// Stops keeping recent chunks.
@@ -478,7 +478,7 @@ mod tests {
 
     /// Chunks of one second each, with two ticks per second. Each record of the only player is in the chunk of its
     /// time.
-    fn chunks(seconds: i64, of: &PlayerRecords) -> Vec<SessionStretch> {
+    fn chunks(seconds: i64, of: &PlayerRecords) -> Vec<SessionChunk> {
         let within = |second: i64| move |at: Micros| (ms(1000 * second)..ms(1000 * second + 1000)).contains(&at);
         let chunk = |second: i64| {
             let is_in = within(second);
@@ -491,12 +491,12 @@ mod tests {
             };
             let number = 2 * second as u32 + 1;
             let ticks = vec![tick(number, ms(1000 * second)), tick(number + 1, ms(1000 * second + 500))];
-            SessionStretch { ticks, players: vec![player], ..SessionStretch::default() }
+            SessionChunk { ticks, players: vec![player], ..SessionChunk::default() }
         };
         (0..seconds).map(chunk).collect()
     }
 
-    fn survey(chunks: &[SessionStretch]) -> LogSurvey {
+    fn survey(chunks: &[SessionChunk]) -> LogSurvey {
         let scenario = Scenario { players: 1, ..Scenario::default() };
         let header = scenario.header::<Rink>(&()).expect("a good scenario");
         let mut survey = LogSurvey::new(&header);

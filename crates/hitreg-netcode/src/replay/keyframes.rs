@@ -17,7 +17,7 @@ use crate::link::Link;
 use crate::pipeline::{ClientPipeline, Netcode};
 use crate::session::{AfterTick, Machine, TransportKind};
 use crate::state::{KnownRecords, KnownSnapshot, SharedValues, StateError, StateReader, StateWriter};
-use hitreg_log::record::{Keyframe, Session, SessionHeader, SessionStretch};
+use hitreg_log::record::{Keyframe, Session, SessionChunk, SessionHeader};
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::{ClockTime, Micros, PlayerId, Tick};
 
@@ -67,7 +67,7 @@ pub struct ReplayStart {
     /// The time of that tick.
     pub at: Micros,
     /// The number of the keyframe's chunk in its log. The replay reads the chunks after it.
-    pub(super) stretch: usize,
+    pub(super) next_chunk: usize,
     pub(super) fed: FeedCheckpoint,
     /// The survey of the log, as far as the keyframe holds it.
     pub survey: LogSurvey,
@@ -180,7 +180,7 @@ impl ReplayStart {
         Ok(ReplayStart {
             tick,
             at,
-            stretch: keyframe.stretch,
+            next_chunk: keyframe.next_chunk,
             fed,
             survey: LogSurvey::from_checkpoint(survey),
             corrections,
@@ -201,7 +201,7 @@ impl ReplayStart {
         &self,
         machine: &mut Machine<G, L, C>,
         header: &SessionHeader,
-        near: &[Rc<SessionStretch>],
+        near: &[Rc<SessionChunk>],
     ) -> Result<(), ReplayError> {
         let fail = |why| ReplayError::Keyframe { tick: self.tick, at: ClockTime(self.at), why };
         if machine.transport_kind() != self.transport {
@@ -228,7 +228,7 @@ fn digest<G: Netcode, L: Link, C: ClientPipeline<G>>(machine: &AfterTick<'_, G, 
 pub(super) fn content<G: Netcode, L: Link, C: ClientPipeline<G>>(
     machine: &AfterTick<'_, G, L, C>,
     (header, survey, fed): (&SessionHeader, &LogSurvey, FeedCheckpoint),
-    near: &[Rc<SessionStretch>],
+    near: &[Rc<SessionChunk>],
 ) -> Result<Option<Vec<u8>>, ReplayError> {
     let Some(digest) = digest(machine) else { return Ok(None) };
     let known = known::<G>(header, near, machine.at)?;
@@ -243,14 +243,14 @@ pub(super) fn content<G: Netcode, L: Link, C: ClientPipeline<G>>(
 /// Returns the snapshot frames and usercmds of these chunks up to a time.
 fn known<G: Game>(
     header: &SessionHeader,
-    near: &[Rc<SessionStretch>],
+    near: &[Rc<SessionChunk>],
     until: Micros,
 ) -> Result<KnownRecords<G::Body>, ReplayError> {
     let rows = StateRows::new::<G>(&header.classes)?;
     let mut session = Session::new(header.clone());
-    for stretch in near {
-        session.states.append(&stretch.states);
-        for (all, player) in session.players.iter_mut().zip(&stretch.players) {
+    for chunk in near {
+        session.states.append(&chunk.states);
+        for (all, player) in session.players.iter_mut().zip(&chunk.players) {
             all.frames.extend(player.frames.iter().filter(|frame| frame.at <= until).cloned());
             all.snapshots.extend(player.snapshots.iter().filter(|record| record.at <= until).cloned());
         }

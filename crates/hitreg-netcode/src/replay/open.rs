@@ -20,8 +20,8 @@ use crate::pipeline::{ClientPipeline, Setup};
 use crate::session::{Observer, ScreenView, SessionEvent};
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{
-    ArrivalRecord, ExecutionRecord, FrameRecord, RecentChunkStates, Session, SessionStretch, SnapshotRecord,
-    StateSource, TickRecord,
+    ArrivalRecord, ExecutionRecord, FrameRecord, RecentChunkStates, Session, SessionChunk, SnapshotRecord, StateSource,
+    TickRecord,
 };
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::stats;
@@ -286,7 +286,7 @@ impl<G: Game, C: ClientPipeline<G>> OpenLoopClient<'_, G, C, RecentChunkStates> 
     /// Adds the next chunk, and runs as far as all related records are known.
     fn add(
         &mut self,
-        mut chunk: SessionStretch,
+        mut chunk: SessionChunk,
         window: &mut ChunkWindow,
         tables: &mut BudgetObserver<'_, TraceTables>,
     ) -> Result<(), ReplayError> {

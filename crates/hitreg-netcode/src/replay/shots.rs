@@ -7,9 +7,9 @@ use std::sync::Arc;
 use glam::{DVec3, Vec3};
 
 use super::Part;
-use crate::game::{Body, DamageShare, Game, Reason, RecordedShot, ShotVerdict};
+use crate::game::{Body, DamageShare, Game, HitResult, RecordedShot, ShotVerdict};
 use crate::geometry::angle_off;
-use crate::pipeline::{JudgedShot, Limit};
+use crate::pipeline::{JudgedShot, RewindLimit};
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::schema::IMPACT;
 use hitreg_log::trace::schema::shots::{Row, Writer};
@@ -99,7 +99,7 @@ impl ShotTable {
         let targets = &judged.rewind.targets;
         let can_hit = |entity| targets.iter().any(|(id, body)| *id == entity && G::is_target(body));
         let aimed = aimed_at(G::aim(&judged.fire), on_screen, &judged.verdict, predicted.as_ref(), can_hit);
-        let view_error = aimed.filter(|_| judged.verdict.reason != Reason::Launched).and_then(|aimed| {
+        let view_error = aimed.filter(|_| judged.verdict.reason != HitResult::Launched).and_then(|aimed| {
             let left = judged.rewind.left_in_present.contains(&aimed.entity);
             let (_, body) = targets.iter().find(|(id, _)| *id == aimed.entity)?;
             // The distance to the place of a respawn says nothing about the shooter's view.
@@ -116,10 +116,10 @@ impl ShotTable {
             view_error,
             ..TraceShot::unjudged(key, at, G::weapon_name(&judged.fire))
         });
-        let was_hit = judged.verdict.reason == Reason::Hit;
+        let was_hit = judged.verdict.reason == HitResult::Hit;
         let target = aimed.filter(|_| was_hit || judged.rewind.by > Micros::ZERO).map(|aimed| aimed.entity);
         let muzzle = G::aim(&judged.fire).0;
-        let sight = target.filter(|_| judged.verdict.reason != Reason::Launched);
+        let sight = target.filter(|_| judged.verdict.reason != HitResult::Launched);
         let Some(sight) = sight.map(|target| ShotView { at, tick, muzzle, target }) else { return };
         let (row, visible) = (self.rows.rows() - 1, covers.visible(&sight));
         self.rows.visible_at_present.codes[row] = visible.map_or(0, |visible| if visible { 1 } else { 2 });
@@ -146,16 +146,16 @@ impl ShotTable {
         let place = |entity| judged.and_then(|judged| judged.targets.iter().find(|(id, _)| *id == entity));
         let aimed = judged
             .and_then(|judged| aimed_at(judged.aim, on_screen, &shot.verdict, None, |entity| place(entity).is_some()));
-        let flies = shot.is_impact || shot.verdict.reason == Reason::Launched;
+        let flies = shot.is_impact || shot.verdict.reason == HitResult::Launched;
         let view_error = aimed.filter(|_| !flies).and_then(|aimed| {
             let (_, judged) = place(aimed.entity)?;
             aimed.drawn.map(|drawn| judged.distance(drawn.place.as_vec3()))
         });
         let rewind_by = judged.map_or(Micros::ZERO, |judged| judged.rewind);
         let rewind_limit = match judged {
-            Some(judged) if judged.is_cut => Limit::MaxUnlag,
-            Some(judged) if judged.is_compensated => Limit::None,
-            _ => Limit::Off,
+            Some(judged) if judged.is_cut => RewindLimit::MaxUnlag,
+            Some(judged) if judged.is_compensated => RewindLimit::None,
+            _ => RewindLimit::Off,
         };
         let key = ShotKey { shooter: shot.shooter, command: shot.command, index: shot.index };
         self.push::<G>(TraceShot {
@@ -268,7 +268,7 @@ struct TraceShot<'a> {
     predicted: Option<&'a ShotVerdict>,
     judged: Option<&'a ShotVerdict>,
     rewind_by: Micros,
-    rewind_limit: Limit,
+    rewind_limit: RewindLimit,
     aimed: Option<ShotTarget>,
     view_error: Option<f32>,
     again: Option<&'a RecordedShot>,
@@ -284,7 +284,7 @@ impl TraceShot<'_> {
             predicted: None,
             judged: None,
             rewind_by: Micros::ZERO,
-            rewind_limit: Limit::Off,
+            rewind_limit: RewindLimit::Off,
             aimed: None,
             view_error: None,
             again: None,
@@ -310,7 +310,7 @@ impl ShotEffect {
         let others: Vec<String> = others.map(|other| wound_text::<G>(other, players)).collect();
         ShotEffect {
             // The code after all reasons means that there is no verdict.
-            reason: verdict.map_or(Reason::NAMES.len() as u8, |v| v.reason as u8),
+            reason: verdict.map_or(HitResult::NAMES.len() as u8, |v| v.reason as u8),
             target: wound.map(|wound| wound.target),
             hitgroup: wound.map_or("none", |wound| G::hitgroup_name(wound.hitgroup)),
             damage: wound.map_or(0, |wound| wound.damage.into()),
@@ -367,7 +367,8 @@ fn aimed_at(
     can_hit: impl Fn(EntityId) -> bool,
 ) -> Option<ShotTarget> {
     let off = |drawn: ScreenEntity| angle_off(from, direction, drawn.place.as_vec3());
-    let hit = |verdict: &ShotVerdict| verdict.main_wound().filter(|_| verdict.reason == Reason::Hit).map(|w| w.target);
+    let hit =
+        |verdict: &ShotVerdict| verdict.main_wound().filter(|_| verdict.reason == HitResult::Hit).map(|w| w.target);
     let by_server = hit(server).map(|target| (target, AimedBy::Hit));
     let hit = by_server.or_else(|| Some((hit(screen?)?, AimedBy::PredictedHit)));
     if let Some((entity, by)) = hit {
@@ -531,7 +532,7 @@ mod tests {
             at: Micros::from_ms(900),
             tick: Tick(40),
             weapon: "rifle",
-            verdict: ShotVerdict::miss(Reason::Missed),
+            verdict: ShotVerdict::miss(HitResult::Missed),
             reported: Some(RecordedHit { target: Some(EntityId(4)), damage }),
             judged: Some(judged),
         }
@@ -585,12 +586,12 @@ mod tests {
     #[test]
     fn projectiles_have_no_view_error() {
         let mut shots = ShotTable::new(4);
-        let launch = RecordedShot { verdict: ShotVerdict::miss(Reason::Launched), ..again(0, false, 0) };
+        let launch = RecordedShot { verdict: ShotVerdict::miss(HitResult::Launched), ..again(0, false, 0) };
         for shot in [
             launch,
             RecordedShot {
                 is_impact: true,
-                verdict: ShotVerdict { reason: Reason::Hit, wounds: Vec::new() },
+                verdict: ShotVerdict { reason: HitResult::Hit, wounds: Vec::new() },
                 ..again(0, false, 0)
             },
         ] {
@@ -616,12 +617,12 @@ mod tests {
 
     fn hit(target: u16) -> ShotVerdict {
         let wound = DamageShare { target: EntityId(target), hitgroup: 0, damage: 7, pellets: 1 };
-        ShotVerdict { reason: Reason::Hit, wounds: vec![wound] }
+        ShotVerdict { reason: HitResult::Hit, wounds: vec![wound] }
     }
 
     #[test]
     fn the_target_is_the_hit_player_then_that_on_screen_then_the_nearest() {
-        let miss = ShotVerdict::miss(Reason::Missed);
+        let miss = ShotVerdict::miss(HitResult::Missed);
         let target = |server: &ShotVerdict, screen: Option<&ShotVerdict>| {
             let drawn = [(2, DVec3::new(10.0, 0.1, 0.0)), (4, DVec3::new(9.0, 1.0, 0.0)), (3, DVec3::X * 9.0)];
             let drawn = drawn.map(|(id, place)| (EntityId(id), place));
@@ -641,7 +642,7 @@ mod tests {
         let wound = |target, damage, pellets| DamageShare { target: EntityId(target), hitgroup: 0, damage, pellets };
         let also_hit = |wounds: &[DamageShare]| {
             let mut shots = ShotTable::new(4);
-            let verdict = ShotVerdict { reason: Reason::Hit, wounds: wounds.to_vec() };
+            let verdict = ShotVerdict { reason: HitResult::Hit, wounds: wounds.to_vec() };
             shots.push_rejudged::<Rink>(&RecordedShot { verdict, ..again(0, false, 0) }, &mut std::iter::empty());
             let table = shots.rows.take(Vec::new());
             table.column("also_hit")?;

@@ -11,7 +11,7 @@ use crate::info::NumberSet;
 use crate::protocol::Direction;
 use crate::settings::Settings;
 use hitreg_log::record::{
-    ArrivalRecord, GapRecord, LogContents, PlayerRecords, Session, SessionHeader, SessionStretch, StateKey, States,
+    ArrivalRecord, GapRecord, LogContents, PlayerRecords, Session, SessionChunk, SessionHeader, StateKey, States,
     TickRecord, floats_of, viewer_specific_fields, widest,
 };
 use hitreg_log::sorted::{SortedMap, SortedSet};
@@ -154,7 +154,7 @@ impl LogSurvey {
     }
 
     /// Adds the next chunk.
-    pub fn add(&mut self, header: &SessionHeader, chunk: &mut SessionStretch) {
+    pub fn add(&mut self, header: &SessionHeader, chunk: &mut SessionChunk) {
         chunk.states.put_in_order();
         self.look_at_times(chunk);
         self.look_at_connections(chunk);
@@ -213,7 +213,7 @@ impl LogSurvey {
     }
 
     /// Returns the first missing part of the log, see [`GapRecord::first_after`].
-    pub fn first_hole(&self) -> Option<&GapRecord> {
+    pub fn first_gap(&self) -> Option<&GapRecord> {
         GapRecord::first_after(&self.gaps, self.ticks.first)
     }
 

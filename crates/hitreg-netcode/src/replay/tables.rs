@@ -12,7 +12,7 @@ use super::shots::{CoverTracker, ShotKey, ShotTable};
 use super::views::{DrawnScreen, Variables, ViewTable};
 use super::{Part, rejudged_table};
 use crate::game::{Body, CellKind, Effect, FieldSchema, Game, GameInput, RecordedShot};
-use crate::pipeline::{ClientFrameOutput, Event, PredictedShot, ReconcileOutcome, TickOutcome};
+use crate::pipeline::{ClientFrameOutput, PredictedShot, ReconcileOutcome, TickEvent, TickOutcome};
 use crate::session::{Observer, ScreenView, SessionEvent};
 use hitreg_log::record::{Execution, Texts, cells_of};
 use hitreg_log::trace::schema::{
@@ -341,7 +341,7 @@ impl<G: Game> Observer<G> for TraceTables {
                 }
             }
             SessionEvent::Server { tick, event } => match event {
-                Event::Executed { player, command, how } => {
+                TickEvent::Executed { player, command, how } => {
                     if wanted.has(&executed::SCHEMA) {
                         let (player, command) = (player.0.into(), command.0);
                         self.executed.push(executed::Row { player, command, tick: tick.0, how: *how as u8 });
@@ -354,19 +354,19 @@ impl<G: Game> Observer<G> for TraceTables {
                         self.shots.ran(*player, *command);
                     }
                 }
-                Event::Judged(shot) if wanted.has(&shots::SCHEMA) => {
+                TickEvent::Judged(shot) if wanted.has(&shots::SCHEMA) => {
                     let on_screen = &mut self.views.of(shot.shooter, shot.command);
                     self.shots.judged(at, tick, shot, on_screen, &self.covers);
                     for (table, verdict) in self.rejudged.iter_mut().zip(&shot.rejudged) {
                         table.push_verdict::<G>(ShotKey::of(shot), at, tick, G::weapon_name(&shot.fire), verdict);
                     }
                 }
-                Event::Impact { shooter, command, weapon, verdict } if wanted.has(&shots::SCHEMA) => {
+                TickEvent::Impact { shooter, command, weapon, verdict } if wanted.has(&shots::SCHEMA) => {
                     // An impact has a row of its own, after the row of the shot's launch.
                     let key = ShotKey { shooter: *shooter, command: *command, index: IMPACT };
                     self.shots.push_verdict::<G>(key, at, tick, weapon, verdict);
                 }
-                Event::Judged(_) | Event::Impact { .. } | Event::Presence { .. } => {}
+                TickEvent::Judged(_) | TickEvent::Impact { .. } | TickEvent::Presence { .. } => {}
             },
             SessionEvent::Ticked { outcome, world } => self.ticked::<G>(at, outcome, world),
             SessionEvent::SnapshotReceived { player, snapshot, reconciled } => {
@@ -524,8 +524,8 @@ impl FrameTable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::game::{Category, Cause, PlacementKind, PredictionGrade, Reason};
-    use crate::pipeline::Limit;
+    use crate::game::{Category, Cause, HitResult, PlacementKind, PredictionGrade};
+    use crate::pipeline::RewindLimit;
 
     /// The codes of the pipelines have the names that the tables declare.
     #[test]
@@ -538,8 +538,8 @@ mod tests {
         assert_eq!(names(&variables::SCHEMA, "category"), Category::NAMES);
         assert_eq!(names(&corrections::SCHEMA, "result"), PredictionGrade::NAMES);
         assert_eq!(names(&corrections::SCHEMA, "cause"), [&["none"], Cause::NAMES].concat());
-        assert_eq!(names(&shots::SCHEMA, "limit"), Limit::NAMES);
-        assert_eq!(names(&shots::SCHEMA, "predicted_reason"), and(Reason::NAMES, "not predicted"));
-        assert_eq!(names(&shots::SCHEMA, "reason"), and(Reason::NAMES, "not run"));
+        assert_eq!(names(&shots::SCHEMA, "limit"), RewindLimit::NAMES);
+        assert_eq!(names(&shots::SCHEMA, "predicted_reason"), and(HitResult::NAMES, "not predicted"));
+        assert_eq!(names(&shots::SCHEMA, "reason"), and(HitResult::NAMES, "not run"));
     }
 }

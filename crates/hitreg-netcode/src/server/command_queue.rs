@@ -7,7 +7,7 @@ use super::{RollbackStep, Server};
 use crate::game::{Effect, Game, GameInput, PlayerCommand, ShotVerdict, Sink, Touch, WorldSink};
 use crate::history::FRAMES_KEPT;
 use crate::packet::{ClientPacket, NO_CLOCK};
-use crate::pipeline::Event;
+use crate::pipeline::TickEvent;
 use crate::push_bounded;
 use crate::settings::{OnLost, Schedule};
 use hitreg_log::record::{Execution, OutOfSequence};
@@ -69,7 +69,7 @@ impl<G: Game> Server<G> {
         let missing = &mut self.connections[usize::from(player.0)].missing;
         if let Some(index) = missing.iter().position(|m| *m == seq) {
             missing.remove(index);
-            self.events.push_back(Event::Executed { player, command: seq, how: Execution::Late });
+            self.events.push_back(TickEvent::Executed { player, command: seq, how: Execution::Late });
         }
     }
 
@@ -86,7 +86,7 @@ impl<G: Game> Server<G> {
             // A client must not gain time by skipping numbers.
             let stands_in = repeat && connection.spend(connection.last_input.msec);
             let how = if stands_in { Execution::StoodIn } else { Execution::Missing };
-            self.events.push_back(Event::Executed { player, command: seq, how });
+            self.events.push_back(TickEvent::Executed { player, command: seq, how });
             if stands_in {
                 let last = &self.connections[usize::from(player.0)].last_input;
                 let input = Input { impulse: 0, ..last.clone() };
@@ -101,7 +101,7 @@ impl<G: Game> Server<G> {
         connection.last_command = command.seq;
         let affordable = connection.spend(command.input.msec);
         let how = if affordable { Execution::Run } else { Execution::OverBudget };
-        self.events.push_back(Event::Executed { player, command: command.seq, how });
+        self.events.push_back(TickEvent::Executed { player, command: command.seq, how });
         if affordable {
             connection.last_input = command.input.clone();
             self.run(player, Some(arrived), command);
@@ -164,7 +164,7 @@ impl<G: Game> Server<G> {
         self.replace_lost(player, last, seq);
         let connection = &mut self.connections[usize::from(player.0)];
         connection.last_command = seq;
-        self.events.push_back(Event::Executed { player, command: seq, how: Execution::Late });
+        self.events.push_back(TickEvent::Executed { player, command: seq, how: Execution::Late });
     }
 
     /// Runs the usercmds of a player that are due in this tick.
@@ -178,7 +178,7 @@ impl<G: Game> Server<G> {
             let last = self.connections[usize::from(player.0)].last_command;
             if command.seq <= last {
                 // Only usercmds whose times run backward get here, after a later one of the same client was dropped.
-                self.events.push_back(Event::Executed { player, command: command.seq, how: Execution::Late });
+                self.events.push_back(TickEvent::Executed { player, command: command.seq, how: Execution::Late });
                 continue;
             }
             self.replace_lost(player, last, command.seq);
@@ -190,7 +190,7 @@ impl<G: Game> Server<G> {
 /// Takes what happens while a usercmd or the world runs. The shots of a usercmd wait until it has run.
 pub(super) struct ServerSink<'s, G: Game> {
     pub(super) connections: &'s mut [PlayerConnection<G>],
-    pub(super) events: &'s mut VecDeque<Event<G>>,
+    pub(super) events: &'s mut VecDeque<TickEvent<G>>,
     pub(super) fires: Vec<G::Fire>,
 }
 
@@ -224,7 +224,7 @@ impl<G: Game> WorldSink for ServerSink<'_, G> {
         self.tell(effect);
     }
     fn impact(&mut self, shooter: PlayerId, command: CommandSeq, weapon: &'static str, verdict: ShotVerdict) {
-        self.events.push_back(Event::Impact { shooter, command, weapon, verdict });
+        self.events.push_back(TickEvent::Impact { shooter, command, weapon, verdict });
     }
 }
 

@@ -64,9 +64,11 @@ pub(super) struct PlayerConnection<G: Game> {
     pub(super) history: History<G::Body>,
     /// The send times of the snapshots that a later ack may name.
     pub(super) sent: VecDeque<(SnapshotSeq, Micros)>,
-    /// The newest acked snapshot, its send time, and the round trip until its first ack.
+    /// The newest acked snapshot.
     pub(super) acked: SnapshotSeq,
+    /// The send time of that snapshot.
     pub(super) acked_sent: Option<Micros>,
+    /// The time from sending that snapshot until its first ack.
     pub(super) round_trip: Option<Micros>,
     /// The number of the last snapshot.
     pub(super) snapshot: SnapshotSeq,

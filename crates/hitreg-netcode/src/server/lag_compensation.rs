@@ -10,9 +10,9 @@ use std::sync::Arc;
 use super::command_queue::ServerSink;
 use super::connection::{PacketArrival, PlayerConnection};
 use super::{RollbackStep, Server};
-use crate::game::{Body, Game, GameInput, PlacedBody, Reason, ShotVerdict};
+use crate::game::{Body, Game, GameInput, HitResult, PlacedBody, ShotVerdict};
 use crate::history::{PlacementLimits, body_of};
-use crate::pipeline::{Event, JudgedShot, Limit, Rewind};
+use crate::pipeline::{JudgedShot, Rewind, RewindLimit, TickEvent};
 use crate::settings::{Schedule, Settings};
 use hitreg_log::units::{EntityId, Micros, PlayerId};
 use hitreg_log::usercmd::Usercmd;
@@ -35,7 +35,7 @@ struct ShotClaim {
 struct LimitedTime {
     at: Micros,
     /// The limit that kept it from the wanted time.
-    limit: Limit,
+    limit: RewindLimit,
 }
 
 impl ShotClaim {
@@ -82,7 +82,7 @@ impl<G: Game> Server<G> {
         // The world got the server's own verdict. The event may report another.
         let (rewind, verdict) = reported.unwrap_or((rewind, verdict));
         let judged = JudgedShot { shooter: player, command: command.seq, index, fire, verdict, rewind, rejudged };
-        self.events.push_back(Event::Judged(judged));
+        self.events.push_back(TickEvent::Judged(judged));
     }
 
     fn judge(
@@ -99,12 +99,12 @@ impl<G: Game> Server<G> {
 
     /// A player who is already dead takes no damage from a shot that hit an earlier position.
     fn without_dead_targets(&self, mut verdict: ShotVerdict) -> ShotVerdict {
-        if verdict.reason != Reason::Hit {
+        if verdict.reason != HitResult::Hit {
             return verdict;
         }
         let now = G::entities(&self.world);
         verdict.wounds.retain(|wound| body_of(now, wound.target).is_some_and(Body::is_alive));
-        if verdict.wounds.is_empty() { ShotVerdict::miss(Reason::AlreadyDead) } else { verdict }
+        if verdict.wounds.is_empty() { ShotVerdict::miss(HitResult::AlreadyDead) } else { verdict }
     }
 
     /// Returns the targets of a shot. `settings` are the shooter's.
@@ -116,10 +116,10 @@ impl<G: Game> Server<G> {
         };
         // A projectile flies in the server's present, so its launch is not rewound.
         if !settings.lag_compensation.enabled || G::is_projectile(fire) {
-            return in_present(Limit::Off);
+            return in_present(RewindLimit::Off);
         }
         let Some(arrived) = claim.arrived else {
-            return in_present(Limit::None);
+            return in_present(RewindLimit::None);
         };
         let connection = &self.connections[usize::from(shooter.0)];
         let earliest = self.now - Micros::from_ms(settings.lag_compensation.max_unlag_ms);
@@ -127,16 +127,16 @@ impl<G: Game> Server<G> {
         let if_believed = self.allowed_time(connection, claim.drawn_at, earliest);
         // The claim's refusal is the reason only if it changed the result. If another limit gives the same time for the
         // claim, that limit is the reason.
-        let limit = if allowed.at == if_believed.at { allowed.limit } else { Limit::Claim };
+        let limit = if allowed.at == if_believed.at { allowed.limit } else { RewindLimit::Claim };
         // Without an ack, the shooter has seen nothing.
         let Some(newest) = arrived.newest.filter(|_| allowed.at < self.now) else {
             return in_present(limit);
         };
         // The states of a snapshot older than the limit are not used either, whatever time the shooter drew from them.
-        let limit = if limit == Limit::None && newest < earliest { Limit::MaxUnlag } else { limit };
+        let limit = if limit == RewindLimit::None && newest < earliest { RewindLimit::MaxUnlag } else { limit };
         let (mut placed, limits) = (Vec::new(), PlacementLimits::of(settings));
         // Under a limit, the shooter's view is not reproduced, so every frame up to now counts.
-        let newest = if limit == Limit::None { newest } else { self.now };
+        let newest = if limit == RewindLimit::None { newest } else { self.now };
         let (rules, but) = (&self.setup.rules, shooter.entity());
         connection.history.place_known::<G>(rules, allowed.at, newest, but, &limits, &mut placed);
         self.rewind_to(allowed.at, limit, placed)
@@ -144,7 +144,12 @@ impl<G: Game> Server<G> {
 
     /// Returns the targets as they were placed at `at`. Targets that were teleported, or died and respawned, since then
     /// stay in the present.
-    fn rewind_to(&self, at: Micros, limit: Limit, placed: Vec<(EntityId, PlacedBody<G::Body>)>) -> Rewind<G::Body> {
+    fn rewind_to(
+        &self,
+        at: Micros,
+        limit: RewindLimit,
+        placed: Vec<(EntityId, PlacedBody<G::Body>)>,
+    ) -> Rewind<G::Body> {
         let mut left_in_present = Vec::new();
         let now = G::entities(&self.world);
         let targets = placed.into_iter().filter_map(|(id, past)| {
@@ -164,11 +169,13 @@ impl<G: Game> Server<G> {
     fn allowed_time(&self, connection: &PlayerConnection<G>, wanted: Micros, earliest: Micros) -> LimitedTime {
         let at = wanted.max(earliest);
         match connection.history.oldest() {
-            Some(oldest) if at < oldest.server_time => LimitedTime { at: oldest.server_time, limit: Limit::Oldest },
-            Some(_) if wanted < earliest => LimitedTime { at, limit: Limit::MaxUnlag },
-            Some(_) => LimitedTime { at, limit: Limit::None },
+            Some(oldest) if at < oldest.server_time => {
+                LimitedTime { at: oldest.server_time, limit: RewindLimit::Oldest }
+            }
+            Some(_) if wanted < earliest => LimitedTime { at, limit: RewindLimit::MaxUnlag },
+            Some(_) => LimitedTime { at, limit: RewindLimit::None },
             // Before the first snapshot, the shooter has seen nothing.
-            None => LimitedTime { at: self.now, limit: Limit::Oldest },
+            None => LimitedTime { at: self.now, limit: RewindLimit::Oldest },
         }
     }
 }

@@ -413,7 +413,7 @@ fn connect<G: Game>(seed: Seed, players: u16, message_bytes_max: usize) -> Trans
     let now = Micros::ZERO;
     let options = EndpointOptions {
         game: G::NAME.to_owned(),
-        places: players,
+        slots: players,
         welcome: Vec::new(),
         unready_per_host: players,
         secret: Key(seed.0, 0),

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use super::{Observer, SessionEvent};
 use crate::game::{ClassId, Game, StateRows};
 use crate::history::Frame;
-use crate::pipeline::{Event, TickOutcome};
+use crate::pipeline::{TickEvent, TickOutcome};
 use hitreg_log::record::{
     ArrivalRecord, ExecutionRecord, FrameRecord, PresenceRecord, Record, SnapshotRecord, StateRecord, TickRecord,
     Timing,
@@ -105,11 +105,11 @@ impl<G: Game, S: RecordSink + ?Sized> Observer<G> for SessionRecorder<'_, S, G> 
                 Record::Heard(player, received.record(at))
             }
             SessionEvent::Server { tick, event } => match *event {
-                Event::Executed { player, command, how } => {
+                TickEvent::Executed { player, command, how } => {
                     Record::Executed(player, ExecutionRecord { command, tick, how })
                 }
-                Event::Presence { player, change } => Record::Presence(player, PresenceRecord { tick, at, change }),
-                Event::Judged(_) | Event::Impact { .. } => return,
+                TickEvent::Presence { player, change } => Record::Presence(player, PresenceRecord { tick, at, change }),
+                TickEvent::Judged(_) | TickEvent::Impact { .. } => return,
             },
             SessionEvent::Ticked { outcome: TickOutcome { tick, hash }, .. } => {
                 Record::Tick(TickRecord { tick, at, hash: Some(hash) })

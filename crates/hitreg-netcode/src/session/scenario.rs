@@ -144,8 +144,8 @@ impl Scenario {
     }
 
     /// Returns the link model of one player.
-    pub fn link_of(&self, player: u16) -> &LinkModel {
-        self.links.get(usize::from(player)).or(self.links.last()).unwrap_or(&self.link)
+    pub fn link_of(&self, player: PlayerId) -> &LinkModel {
+        self.links.get(usize::from(player.0)).or(self.links.last()).unwrap_or(&self.link)
     }
 }
 
@@ -234,7 +234,10 @@ pub fn record_synthetic_while<G: Bots + Netcode>(
     scenario.check()?;
     let settings = Arc::new(scenario.settings()?);
     let seed = Seed(scenario.seed);
-    let links = (0..scenario.players).map(|p| Links::modelled(scenario.link_of(p), seed, PlayerId(p))).collect();
+    let links = (0..scenario.players)
+        .map(PlayerId)
+        .map(|player| Links::modelled(scenario.link_of(player), seed, player))
+        .collect();
     let setup = Setup { rules: Arc::clone(rules), settings: Arc::clone(&settings), seed };
     let mut machine = Machine::<G, ModelledLink>::new(&setup, links);
     let end = scenario.length();
@@ -275,9 +278,9 @@ mod tests {
             loss = { burst = { enter = 0.01, leave = 0.3 } }
         "#;
         let scenario = Scenario::parse(text).expect("a good scenario");
-        assert_eq!(scenario.link_of(0).delay_ms, 20.0);
-        assert_eq!(scenario.link_of(5).jitter, Jitter::Exponential(5.0));
-        assert_eq!(scenario.link_of(1).loss, Loss::Burst { enter: 0.01, leave: 0.3 });
+        assert_eq!(scenario.link_of(PlayerId(0)).delay_ms, 20.0);
+        assert_eq!(scenario.link_of(PlayerId(5)).jitter, Jitter::Exponential(5.0));
+        assert_eq!(scenario.link_of(PlayerId(1)).loss, Loss::Burst { enter: 0.01, leave: 0.3 });
     }
 
     #[test]

@@ -11,7 +11,7 @@ use glam::Vec3;
 use crate::game::{Body, Game, PlacedBody};
 use crate::history::Frame;
 use crate::packet::{ClientPacket, ReceivedPacket, Snapshot};
-use crate::pipeline::{ClientFrameOutput, ClientPipeline, Event, ReconcileOutcome, ServerPipeline, TickOutcome};
+use crate::pipeline::{ClientFrameOutput, ClientPipeline, ReconcileOutcome, ServerPipeline, TickEvent, TickOutcome};
 use crate::wire::{EncodeError, QueuedSnapshot, SnapshotBitCounts};
 use hitreg_log::record::PacketRecord;
 use hitreg_log::units::{EntityId, Micros, PlayerId, Tick};
@@ -251,7 +251,7 @@ pub enum SessionEvent<'a, G: Game> {
         /// The tick.
         tick: Tick,
         /// What the server did.
-        event: &'a Event<G>,
+        event: &'a TickEvent<G>,
     },
     /// The server finished a tick.
     Ticked {

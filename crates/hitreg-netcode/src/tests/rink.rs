@@ -4,7 +4,7 @@ use glam::Vec3;
 
 use crate::client::Client;
 use crate::game::{
-    Bots, Categorize, DamageShare, Effect, Judge, PlacedBody, PlayerCommand, Reason, Reconcile, Scene, ShotVerdict,
+    Bots, Categorize, DamageShare, Effect, HitResult, Judge, PlacedBody, PlayerCommand, Reconcile, Scene, ShotVerdict,
     Simulate, Sink, WorldSink, body,
 };
 use crate::pipeline::Netcode;
@@ -79,7 +79,7 @@ impl Simulate for Rink {
 /// The first skater is always hit.
 fn hit(targets: &[(EntityId, Skater)]) -> ShotVerdict {
     let wound = |(target, _): &(EntityId, Skater)| DamageShare { target: *target, hitgroup: 0, damage: 1, pellets: 1 };
-    ShotVerdict { reason: Reason::Hit, wounds: targets.first().map(wound).into_iter().collect() }
+    ShotVerdict { reason: HitResult::Hit, wounds: targets.first().map(wound).into_iter().collect() }
 }
 
 impl Judge for Rink {
@@ -110,7 +110,7 @@ impl Judge for Rink {
         verdict: &ShotVerdict,
         out: &mut impl WorldSink,
     ) {
-        if verdict.reason == Reason::Launched {
+        if verdict.reason == HitResult::Launched {
             out.impact(shooter, command.seq, "puck", hit(world));
             out.effect(Effect { kind: 2, entity: shooter.entity(), at: strike.from, predictable: false });
         }

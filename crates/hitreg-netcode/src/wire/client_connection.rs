@@ -210,7 +210,7 @@ impl<B: Body> ClientConnection<B> {
             }
             ConnectionState::Waiting { accepted, is_ready, say_so_at } if now >= *say_so_at => {
                 *say_so_at = now + SAY_WAITING_EVERY;
-                let waiting = encode_waiting(ReadyCount { ready: u16::from(*is_ready), places: 1 });
+                let waiting = encode_waiting(ReadyCount { ready: u16::from(*is_ready), slots: 1 });
                 self.outgoing.push_back(seal(accepted.key, waiting));
                 None
             }

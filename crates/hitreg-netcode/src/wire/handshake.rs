@@ -65,10 +65,10 @@ pub enum Refusal {
         server: String,
     },
     /// All slots are taken.
-    #[error("the server is full: all {places} places are taken")]
+    #[error("the server is full: all {slots} places are taken")]
     Full {
         /// The number of slots.
-        places: u16,
+        slots: u16,
     },
     /// The challenge is invalid or expired. A new request helps.
     #[error("the challenge has expired")]
@@ -170,9 +170,9 @@ fn put_refusal(out: &mut BitWriter, why: &Refusal) {
             out.put(1, 8);
             out.put_text(server, GAME_NAME_BYTES_MAX, 8);
         }
-        Refusal::Full { places } => {
+        Refusal::Full { slots } => {
             out.put(2, 8);
-            out.put(u64::from(*places), 16);
+            out.put(u64::from(*slots), 16);
         }
         Refusal::Expired => out.put(3, 8),
         Refusal::Begun => out.put(4, 8),
@@ -183,7 +183,7 @@ fn get_refusal(from: &mut BitReader<'_>) -> Result<Refusal, DecodeError> {
     match from.get_u8()? {
         0 => Ok(Refusal::Version { server: from.get_u16()? }),
         1 => Ok(Refusal::Game { server: get_name(from)? }),
-        2 => Ok(Refusal::Full { places: from.get_u16()? }),
+        2 => Ok(Refusal::Full { slots: from.get_u16()? }),
         3 => Ok(Refusal::Expired),
         4 => Ok(Refusal::Begun),
         code => Err(DecodeError::bad("a refusal", u64::from(code))),
@@ -332,10 +332,10 @@ pub struct EndpointOptions {
     /// a datagram can hold.
     pub game: String,
     /// The number of slots.
-    pub places: u16,
+    pub slots: u16,
     /// The data that each client receives on admission, such as settings and seed; at most `WELCOME_BYTES_MAX` bytes.
     pub welcome: Vec<u8>,
-    /// The most slots that one host may hold at a time without confirming that it is ready ([`Endpoint::keep`]).
+    /// The most slots that one host may hold at a time without confirming that it is ready ([`Endpoint::note_waiting`]).
     pub unready_per_host: u16,
     /// A secret that only the server knows, generated at each start.
     pub secret: Key,
@@ -345,7 +345,7 @@ pub struct EndpointOptions {
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     options: EndpointOptions,
-    places: Vec<Option<Slot>>,
+    slots: Vec<Option<Slot>>,
     by_address: SortedMap<SocketAddr, PlayerId>,
     ended: VecDeque<EndedConnection>,
     /// Hosts that lost a slot because their client was silent, and the time at which each entry expires.
@@ -359,11 +359,11 @@ struct Slot {
     salt: u64,
     key: Key,
     /// When the client was admitted, or last known to wait.
-    heard_at: Micros,
+    waiting_at: Micros,
     /// Replaces the common welcome for this client.
     welcome: Option<Vec<u8>>,
     /// Whether the client has confirmed that it is ready.
-    kept: bool,
+    is_ready: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -415,10 +415,10 @@ impl Endpoint {
     /// Creates an endpoint with all slots free.
     pub fn new(mut options: EndpointOptions) -> Endpoint {
         options.game.truncate(options.game.floor_char_boundary(GAME_NAME_BYTES_MAX));
-        let places = vec![None; usize::from(options.places)];
+        let slots = vec![None; usize::from(options.slots)];
         Endpoint {
             options,
-            places,
+            slots,
             by_address: SortedMap::new(),
             ended: VecDeque::new(),
             tardy: VecDeque::new(),
@@ -443,31 +443,31 @@ impl Endpoint {
 
     /// Returns the players who have a slot.
     pub fn players(&self) -> impl Iterator<Item = PlayerId> {
-        (0..).map(PlayerId).zip(&self.places).filter(|(_, place)| place.is_some()).map(|(player, _)| player)
+        (0..).map(PlayerId).zip(&self.slots).filter(|(_, slot)| slot.is_some()).map(|(player, _)| player)
     }
 
     /// Notes that a player waited for the session at `now`, so that no other client takes its slot for 2 s. From the time
     /// at which the player is ready, no other client can take the slot until the player leaves.
-    pub fn keep(&mut self, now: Micros, player: PlayerId, is_ready: bool) {
-        if let Some(Some(place)) = self.places.get_mut(usize::from(player.0)) {
-            place.heard_at = now;
-            place.kept |= is_ready;
+    pub fn note_waiting(&mut self, now: Micros, player: PlayerId, is_ready: bool) {
+        if let Some(Some(slot)) = self.slots.get_mut(usize::from(player.0)) {
+            slot.waiting_at = now;
+            slot.is_ready |= is_ready;
         }
     }
 
     /// Replaces the common welcome for one player, at most `WELCOME_BYTES_MAX` bytes. Returns the acceptance to send
     /// instead of the first one; `None` when the slot is free.
     pub fn welcome(&mut self, player: PlayerId, welcome: Vec<u8>) -> Option<Vec<u8>> {
-        self.places.get_mut(usize::from(player.0))?.as_mut()?.welcome = Some(welcome);
+        self.slots.get_mut(usize::from(player.0))?.as_mut()?.welcome = Some(welcome);
         self.slot(player).map(|slot| self.accept(player, slot))
     }
 
     /// Ends a player's session. Further datagrams from the player's address count as those of a stranger.
-    pub fn free(&mut self, now: Micros, player: PlayerId) {
-        let Some(place) = self.places.get_mut(usize::from(player.0)).and_then(Option::take) else { return };
-        self.by_address.remove(&place.address);
+    pub fn remove(&mut self, now: Micros, player: PlayerId) {
+        let Some(slot) = self.slots.get_mut(usize::from(player.0)).and_then(Option::take) else { return };
+        self.by_address.remove(&slot.address);
         let until = now + BUCKET + BUCKET;
-        let ended = EndedConnection { address: place.address, salt: place.salt, until };
+        let ended = EndedConnection { address: slot.address, salt: slot.salt, until };
         push_bounded(&mut self.ended, ended, ENDED_MAX);
     }
 
@@ -536,17 +536,17 @@ impl Endpoint {
             return refuse(Refusal::Begun);
         }
         let Some(player) = before.or_else(|| self.place_for(now, from)) else {
-            return refuse(Refusal::Full { places: self.options.places });
+            return refuse(Refusal::Full { slots: self.options.slots });
         };
         if let Some(tardy) = self.address(player).filter(|address| *address != from) {
             push_bounded(&mut self.tardy, (tardy.ip(), now + TARDY), TARDY_MAX);
         }
-        self.free(now, player);
+        self.remove(now, player);
         let half = |tag| self.options.secret.hash(&words_of(tag, from, salt, now.0));
         let key = Key(half(1), half(2));
-        let slot = Slot { address: from, salt, key, heard_at: now, welcome: None, kept: false };
+        let slot = Slot { address: from, salt, key, waiting_at: now, welcome: None, is_ready: false };
         let reply = self.accept(player, &slot);
-        self.places[usize::from(player.0)] = Some(slot);
+        self.slots[usize::from(player.0)] = Some(slot);
         self.by_address.insert(from, player);
         Ok(IncomingMessage::Joined { player, key, again: before.is_some(), asked: hello.asked, reply })
     }
@@ -554,14 +554,14 @@ impl Endpoint {
     /// Returns a free slot. If there is none, returns the slot of the unready client that has been silent for longest,
     /// after [`GRACE`].
     fn place_for(&self, now: Micros, from: SocketAddr) -> Option<PlayerId> {
-        let places = || (0..).map(PlayerId).zip(&self.places);
-        let unready = || places().filter_map(|(player, place)| Some((player, place.as_ref().filter(|p| !p.kept)?)));
-        let free = places().find(|(_, place)| place.is_none()).map(|(player, _)| player);
-        let of_host = || unready().filter(|(_, place)| place.address.ip() == from.ip());
-        let late = |(_, place): &(PlayerId, &Slot)| now - place.heard_at >= GRACE;
+        let slots = || (0..).map(PlayerId).zip(&self.slots);
+        let unready = || slots().filter_map(|(player, slot)| Some((player, slot.as_ref().filter(|p| !p.is_ready)?)));
+        let free = slots().find(|(_, slot)| slot.is_none()).map(|(player, _)| player);
+        let of_host = || unready().filter(|(_, slot)| slot.address.ip() == from.ip());
+        let late = |(_, slot): &(PlayerId, &Slot)| now - slot.waiting_at >= GRACE;
         let has_room = of_host().count() < usize::from(self.options.unready_per_host);
         let is_tardy = self.tardy.iter().any(|(host, until)| *host == from.ip() && now < *until);
-        let longest = |(_, place): &(PlayerId, &Slot)| place.heard_at;
+        let longest = |(_, slot): &(PlayerId, &Slot)| slot.waiting_at;
         match has_room {
             true if is_tardy => free,
             true => free.or_else(|| unready().filter(late).min_by_key(longest).map(|(player, _)| player)),
@@ -571,7 +571,7 @@ impl Endpoint {
     }
 
     fn slot(&self, player: PlayerId) -> Option<&Slot> {
-        self.places.get(usize::from(player.0))?.as_ref()
+        self.slots.get(usize::from(player.0))?.as_ref()
     }
 
     fn accept(&self, player: PlayerId, slot: &Slot) -> Vec<u8> {

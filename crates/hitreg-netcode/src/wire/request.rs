@@ -184,14 +184,14 @@ pub struct ReadyCount {
     /// The number of ready players.
     pub ready: u16,
     /// The number of players that the session waits for.
-    pub places: u16,
+    pub slots: u16,
 }
 
 /// Encodes the message. The caller must seal the datagram.
 pub fn encode_waiting(waiting: ReadyCount) -> Vec<u8> {
     let mut out = begin(MessageType::Waiting);
     out.put(u64::from(waiting.ready), 16);
-    out.put(u64::from(waiting.places), 16);
+    out.put(u64::from(waiting.slots), 16);
     out.into_bytes()
 }
 
@@ -201,7 +201,7 @@ pub fn encode_waiting(waiting: ReadyCount) -> Vec<u8> {
 /// When the datagram is not a valid `Waiting` message.
 pub(crate) fn decode_waiting(datagram: &[u8]) -> Result<ReadyCount, DecodeError> {
     let mut from = expect(datagram, MessageType::Waiting)?;
-    let waiting = ReadyCount { ready: from.get_u16()?, places: from.get_u16()? };
+    let waiting = ReadyCount { ready: from.get_u16()?, slots: from.get_u16()? };
     from.finish()?;
     Ok(waiting)
 }
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn waiting_messages_come_back() {
-        let waiting = ReadyCount { ready: 3, places: 8 };
+        let waiting = ReadyCount { ready: 3, slots: 8 };
         assert_eq!(decode_waiting(&encode_waiting(waiting)), Ok(waiting));
         assert!(decode_waiting(&encode_waiting(waiting)[..8]).is_err());
     }

@@ -374,7 +374,7 @@ mod tests {
     fn pair() -> (ServerConnection<Skater>, ClientConnection<Skater>) {
         let options = EndpointOptions {
             game: "rink".to_owned(),
-            places: 1,
+            slots: 1,
             welcome: Vec::new(),
             unready_per_host: 1,
             secret: Key(1, 2),

@@ -15,8 +15,8 @@ use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::schema::IMPACT;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, Tick};
 use hitreg_netcode::game::{
-    BadCells, Body as _, DamageShare, GameInput as _, Reason, RecordedHit, RecordedShot, RejudgeRules, RejudgedVerdict,
-    ShotVerdict, StateRows,
+    BadCells, Body as _, DamageShare, GameInput as _, HitResult, RecordedHit, RecordedShot, RejudgeRules,
+    RejudgedVerdict, ShotVerdict, StateRows,
 };
 
 /// Value of `weaponstate` (bg_public.h): the weapon fires or waits to fire again.
@@ -32,7 +32,7 @@ const LONGEST_MS: i32 = 200;
 
 /// Returns all shots of hitscan weapons in the order of players and times, and the hits that other causes produced.
 /// Without the map, no line of fire is known, and only the shots that hit are returned.
-pub(super) fn shots_again(
+pub(super) fn rejudge_shots(
     rules: &Quake3Rules,
     session: &Session,
     judged_under: &RejudgeRules,
@@ -87,7 +87,7 @@ pub(super) fn shots_again(
                 at: if is_impact { pair[1].at } else { at },
                 tick: pair[1].tick,
                 weapon: weapon_name(held),
-                verdict: ShotVerdict { reason: Reason::Hit, wounds: wounds_of(hits) },
+                verdict: ShotVerdict { reason: HitResult::Hit, wounds: wounds_of(hits) },
                 reported: reported_hit(hits),
                 judged: None,
             };
@@ -372,10 +372,10 @@ impl FiredShot {
         };
         let wounds: Vec<DamageShare> = pellets.into_iter().filter(|(id, _)| !is_dead(id)).map(wound).collect();
         let reason = match (wounds.is_empty(), was_hit, is_hidden) {
-            (false, ..) => Reason::Hit,
-            (true, true, _) => Reason::AlreadyDead,
-            (true, false, true) => Reason::HitWorld,
-            (true, false, false) => Reason::Missed,
+            (false, ..) => HitResult::Hit,
+            (true, true, _) => HitResult::AlreadyDead,
+            (true, false, true) => HitResult::HitWorld,
+            (true, false, false) => HitResult::Missed,
         };
         (standing, ShotVerdict { reason, wounds })
     }

@@ -17,7 +17,7 @@ use super::movement::{Dialect, QuakeWorldMoveVars, QuakeWorldUsercmd};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct QuakeWorldDemo {
     /// Who made the recording.
-    pub by: RecordedBy,
+    pub recorded_by: RecordedBy,
     /// The server's version and rules.
     pub server: ServerDescription,
     /// The levels played, in order, all on one map; packets refer to them by index.
@@ -30,8 +30,8 @@ pub struct QuakeWorldDemo {
     pub move_vars: Vec<QuakeWorldMoveVars>,
     /// Damage events, from a server's recording.
     pub hits: Vec<DemoHit>,
-    /// Usercmds that the server ran, if its recording has them: slot, packet index and usercmd.
-    pub ran: Vec<(u8, u32, QuakeWorldUsercmd)>,
+    /// Usercmds that the server ran, if its recording has them.
+    pub executed: Vec<ExecutedUsercmd>,
     /// What the file holds of levels on other maps.
     pub other_levels: OtherLevels,
     /// Why the recording ends.
@@ -46,6 +46,17 @@ pub struct QuakeWorldDemo {
     pub acks_ahead: u64,
     /// Number of frames whose times ran backward or jumped, and were replaced.
     pub repaired_times: u64,
+}
+
+/// A usercmd that the server ran.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ExecutedUsercmd {
+    /// The player's slot.
+    pub slot: u8,
+    /// Index of the packet that shows its result.
+    pub packet: u32,
+    /// The usercmd.
+    pub cmd: QuakeWorldUsercmd,
 }
 
 /// Who made a recording, which determines its content.

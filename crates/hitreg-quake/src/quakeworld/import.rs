@@ -18,7 +18,7 @@ use super::movement::{Surroundings, offsets};
 use super::{LATEST_TIME_S, QuakeWorldRules, map_stem, micros};
 use crate::bsp::MapError;
 use crate::bsp::quake::QuakeMap;
-use findings::{find_walls, infer};
+use findings::{detect_traits, find_walls};
 use hitreg_log::record::{MisplacedRecord, Session};
 use hitreg_log::units::PlayerId;
 use hitreg_netcode::settings::SettingError;
@@ -26,7 +26,7 @@ use sessions::session_of;
 
 pub(crate) use findings::AckedUsercmds;
 #[cfg(test)]
-pub(crate) use findings::follow;
+pub(crate) use findings::replay_acks;
 pub use findings::{ServerTrait, TraitFinding};
 
 /// Largest share of a living player's recorded positions, in percent, that may be inside the map's walls.
@@ -68,8 +68,8 @@ pub fn import(demo: &[u8], map: &[u8], options: &ImportOptions) -> Result<Import
         check_walls(&demo, &map)?;
     }
     let mut rules = rules(&demo, map)?;
-    let plays = demo.by == RecordedBy::Player;
-    let findings = if plays { infer(&demo, &mut rules) } else { Vec::new() };
+    let plays = demo.recorded_by == RecordedBy::Player;
+    let findings = if plays { detect_traits(&demo, &mut rules) } else { Vec::new() };
     if plays {
         find_walls(&demo, &mut rules);
     }
@@ -110,7 +110,7 @@ pub(crate) fn prepared(demo: &[u8], map: impl FnOnce(&str) -> Vec<u8>) -> (Quake
     let demo = QuakeWorldDemo::parse(&unpacked(demo).expect("unpacked")).expect("a demo");
     let map = QuakeMap::parse(&unpacked(&map(map_stem(&demo.levels[0].map))).expect("unpacked")).expect("a map");
     let mut rules = rules(&demo, map).expect("played");
-    infer(&demo, &mut rules);
+    detect_traits(&demo, &mut rules);
     find_walls(&demo, &mut rules);
     (demo, rules)
 }
@@ -134,7 +134,7 @@ fn check_walls(demo: &QuakeWorldDemo, map: &QuakeMap) -> Result<(), DemoImportEr
         // Bots and gibbed heads have other boxes.
         let stands = |other: &&OtherPlayer| !(other.dead || other.gib || other.bot);
         let others = packet.others.iter().filter(stands).map(|other| other.origin);
-        let others = others.filter(|_| demo.by != RecordedBy::Player);
+        let others = others.filter(|_| demo.recorded_by != RecordedBy::Player);
         own.into_iter().chain(others)
     });
     const STEPS: [f32; 3] = [-ORIGIN_STEP, 0.0, ORIGIN_STEP];
@@ -151,7 +151,7 @@ fn check_walls(demo: &QuakeWorldDemo, map: &QuakeMap) -> Result<(), DemoImportEr
 }
 
 fn rules(demo: &QuakeWorldDemo, map: QuakeMap) -> Result<QuakeWorldRules, DemoImportError> {
-    let shows = |packet: &&ServerPacket| match demo.by {
+    let shows = |packet: &&ServerPacket| match demo.recorded_by {
         RecordedBy::Player => packet.own.is_some(),
         RecordedBy::Spectator | RecordedBy::Server => !packet.others.is_empty(),
     };

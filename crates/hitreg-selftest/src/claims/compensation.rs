@@ -10,7 +10,7 @@ use crate::claims::{Claim, ClaimError, NamedFigures, count, greatest, least, med
 use hitreg_analysis::fairness::{CoverHits, Fairness};
 use hitreg_arena::{Arena, ArenaBody, ArenaEffect};
 use hitreg_log::units::{EntityId, Micros, PlayerId};
-use hitreg_netcode::game::{Effect, Reason};
+use hitreg_netcode::game::{Effect, HitResult};
 use hitreg_netcode::geometry::angle_off;
 use hitreg_netcode::replay::TraceTables;
 
@@ -103,7 +103,7 @@ fn stance_and_life([ducked, died]: [&SessionWatch; 2]) -> NamedFigures {
         ducked.tick_at(shot.at).and_then(|tick| body_of(&tick.bodies, RUNNER)).is_some_and(|body| body.ducked)
     });
     let found_dead = died.shots_of(SHOOTER);
-    let found_dead = found_dead.filter(|shot| shot.verdict.reason == Reason::AlreadyDead).count();
+    let found_dead = found_dead.filter(|shot| shot.verdict.reason == HitResult::AlreadyDead).count();
     vec![
         ("shots at the head of a target that ducked since", count(if now_ducked { shots(ducked) } else { 0 })),
         ("of those, hits", count(ducked.hits().filter(|shot| shot.shooter.0 == SHOOTER).count())),
@@ -154,7 +154,7 @@ fn crossing(experiment: &Experiment) -> Result<NamedFigures, ClaimError> {
 
 fn projectiles([rockets, bullets]: [&SessionWatch; 2]) -> NamedFigures {
     let rewind = greatest(rockets.shots.iter().map(|shot| shot.rewound_by.as_ms_f64()));
-    let met = rockets.impacts.iter().filter(|(_, verdict)| verdict.reason == Reason::Hit).count();
+    let met = rockets.impacts.iter().filter(|(_, verdict)| verdict.reason == HitResult::Hit).count();
     let at_once = rockets.hits().count();
     let heard = rockets.frames_of(SHOOTER).flat_map(|frame| &frame.effects);
     let heard = heard.filter(|effect| effect.kind == ArenaEffect::Launcher as u8).count();
@@ -177,7 +177,7 @@ fn client_says_it_hit(experiment: &Experiment) -> Result<NamedFigures, ClaimErro
     let claimed: Vec<_> = seen
         .frames_of(SHOOTER)
         .flat_map(|frame| &frame.shots)
-        .filter(|(_, verdict)| verdict.reason == Reason::Hit)
+        .filter(|(_, verdict)| verdict.reason == HitResult::Hit)
         .map(|(command, _)| *command)
         .collect();
     let agreed = seen.hits().filter(|shot| claimed.contains(&shot.command)).count();
@@ -283,7 +283,7 @@ fn hits_in_cover(experiment: &Experiment, variant: &str) -> Result<Option<f64>, 
 /// Returns the number of shots that only the map stopped from hitting.
 fn stopped(experiment: &Experiment, variant: &str) -> Result<Option<f64>, ClaimError> {
     let seen = experiment.play_variant(variant)?;
-    Ok(count(seen.shots.iter().filter(|shot| shot.verdict.reason == Reason::HitWorld).count()))
+    Ok(count(seen.shots.iter().filter(|shot| shot.verdict.reason == HitResult::HitWorld).count()))
 }
 
 /// Returns from the tables of a replay how targets were in cover when they were hit.

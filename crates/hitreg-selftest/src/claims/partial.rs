@@ -14,14 +14,14 @@ use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq};
 use hitreg_log::usercmd::{Input, Usercmd};
 use hitreg_netcode::client::Client;
 use hitreg_netcode::game::{
-    Body as _, Categorize as _, Category, DamageShare, DiscardingSink, Effect, Judge as _, PlacedBody, Reason,
+    Body as _, Categorize as _, Category, DamageShare, DiscardingSink, Effect, HitResult, Judge as _, PlacedBody,
     ShotVerdict,
 };
 use hitreg_netcode::history::Frame;
 use hitreg_netcode::packet::{ClientPacket, Snapshot};
 use hitreg_netcode::pipeline::{
-    ClientFrameOutput, ClientPipeline, Event, JudgedShot, PredictedShot, ReconcileOutcome, Rewind, Rollbacks,
-    ServerPipeline, Setup, TickOutcome,
+    ClientFrameOutput, ClientPipeline, JudgedShot, PredictedShot, ReconcileOutcome, Rewind, Rollbacks, ServerPipeline,
+    Setup, TickEvent, TickOutcome,
 };
 use hitreg_netcode::server::Server;
 use hitreg_netcode::session::ClientRequests;
@@ -326,7 +326,7 @@ impl TrustingServer {
             };
             let Muzzle::Bullets { damage, .. } = self.rules.weapon(fire.weapon).shot else { continue };
             let wound = DamageShare { target: sent.target, hitgroup: 0, damage, pellets: 1 };
-            let verdict = ShotVerdict { reason: Reason::Hit, wounds: vec![wound] };
+            let verdict = ShotVerdict { reason: HitResult::Hit, wounds: vec![wound] };
             Arena::apply(&self.rules, &mut world, shooter, command, fire, &verdict, &mut DiscardingSink);
             let (fire, rewind) = (*fire, rewind.clone());
             self.again.push_back(JudgedShot {
@@ -380,13 +380,13 @@ impl ServerPipeline<Arena> for TrustingServer {
         self.server.handle_sent(player, frame, bytes);
     }
 
-    fn poll_event(&mut self) -> Option<Event<Arena>> {
+    fn poll_event(&mut self) -> Option<TickEvent<Arena>> {
         if let Some(judged) = self.again.pop_front() {
-            return Some(Event::Judged(judged));
+            return Some(TickEvent::Judged(judged));
         }
         let event = self.server.poll_event()?;
-        if let Event::Judged(JudgedShot { shooter, command, fire, verdict, rewind, .. }) = &event
-            && verdict.reason != Reason::Hit
+        if let TickEvent::Judged(JudgedShot { shooter, command, fire, verdict, rewind, .. }) = &event
+            && verdict.reason != HitResult::Hit
         {
             self.judged.insert((*shooter, *command), (*fire, rewind.clone()));
         }

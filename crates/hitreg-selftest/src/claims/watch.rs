@@ -8,8 +8,8 @@ use hitreg_log::record::{ArrivalRecord, Execution, PacketRecord};
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
 use hitreg_log::usercmd::Usercmd;
-use hitreg_netcode::game::{Effect, Judge as _, PlacedBody, Reason, ShotVerdict, Simulate as _};
-use hitreg_netcode::pipeline::{Comparison, Correction, Event};
+use hitreg_netcode::game::{Effect, HitResult, Judge as _, PlacedBody, ShotVerdict, Simulate as _};
+use hitreg_netcode::pipeline::{Comparison, Correction, TickEvent};
 use hitreg_netcode::session::{Observer, SessionEvent, SnapshotSize};
 use hitreg_netcode::wire::SnapshotBitCounts;
 
@@ -129,7 +129,7 @@ impl SessionWatch {
     }
 
     pub(super) fn hits(&self) -> impl Iterator<Item = &ObservedShot> {
-        self.shots.iter().filter(|shot| shot.verdict.reason == Reason::Hit)
+        self.shots.iter().filter(|shot| shot.verdict.reason == HitResult::Hit)
     }
 
     /// Returns the judged shots of one player.
@@ -255,11 +255,11 @@ impl Observer<Arena> for SessionWatch {
                 self.reached.push((player, ArrivalRecord { number: received.packet.number, at }));
             }
             SessionEvent::Server { tick, event } => match event {
-                &Event::Executed { player, command, how } => {
+                &TickEvent::Executed { player, command, how } => {
                     self.executed.push(ObservedExecution { player, command, tick, how });
                 }
-                Event::Presence { .. } => {}
-                Event::Judged(shot) => self.shots.push(ObservedShot {
+                TickEvent::Presence { .. } => {}
+                TickEvent::Judged(shot) => self.shots.push(ObservedShot {
                     shooter: shot.shooter,
                     command: shot.command,
                     at,
@@ -268,7 +268,7 @@ impl Observer<Arena> for SessionWatch {
                     rewound_by: shot.rewind.by,
                     targets: shot.rewind.targets.clone(),
                 }),
-                Event::Impact { verdict, .. } => self.impacts.push((at, verdict.clone())),
+                TickEvent::Impact { verdict, .. } => self.impacts.push((at, verdict.clone())),
             },
             SessionEvent::Ticked { outcome, world } => {
                 self.ticks.push(ObservedTick { at, hash: outcome.hash, bodies: Arena::entities(world).to_vec() });

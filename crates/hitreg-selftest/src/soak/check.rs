@@ -9,7 +9,7 @@ use crate::soak::plan::SoakPlan;
 use crate::soak::play::{SoakMaps, SoakSession};
 use crate::soak::{BrokenProperty, SoakCoverage, SoakProperty, disk};
 use hitreg_analysis::diff::{
-    ChangedShots, DiffOptions, HitChanges, RowCounts, Status, TableDiff, TraceDiff, TraceVerdict, diff,
+    ChangedShots, DiffOptions, HitChanges, RowCounts, TableDiff, TableStatus, TraceDiff, TraceVerdict, diff,
 };
 use hitreg_analysis::summary::Summary;
 use hitreg_arena::playable;
@@ -23,7 +23,7 @@ use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::Trace;
 use hitreg_log::trace::schema::{TableSet, corrections, shots, views};
 use hitreg_log::units::{EntityId, Micros, PlayerId, Seed, Tick};
-use hitreg_netcode::pipeline::Limit;
+use hitreg_netcode::pipeline::RewindLimit;
 use hitreg_netcode::replay::{LogSurvey, ReplayError, ReplayOptions, ReplayOutput};
 use hitreg_netcode::settings::{InterpolationMode, PredictionMode, Settings, Sizes};
 
@@ -230,7 +230,8 @@ fn view_errors(plan: &SoakPlan, trace: &Trace, exercised: &mut SoakCoverage) -> 
     for row in 0..shots.rows {
         let (shooter, command, error) = (shots.shooter[row], shots.command[row], shots.view_error_units[row]);
         let was_whole = plan.players.get(shooter as usize).is_some_and(|player| plan.comes_whole(&player.down));
-        let is_free = shots.limit.get(row) == Limit::NAMES[Limit::None as usize] && shots.rewind_us[row] > 0;
+        let is_free =
+            shots.limit.get(row) == RewindLimit::NAMES[RewindLimit::None as usize] && shots.rewind_us[row] > 0;
         let Some(aimed_at) = EntityId::named(shots.aimed_at.get(row)) else { continue };
         let on_screen = (shooter, command, aimed_at.0.into());
         if !was_whole || !is_free || error.is_nan() || !interpolated.contains(&on_screen) {
@@ -339,10 +340,10 @@ fn unmirrored(there: &TraceDiff, back: &TraceDiff) -> Option<String> {
     })
 }
 
-fn mirrored_status(status: Status) -> Status {
+fn mirrored_status(status: TableStatus) -> TableStatus {
     match status {
-        Status::OnlyInA => Status::OnlyInB,
-        Status::OnlyInB => Status::OnlyInA,
+        TableStatus::OnlyInA => TableStatus::OnlyInB,
+        TableStatus::OnlyInB => TableStatus::OnlyInA,
         other => other,
     }
 }

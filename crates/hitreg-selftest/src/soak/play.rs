@@ -13,7 +13,7 @@ use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::{CommandSeq, Hz, Micros, PlayerId, Seed, SnapshotSeq, Tick};
 use hitreg_log::usercmd::Input;
 use hitreg_netcode::link::{LinkModel, LinkWithOutages, ModelledLink};
-use hitreg_netcode::pipeline::{ClientFrameOutput, Event, JudgedShot, Limit, Setup};
+use hitreg_netcode::pipeline::{ClientFrameOutput, JudgedShot, RewindLimit, Setup, TickEvent};
 use hitreg_netcode::session::scenario::Scenario;
 use hitreg_netcode::session::{
     BotInput, InjectedDatagram, InputSource, Intruder, Links, Machine, Observer, PlayerScreen, RecordSink,
@@ -302,7 +302,7 @@ impl LiarTruth {
 
     /// Returns how much earlier than drawn the targets of a shot were judged; `None` if the shot is not the liar's.
     fn gain(&self, judged: &JudgedShot<Arena>, now: Micros) -> Option<Micros> {
-        let is_rewound = judged.rewind.limit != Limit::Off;
+        let is_rewound = judged.rewind.limit != RewindLimit::Off;
         let drawn_at = self.drawn_at.get(&judged.command).filter(|_| is_rewound && judged.shooter == PlayerId(0))?;
         Some(*drawn_at - (now - judged.rewind.by))
     }
@@ -313,7 +313,7 @@ impl LiarTruth {
         let by = judged.rewind.by;
         let is_at_end =
             [Some(Micros::ZERO), Some(self.max_unlag), self.oldest.map(|oldest| now - oldest)].contains(&Some(by));
-        let is_free = [Limit::None, Limit::Claim].contains(&judged.rewind.limit) && !is_at_end;
+        let is_free = [RewindLimit::None, RewindLimit::Claim].contains(&judged.rewind.limit) && !is_at_end;
         gain > self.most || is_free && gain < Micros::ZERO - self.most
     }
 }
@@ -386,7 +386,7 @@ impl<'a> BoundsObserver<'a> {
                 self.found.broken(|| format!("a lie gained {gain} ms for a shot in tick {tick}, of {most} at most"));
             }
         }
-        if judged.rewind.limit == Limit::Off && by != Micros::ZERO {
+        if judged.rewind.limit == RewindLimit::Off && by != Micros::ZERO {
             self.found.broken(|| format!("a shot in tick {tick} was rewound without lag compensation"));
         }
     }
@@ -401,10 +401,10 @@ impl Observer<Arena> for BoundsObserver<'_> {
                     truth.oldest.get_or_insert(snapshot.frame.server_time);
                 }
             }
-            SessionEvent::Server { event: Event::Executed { player, command, how }, .. } => {
+            SessionEvent::Server { event: TickEvent::Executed { player, command, how }, .. } => {
                 self.waiting.push((*player, *command, *how));
             }
-            SessionEvent::Server { tick, event: Event::Judged(shot) } => self.judged(at, *tick, shot),
+            SessionEvent::Server { tick, event: TickEvent::Judged(shot) } => self.judged(at, *tick, shot),
             SessionEvent::Ticked { .. } => {
                 self.now = at;
                 for (player, command, how) in std::mem::take(&mut self.waiting) {

@@ -89,7 +89,7 @@ impl ChunkDecoder<'_> {
                 self.decode_class(table, ClassId(place as u16), &class.fields)?;
             }
         }
-        self.stretch.states.put_in_order();
+        self.chunk.states.put_in_order();
         Ok(())
     }
 
@@ -117,12 +117,12 @@ impl ChunkDecoder<'_> {
             }
             let mut numbers = column::decode_as(field.kind.form(), packed, &columns.series).map_err(bad)?;
             if field.kind == CellKind::Text {
-                self.texts.codes(&mut numbers).map_err(bad)?;
+                self.texts.to_codes(&mut numbers).map_err(bad)?;
             }
             cells.push(numbers.iter().map(|number| *number as u32).collect());
             cells.push(numbers.iter().map(|number| (*number >> 32) as u32).collect());
         }
-        let players = self.stretch.players.len();
+        let players = self.chunk.players.len();
         let mut rows = ticks.into_iter().enumerate();
         let mut words = vec![0; width];
         for (id, count) in columns.row_counts() {
@@ -135,7 +135,7 @@ impl ChunkDecoder<'_> {
             let entity = EntityId(id as u16);
             for (row, tick) in rows.by_ref().take(count) {
                 words.iter_mut().zip(&cells).for_each(|(word, column)| *word = column[row]);
-                self.stretch.states.push(StateKey { tick: Tick(tick), viewer, entity, class }, &words);
+                self.chunk.states.push(StateKey { tick: Tick(tick), viewer, entity, class }, &words);
             }
         }
         Ok(())
@@ -219,7 +219,7 @@ impl ChunkDecoder<'_> {
         if let Some(first) = T::COLUMNS.first() {
             read.keys = records.iter().map(first.get).collect();
         }
-        self.stretch.unknown.push(read);
+        self.chunk.unknown.push(read);
         Ok(())
     }
 
@@ -228,7 +228,7 @@ impl ChunkDecoder<'_> {
         for kind in self.header.unknown.iter().filter(|kind| !kind.is_known_kind()) {
             if let Some(columns) = tables.columns(&kind.name, schema) {
                 let records = self.decode_unknown(&columns, kind)?;
-                self.stretch.unknown.push(records);
+                self.chunk.unknown.push(records);
             }
         }
         Ok(())
@@ -241,7 +241,7 @@ impl ChunkDecoder<'_> {
                 column::decode_any(columns.raw(name), &columns.series).map_err(|what| columns.bad(name, what))?;
             let field = kind.field(name);
             if field.is_some_and(|field| field.kind == CellKind::Text) {
-                self.texts.codes(&mut values).map_err(|what| columns.bad(name, what))?;
+                self.texts.to_codes(&mut values).map_err(|what| columns.bad(name, what))?;
             }
             // A column of zeros does not show its form.
             let form = field.filter(|_| form == NumberForm::Integer).map_or(form, |f| f.kind.form());

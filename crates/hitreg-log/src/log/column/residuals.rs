@@ -17,7 +17,7 @@ impl Predictor {
     pub(crate) const ALL: [Predictor; 3] = [Predictor::Zero, Predictor::Delta, Predictor::DeltaOfDelta];
 
     /// Weighs a column's cost. The same motion often appears in several columns, such as a turn in the usercmd and in
-    /// the states that others see. If both columns use the same order, zstd finds the repetition. So the rarer order
+    /// the states that others see. If both columns use the same predictor, zstd finds the repetition. So the rarer one
     /// must be clearly better: a surcharge of a quarter made real demos 7 % smaller.
     pub(crate) fn weigh(self, cost: u64) -> u64 {
         if self == Predictor::DeltaOfDelta { cost + cost / 4 } else { cost }
@@ -30,20 +30,21 @@ impl Predictor {
 
 /// A column after prediction. All arithmetic wraps at 64 bits.
 pub(crate) struct Residuals {
-    pub(crate) order: Predictor,
+    pub(crate) predictor: Predictor,
     /// The divisor of all values in `rest`.
-    pub(crate) unit: u64,
+    pub(crate) divisor: u64,
     /// The first value of each non-empty series, as the distance from the first value of the previous series. Empty
     /// without prediction.
     firsts: Vec<i64>,
-    /// The residuals of all other values, divided by `unit`.
+    /// The residuals of all other values, divided by `divisor`.
     pub(crate) rest: Vec<i64>,
 }
 
 impl Residuals {
-    pub(crate) fn new(values: &[i64], series: &[usize], order: Predictor) -> Residuals {
-        let mut residuals = Residuals { order, unit: 1, firsts: Vec::new(), rest: Vec::with_capacity(values.len()) };
-        if order == Predictor::Zero {
+    pub(crate) fn new(values: &[i64], series: &[usize], predictor: Predictor) -> Residuals {
+        let mut residuals =
+            Residuals { predictor, divisor: 1, firsts: Vec::new(), rest: Vec::with_capacity(values.len()) };
+        if predictor == Predictor::Zero {
             residuals.rest.extend_from_slice(values);
         } else {
             residuals.predict(values, series);
@@ -61,7 +62,7 @@ impl Residuals {
             self.firsts.push(first.wrapping_sub(last_first));
             last_first = first;
             let steps = run.windows(2).map(|pair| pair[1].wrapping_sub(pair[0]));
-            if self.order == Predictor::Delta {
+            if self.predictor == Predictor::Delta {
                 self.rest.extend(steps);
             } else {
                 let mut before = 0i64;
@@ -81,7 +82,7 @@ impl Residuals {
         }
         let Ok(unit @ 2..) = i64::try_from(common) else { return };
         self.rest.iter_mut().for_each(|value| *value /= unit);
-        self.unit = common;
+        self.divisor = common;
     }
 
     pub(crate) fn write_firsts(&self, out: &mut Vec<u8>) {
@@ -102,8 +103,8 @@ fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
 }
 
 /// Reads the first value of each non-empty series.
-pub(crate) fn read_firsts(from: &mut Cursor<'_>, order: Predictor, series: &[usize]) -> Result<Vec<i64>, String> {
-    if order == Predictor::Zero {
+pub(crate) fn read_firsts(from: &mut Cursor<'_>, predictor: Predictor, series: &[usize]) -> Result<Vec<i64>, String> {
+    if predictor == Predictor::Zero {
         return Ok(Vec::new());
     }
     let mut last = 0i64;
@@ -117,25 +118,25 @@ pub(crate) fn read_firsts(from: &mut Cursor<'_>, order: Predictor, series: &[usi
 }
 
 /// Restores the values from their residuals, which come after as many other numbers as there are first values.
-pub(crate) fn undo(order: Predictor, unit: u64, firsts: &[i64], values: &mut [i64], series: &[usize]) {
+pub(crate) fn restore_values(predictor: Predictor, divisor: u64, firsts: &[i64], values: &mut [i64], series: &[usize]) {
     let mut next = firsts.len();
-    if unit != 1 {
-        values[next..].iter_mut().for_each(|value| *value = value.wrapping_mul(unit as i64));
+    if divisor != 1 {
+        values[next..].iter_mut().for_each(|value| *value = value.wrapping_mul(divisor as i64));
     }
-    if order == Predictor::Zero {
+    if predictor == Predictor::Zero {
         return;
     }
     let mut start = 0;
     for (&rows, &first) in series.iter().filter(|&&rows| rows > 0).zip(firsts) {
         let (mut value, mut step) = (first, 0i64);
         values[start] = first;
-        // A residual is read before a value takes its place, or in the same turn.
-        for place in start + 1..start + rows {
+        // A residual is read before a value takes its place, or in the same iteration.
+        for row in start + 1..start + rows {
             let residual = values[next];
             next += 1;
-            step = if order == Predictor::Delta { residual } else { step.wrapping_add(residual) };
+            step = if predictor == Predictor::Delta { residual } else { step.wrapping_add(residual) };
             value = value.wrapping_add(step);
-            values[place] = value;
+            values[row] = value;
         }
         start += rows;
     }
@@ -191,7 +192,7 @@ impl Packing {
         }
         // In the sample nearly all residuals are 0.
         let others = residuals.iter().filter(|value| **value != 0).count();
-        if others * SELDOM <= residuals.len() { Packing::Sparse } else { Packing::choose(residuals).0 }
+        if others * SPARSE_SHARE <= residuals.len() { Packing::Sparse } else { Packing::choose(residuals).0 }
     }
 
     /// Appends the residuals.
@@ -222,14 +223,14 @@ impl Packing {
 }
 
 /// [`Packing::Sparse`] fits if at most one in this many residuals is not 0.
-const SELDOM: usize = 8;
+const SPARSE_SHARE: usize = 8;
 
 /// The cost of a run of bytes unlike those before it.
-const START: u64 = 256 * 24;
+const NEW_RUN_COST: u64 = 256 * 24;
 
 fn planes_cost(zigzags: &[u64]) -> u64 {
     let plane = |plane: usize| Histogram::of(zigzags.iter().map(|value| (value >> (8 * plane)) as u8)).cost();
-    START + 256 * 8 + (0..width(zigzags.iter().copied())).map(plane).sum::<u64>()
+    NEW_RUN_COST + 256 * 8 + (0..width(zigzags.iter().copied())).map(plane).sum::<u64>()
 }
 
 fn varints_cost(zigzags: &[u64]) -> u64 {
@@ -242,7 +243,7 @@ fn varints_cost(zigzags: &[u64]) -> u64 {
         }
         histogram.add(value as u8);
     }
-    START + histogram.cost()
+    NEW_RUN_COST + histogram.cost()
 }
 
 /// Gaps and values count at full size: they are few, so entropy coding gains little.
@@ -338,12 +339,12 @@ struct Histogram {
 }
 
 impl Histogram {
-    pub(crate) fn new() -> Histogram {
+    fn new() -> Histogram {
         Histogram { counts: [0; 256], total: 0 }
     }
 
     /// Counts all these bytes.
-    pub(crate) fn of(bytes: impl ExactSizeIterator<Item = u8>) -> Histogram {
+    fn of(bytes: impl ExactSizeIterator<Item = u8>) -> Histogram {
         let mut counts = [0; 256];
         let total = bytes.len() as u32;
         bytes.for_each(|byte| counts[usize::from(byte)] += 1);
@@ -351,13 +352,13 @@ impl Histogram {
     }
 
     #[inline]
-    pub(crate) fn add(&mut self, byte: u8) {
+    fn add(&mut self, byte: u8) {
         self.counts[usize::from(byte)] += 1;
         self.total += 1;
     }
 
     /// Returns the total entropy in 256ths of a bit.
-    pub(crate) fn cost(&self) -> u64 {
+    fn cost(&self) -> u64 {
         let parts: u64 = self.counts.iter().filter(|&&c| c > 1).map(|&c| weighted_log2(c)).sum();
         weighted_log2(self.total).saturating_sub(parts)
     }

@@ -11,7 +11,7 @@ use super::TraceLayout;
 use super::packed_views::{self, DrawnMap, RecentStates};
 use crate::log::chunk::put_messagepack;
 use crate::log::column::{self, Effort};
-use crate::log::container::Chain;
+use crate::log::container::NextChunk;
 use crate::log::error::{MAX_CHUNK_MEMORY, MAX_COLUMNS, WriteError};
 use crate::log::index::PartRows;
 use crate::record::{NumberForm, lowest_and_highest};
@@ -172,7 +172,7 @@ pub(super) fn encode(
     rows: Range<usize>,
     layout: TraceLayout,
     past: &RecentStates,
-    (index, before): (u32, Chain),
+    next: NextChunk,
     to: &mut Vec<u8>,
 ) -> Result<(), WriteError> {
     let packs = layout == TraceLayout::Packed;
@@ -195,8 +195,8 @@ pub(super) fn encode(
     });
     let columns: Vec<_> = columns.collect();
     let map = RowMap {
-        index: Some(index),
-        before: Some(before.0),
+        index: Some(next.index),
+        before: Some(next.before),
         table: Cow::from(&table.name),
         rows: rows.len() as u32,
         key: table.key.iter().map(Cow::from).collect(),

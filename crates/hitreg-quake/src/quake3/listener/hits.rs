@@ -9,7 +9,7 @@ use super::NewestTicks;
 use super::client::HeardClient;
 use crate::quake3::InfoString;
 use crate::quake3::protocol::{EntityCells, Quake3Snapshot, entity, player_list};
-use hitreg_log::record::{DamageRecord, Reason, ShotRecord};
+use hitreg_log::record::{DamageRecord, HitResult, ShotRecord};
 use hitreg_log::units::{EntityId, PlayerId};
 
 /// The list of player data that survives deaths, and two of its cells. They hold the number of hits, and the last
@@ -72,7 +72,7 @@ impl HitLog {
             ShotRecord {
                 command,
                 index,
-                reason: Reason::Hit,
+                reason: HitResult::Hit,
                 target: line.map(|line| EntityId(line.victim)).or(victim.copied()),
                 damage: line.map_or(0, |line| line.damage),
                 ..ShotRecord::default()

@@ -31,7 +31,7 @@ pub(crate) struct EntityDecoder {
     player: Option<u16>,
     sent: Vec<Option<(u32, Vec<EntityState>)>>,
     /// Whether each delta refers to the previous update, whatever its number, as in a server's recording.
-    pub(crate) each_from_last: bool,
+    pub(crate) deltas_from_last: bool,
     last: u32,
 }
 
@@ -88,7 +88,7 @@ impl EntityDecoder {
     ) -> QwdResult {
         let base = if delta {
             let named = u32::from(bytes.u8()?);
-            let from = if self.each_from_last { self.last & 0xff } else { named };
+            let from = if self.deltas_from_last { self.last & 0xff } else { named };
             let slot = self.sent.get(from as usize % BACKUP).and_then(Option::as_ref);
             slot.filter(|(sent, _)| sent & 0xff == from && sequence.wrapping_sub(*sent) < BACKUP as u32)
                 .map(|(_, entities)| entities.clone())
@@ -152,6 +152,8 @@ impl EntityDecoder {
     }
 }
 
+/// The bits of the first word with the entity's number.
+const NUMBER_BITS: u16 = 0x1ff;
 const U_ORIGIN: [u16; 3] = [1 << 9, 1 << 10, 1 << 11];
 const U_ANGLE: [u16; 3] = [1 << 0, 1 << 12, 1 << 1];
 const U_FRAME: u16 = 1 << 13;
@@ -169,31 +171,38 @@ const FTE_ENTITIES2: u16 = 1 << 6;
 const FTE_YET_MORE: u16 = 1 << 7;
 const FTE_COLOUR: u16 = 1 << 10;
 
-fn read_bits(bytes: &mut Bytes<'_>, ext: Extensions, word: u16) -> QwdResult<(u16, u16, u16)> {
-    let mut bits = word & !511;
+/// The number of an entity, and what its delta contains.
+struct DeltaBits {
+    number: u16,
+    bits: u16,
+    fte_bits: u16,
+}
+
+fn read_bits(bytes: &mut Bytes<'_>, ext: Extensions, word: u16) -> QwdResult<DeltaBits> {
+    let mut bits = word & !NUMBER_BITS;
     if word & U_MORE != 0 {
         bits |= u16::from(bytes.u8()?);
     }
-    let mut more = 0;
+    let mut fte_bits = 0;
     if bits & U_FTE_EVEN_MORE != 0 && ext.fte != 0 {
-        more = u16::from(bytes.u8()?);
-        if more & FTE_YET_MORE != 0 {
-            more |= u16::from(bytes.u8()?) << 8;
+        fte_bits = u16::from(bytes.u8()?);
+        if fte_bits & FTE_YET_MORE != 0 {
+            fte_bits |= u16::from(bytes.u8()?) << 8;
         }
     }
-    let mut number = word & 511;
-    if more & FTE_ENTITIES != 0 {
+    let mut number = word & NUMBER_BITS;
+    if fte_bits & FTE_ENTITIES != 0 {
         number += 512;
     }
-    if more & FTE_ENTITIES2 != 0 {
+    if fte_bits & FTE_ENTITIES2 != 0 {
         number += 1024;
     }
-    Ok((number, bits, more))
+    Ok(DeltaBits { number, bits, fte_bits })
 }
 
 fn read_removed(bytes: &mut Bytes<'_>, ext: Extensions, word: u16) -> QwdResult<u16> {
     let extended = word & U_MORE != 0 && ext.fte != 0;
-    Ok(if extended { read_bits(bytes, ext, word)?.0 } else { word & 511 })
+    Ok(if extended { read_bits(bytes, ext, word)?.number } else { word & NUMBER_BITS })
 }
 
 fn read_delta(
@@ -202,11 +211,11 @@ fn read_delta(
     word: u16,
     from: impl Fn(u16) -> EntityState,
 ) -> QwdResult<EntityState> {
-    let (number, bits, more) = read_bits(bytes, ext, word)?;
+    let DeltaBits { number, bits, fte_bits } = read_bits(bytes, ext, word)?;
     let mut entity = EntityState { number, ..from(number) };
     if bits & U_MODEL != 0 {
-        entity.model = u16::from(bytes.u8()?) + if more & FTE_MODELS != 0 { 256 } else { 0 };
-    } else if more & FTE_MODELS != 0 {
+        entity.model = u16::from(bytes.u8()?) + if fte_bits & FTE_MODELS != 0 { 256 } else { 0 };
+    } else if fte_bits & FTE_MODELS != 0 {
         entity.model = bytes.u16()?;
     }
     if bits & U_FRAME != 0 {
@@ -225,10 +234,10 @@ fn read_delta(
             read_angle(bytes, ext)?;
         }
     }
-    if more & FTE_TRANS != 0 && ext.has(Extension::Trans) {
+    if fte_bits & FTE_TRANS != 0 && ext.has(Extension::Trans) {
         bytes.u8()?;
     }
-    if more & FTE_COLOUR != 0 && ext.has(Extension::Colour) {
+    if fte_bits & FTE_COLOUR != 0 && ext.has(Extension::Colour) {
         bytes.take(3)?;
     }
     Ok(entity)

@@ -21,23 +21,33 @@ pub(super) struct DemoCollector {
     pub(super) demo: QuakeWorldDemo,
     /// The number of usercmds before each level.
     commands_before: Vec<usize>,
-    /// The numbers of states of other players, of brush models and of events in the packets.
-    listed: [usize; 3],
+    listed: ListedCounts,
     bots: BotNumbers,
     /// Indices of the packets that ack usercmds which the demo does not have yet.
     pub(super) acks_ahead: Vec<u32>,
+}
+
+/// How much the packets list.
+#[derive(Default)]
+struct ListedCounts {
+    others: usize,
+    movers: usize,
+    events: usize,
 }
 
 impl DemoCollector {
     /// Adds a packet that was read up to `offset`.
     pub(super) fn add(
         &mut self,
-        (time_s, sequence, ack): (f32, u32, i32),
+        time_s: f32,
+        sequence: u32,
+        ack: i32,
         content: PacketContent,
         offset: usize,
     ) -> QwdResult {
         self.note_level(content.levels_started);
-        let lists = self.listed.into_iter().chain([self.demo.hits.len(), self.demo.ran.len()]);
+        let listed = &mut self.listed;
+        let lists = [listed.others, listed.movers, listed.events, self.demo.hits.len(), self.demo.executed.len()];
         if lists.into_iter().any(|len| len > MOST_LISTED) {
             let limit = MOST_LISTED as i64;
             return Err(QwdError::out_of_bounds(offset, "the number of states and events", limit + 1, limit));
@@ -46,8 +56,9 @@ impl DemoCollector {
         let others: Vec<OtherPlayer> = content.others.into_iter().chain(bots.flatten()).collect();
         let movers: Vec<Mover> = self.client.entities.movers(sequence).collect();
         let (own, events) = (content.own, content.events);
-        let [all_others, all_movers, all_events] = self.listed;
-        self.listed = [all_others + others.len(), all_movers + movers.len(), all_events + events.len()];
+        listed.others += others.len();
+        listed.movers += movers.len();
+        listed.events += events.len();
         let move_vars = self.current_move_vars();
         let level = self.demo.levels.len().saturating_sub(1) as u16;
         self.client.is_played |= own.is_some() || !others.is_empty();
@@ -117,8 +128,8 @@ impl DemoCollector {
         self.acks_ahead.retain(|packet| is_kept(*packet));
         self.demo.hits.retain(|hit| is_kept(hit.packet));
         self.demo.hits.iter_mut().for_each(|hit| hit.packet -= base);
-        self.demo.ran.retain(|(_, packet, _)| is_kept(*packet));
-        self.demo.ran.iter_mut().for_each(|(_, packet, _)| *packet -= base);
+        self.demo.executed.retain(|usercmd| is_kept(usercmd.packet));
+        self.demo.executed.iter_mut().for_each(|usercmd| usercmd.packet -= base);
         self.demo.commands = self.demo.commands.drain(commands).collect();
         self.demo.packets = self.demo.packets.drain(packets).collect();
         self.demo.packets.iter_mut().for_each(|packet| packet.level = packet.level.saturating_sub(levels.start as u16));
@@ -131,19 +142,19 @@ impl DemoCollector {
 
     pub(super) fn finish(mut self) -> QwdResult<QuakeWorldDemo> {
         let level = self.client.level.ok_or(QwdError::Nothing { missing: "server data" })?;
-        let last = (self.client.by, self.client.describe(level));
+        let last = (self.client.recorded_by, self.client.describe(level));
         let other_levels = self.drop_other_maps();
         let played = self.client.played.take().filter(|_| other_levels.levels > 0);
-        let (by, server) = played.unwrap_or(last);
+        let (recorded_by, server) = played.unwrap_or(last);
         let acks_ahead = self.acks_ahead.len() as u64;
-        let mut demo = QuakeWorldDemo { by, server, other_levels, acks_ahead, ..self.demo };
-        if demo.commands.is_empty() && by == RecordedBy::Player {
+        let mut demo = QuakeWorldDemo { recorded_by, server, other_levels, acks_ahead, ..self.demo };
+        if demo.commands.is_empty() && recorded_by == RecordedBy::Player {
             return Err(QwdError::Nothing { missing: "usercmds" });
         }
         remove_markers(&mut demo.packets);
         give_slots(&mut demo.packets, &demo.levels);
         demo.packets.iter_mut().for_each(|packet| packet.others.sort_by_key(|other| other.slot));
-        if by == RecordedBy::Server {
+        if recorded_by == RecordedBy::Server {
             add_velocities(&mut demo.packets);
             give_seat(&mut demo.levels, &demo.packets);
         }
@@ -183,7 +194,7 @@ struct BotNumbers {
 
 impl BotNumbers {
     /// Returns the bot of this entity as a player; `None` above the limit.
-    pub(crate) fn seen(&mut self, number: u16, origin: [f32; 3]) -> Option<OtherPlayer> {
+    fn seen(&mut self, number: u16, origin: [f32; 3]) -> Option<OtherPlayer> {
         let known = self.numbers.iter().position(|known| *known == number);
         let index = known.unwrap_or(self.numbers.len());
         if known.is_none() && index < usize::from(MOST_PLAYERS) {

@@ -7,7 +7,7 @@ use super::gather::DemoCollector;
 use super::players::{MOST_PLAYERS, read_slot};
 use super::svc::{PacketContent, kind};
 use super::wire::{Bytes, read_length, read_usercmd};
-use super::{DemoCut, DemoEvent, DemoHit, QuakeWorldDemo, QwdError, QwdResult, RecordedBy};
+use super::{DemoCut, DemoEvent, DemoHit, ExecutedUsercmd, QuakeWorldDemo, QwdError, QwdResult, RecordedBy};
 
 /// Kinds of blocks. A server's demo has no client usercmds.
 const SEQUENCES: u8 = 2;
@@ -57,52 +57,52 @@ impl<'a> MvdBlock<'a> {
 }
 
 fn read(data: &[u8]) -> QwdResult<QuakeWorldDemo> {
-    let mut import = MvdImport::default();
-    import.gather.client.by = RecordedBy::Server;
+    let mut reader = MvdReader::default();
+    reader.collector.client.recorded_by = RecordedBy::Server;
     let mut bytes = Bytes::new(data, 0);
-    while !bytes.is_empty() && !import.moment.disconnected {
+    while !bytes.is_empty() && !reader.moment.disconnected {
         let offset = bytes.offset();
         let cut = DemoCut { offset, bytes: data.len() - offset };
         let block = match MvdBlock::read(&mut bytes) {
             Err(QwdError::Truncated { .. }) => {
-                import.gather.demo.cut = Some(cut);
+                reader.collector.demo.cut = Some(cut);
                 break;
             }
             block => block,
         };
-        if let Err(error) = block.and_then(|block| import.block(&block)) {
-            import.gather.end_at_damage(error, cut)?;
-            import.moment = PacketContent::default();
+        if let Err(error) = block.and_then(|block| reader.read_block(&block)) {
+            reader.collector.end_at_damage(error, cut)?;
+            reader.moment = PacketContent::default();
             break;
         }
     }
-    if import.moment.disconnected && !bytes.is_empty() {
-        import.gather.demo.after_end = Some(bytes.offset());
+    if reader.moment.disconnected && !bytes.is_empty() {
+        reader.collector.demo.after_end = Some(bytes.offset());
     }
-    import.end_moment(data.len())?;
-    import.gather.finish()
+    reader.end_moment(data.len())?;
+    reader.collector.finish()
 }
 
 #[derive(Default)]
-struct MvdImport {
-    gather: DemoCollector,
+struct MvdReader {
+    collector: DemoCollector,
     /// Milliseconds since the start.
     now_ms: u64,
     sequence: u32,
     moment: PacketContent,
 }
 
-impl MvdImport {
-    fn block(&mut self, block: &MvdBlock<'_>) -> QwdResult {
+impl MvdReader {
+    fn read_block(&mut self, block: &MvdBlock<'_>) -> QwdResult {
         if block.ms > 0 {
             self.end_moment(block.base)?;
             self.now_ms += u64::from(block.ms);
         }
         let mut body = Bytes::new(block.body, block.base);
         if block.hidden {
-            return self.hidden(&mut body);
+            return self.read_hidden(&mut body);
         }
-        let content = self.gather.client.read_packet(&mut body, self.sequence)?;
+        let content = self.collector.client.read_packet(&mut body, self.sequence)?;
         let moment = &mut self.moment;
         moment.others.extend(content.others);
         // Other events are meant for single players.
@@ -118,48 +118,48 @@ impl MvdImport {
     fn end_moment(&mut self, offset: usize) -> QwdResult {
         let content = std::mem::take(&mut self.moment);
         self.moment.disconnected = content.disconnected;
-        let at = (self.now_ms as f64 / 1000.0) as f32;
-        self.gather.add((at, self.sequence, 0), content, offset)?;
+        let time_s = (self.now_ms as f64 / 1000.0) as f32;
+        self.collector.add(time_s, self.sequence, 0, content, offset)?;
         self.sequence = self.sequence.saturating_add(1);
         Ok(())
     }
 
     /// Returns the index that the current packet will have.
-    fn packet(&self) -> u32 {
-        self.gather.demo.packets.len() as u32
+    fn packet_index(&self) -> u32 {
+        self.collector.demo.packets.len() as u32
     }
 
-    fn hidden(&mut self, bytes: &mut Bytes<'_>) -> QwdResult {
+    fn read_hidden(&mut self, bytes: &mut Bytes<'_>) -> QwdResult {
         while !bytes.is_empty() {
             let len = read_length(bytes)?;
             let kind = bytes.u16()?;
             let base = bytes.offset();
             let mut body = Bytes::new(bytes.take(len)?, base);
             match kind {
-                HIDDEN_USERCMD => self.ran(&mut body)?,
-                HIDDEN_DAMAGE => self.hit(&mut body)?,
+                HIDDEN_USERCMD => self.read_executed(&mut body)?,
+                HIDDEN_DAMAGE => self.read_hit(&mut body)?,
                 _ => {} // what players chose, statistics, comments: nothing that is drawn or hit
             }
         }
         Ok(())
     }
 
-    fn ran(&mut self, bytes: &mut Bytes<'_>) -> QwdResult {
+    fn read_executed(&mut self, bytes: &mut Bytes<'_>) -> QwdResult {
         let slot = read_slot(bytes)?;
         bytes.u8()?; // how many before it were lost
         let msec = bytes.u8()?;
         let cmd = read_usercmd(bytes, msec)?;
-        self.gather.demo.ran.push((slot, self.packet(), cmd));
+        self.collector.demo.executed.push(ExecutedUsercmd { slot, packet: self.packet_index(), cmd });
         Ok(())
     }
 
-    fn hit(&mut self, bytes: &mut Bytes<'_>) -> QwdResult {
+    fn read_hit(&mut self, bytes: &mut Bytes<'_>) -> QwdResult {
         bytes.u16()?; // by what
         // The entities from 1 on are the players by their slots.
         let slot = |entity: u16| (1..=MOST_PLAYERS.into()).contains(&entity).then(|| (entity - 1) as u8);
         let (attacker, victim, damage) = (slot(bytes.u16()?), slot(bytes.u16()?), bytes.u16()?);
         if let Some(victim) = victim {
-            self.gather.demo.hits.push(DemoHit { packet: self.packet(), attacker, victim, damage });
+            self.collector.demo.hits.push(DemoHit { packet: self.packet_index(), attacker, victim, damage });
         }
         Ok(())
     }
@@ -189,7 +189,7 @@ mod tests {
     fn a_servers_demo_is_read_into_the_same_types() {
         let demo = QuakeWorldDemo::parse(&small().bytes).expect("good");
         assert_eq!(
-            (demo.by, demo.levels[0].player, demo.levels[0].map.as_str()),
+            (demo.recorded_by, demo.levels[0].player, demo.levels[0].map.as_str()),
             (RecordedBy::Server, 3, "maps/small.bsp")
         );
         let last = demo.packets.last().expect("packets");
@@ -201,7 +201,7 @@ mod tests {
         let index = demo.packets.len() as u32 - 1;
         assert_eq!(demo.hits, [DemoHit { packet: index, attacker: Some(0), victim: 2, damage: 40 }]);
         assert_eq!(
-            demo.ran.iter().map(|(slot, at, cmd)| (*slot, *at, cmd.forward)).collect::<Vec<_>>(),
+            demo.executed.iter().map(|usercmd| (usercmd.slot, usercmd.packet, usercmd.cmd.forward)).collect::<Vec<_>>(),
             [(2, index, 400)]
         );
     }

@@ -8,6 +8,16 @@ use crate::clock::ClockRepair;
 use crate::quakeworld::{LATEST_TIME_S, micros};
 use hitreg_log::units::Micros;
 
+/// The kinds of frames (`dem_*` in QuakeWorld's client).
+mod frame_kind {
+    pub(super) const USERCMD: u8 = 0;
+    pub(super) const PACKET: u8 = 1;
+    pub(super) const SEQUENCES: u8 = 2;
+}
+/// Bytes of a usercmd with its padding, and of the view angles after it.
+const USERCMD_BYTES: usize = 36;
+/// Bytes of the two numbers in a frame of sequences.
+const SEQUENCES_BYTES: usize = 8;
 /// Sequence number of a packet outside of any connection.
 const CONNECTIONLESS: u32 = u32::MAX;
 /// Mask of the sequence numbers; the top bit concerns reliable messages.
@@ -30,36 +40,36 @@ impl QuakeWorldDemo {
         if let Some(demo) = super::mvd::parse(data) {
             return demo;
         }
-        let mut import = QwdImport::default();
+        let mut reader = QwdReader::default();
         let mut bytes = Bytes::new(data, 0);
-        while !bytes.is_empty() && import.gather.demo.end == DemoEnd::File {
+        while !bytes.is_empty() && reader.collector.demo.end == DemoEnd::File {
             let offset = bytes.offset();
             let Some(length) = whole_frame_length(&data[offset..]) else {
-                import.gather.demo.cut = Some(DemoCut { offset, bytes: data.len() - offset });
+                reader.collector.demo.cut = Some(DemoCut { offset, bytes: data.len() - offset });
                 break;
             };
-            import.next_time =
-                data[offset + length..].first_chunk().and_then(|time| possible(f32::from_le_bytes(*time)));
+            reader.next_time =
+                data[offset + length..].first_chunk().and_then(|time| valid_time(f32::from_le_bytes(*time)));
             let is_blank = data[offset..offset + length].iter().all(|byte| *byte == 0);
-            let read = match is_blank && import.gather.client.is_played {
+            let read = match is_blank && reader.collector.client.is_played {
                 true => Err(QwdError::invalid(offset, "a frame of zeros: the file was not written to its end")),
-                false => import.read_frame(&mut bytes),
+                false => reader.read_frame(&mut bytes),
             };
             if let Err(error) = read {
-                import.gather.end_at_damage(error, DemoCut { offset, bytes: data.len() - offset })?;
+                reader.collector.end_at_damage(error, DemoCut { offset, bytes: data.len() - offset })?;
                 break;
             }
         }
-        import.gather.demo.repaired_times = import.clock.repaired;
-        if import.gather.demo.end == DemoEnd::Disconnect && !bytes.is_empty() {
-            import.gather.demo.after_end = Some(bytes.offset());
+        reader.collector.demo.repaired_times = reader.clock.repaired;
+        if reader.collector.demo.end == DemoEnd::Disconnect && !bytes.is_empty() {
+            reader.collector.demo.after_end = Some(bytes.offset());
         }
-        import.gather.finish()
+        reader.collector.finish()
     }
 }
 
 /// Returns a frame's time; `None` if it is impossible.
-fn possible(time_s: f32) -> Option<Micros> {
+fn valid_time(time_s: f32) -> Option<Micros> {
     (-LATEST_TIME_S..=LATEST_TIME_S).contains(&time_s).then(|| Micros(micros(time_s)))
 }
 
@@ -67,28 +77,28 @@ fn possible(time_s: f32) -> Option<Micros> {
 /// reader reports them.
 fn whole_frame_length(data: &[u8]) -> Option<usize> {
     const TIME_AND_KIND: usize = 5;
-    let length = match data.get(4)? {
-        0 => Some(36),
-        1 => data.get(TIME_AND_KIND..TIME_AND_KIND + 4).map(|length| {
+    let length = match *data.get(4)? {
+        frame_kind::USERCMD => Some(USERCMD_BYTES),
+        frame_kind::PACKET => data.get(TIME_AND_KIND..TIME_AND_KIND + 4).map(|length| {
             let length = i32::from_le_bytes([length[0], length[1], length[2], length[3]]);
             4 + usize::try_from(length).ok().filter(|length| *length <= LONGEST_PACKET).unwrap_or(0)
         }),
-        2 => Some(8),
+        frame_kind::SEQUENCES => Some(SEQUENCES_BYTES),
         _ => Some(0),
     };
     length.map(|length| TIME_AND_KIND + length).filter(|length| data.len() >= *length)
 }
 
 #[derive(Default)]
-struct QwdImport {
-    gather: DemoCollector,
+struct QwdReader {
+    collector: DemoCollector,
     next_seq: Option<i32>,
     clock: ClockRepair,
     /// The time of the next frame, if it is possible.
     next_time: Option<Micros>,
 }
 
-impl QwdImport {
+impl QwdReader {
     fn read_frame(&mut self, bytes: &mut Bytes<'_>) -> QwdResult {
         let time_offset = bytes.offset();
         let mut time_s = bytes.f32()?;
@@ -97,17 +107,17 @@ impl QwdImport {
         if !time_s.is_finite() {
             return Err(QwdError::not_finite(time_offset, "a frame's time"));
         }
-        // An impossible time is an error of the import.
-        if let Some(recorded) = possible(time_s) {
+        // An impossible time is an error of the reader.
+        if let Some(recorded) = valid_time(time_s) {
             let repaired = self.clock.repair(recorded, self.next_time);
             if repaired != recorded {
                 time_s = repaired.as_s_f64() as f32;
             }
         }
         match kind {
-            0 => self.read_command(time_s, bytes),
-            1 => self.read_packet(time_s, bytes),
-            2 => {
+            frame_kind::USERCMD => self.read_command(time_s, bytes),
+            frame_kind::PACKET => self.read_packet(time_s, bytes),
+            frame_kind::SEQUENCES => {
                 self.next_seq = Some(bytes.i32()?);
                 bytes.i32()?;
                 Ok(())
@@ -127,7 +137,7 @@ impl QwdImport {
         bytes.vec3()?; // the view angles once more
         let seq = self.next_seq.unwrap_or(FIRST_SEQ_WITHOUT_FRAME);
         self.next_seq = Some(seq.wrapping_add(1));
-        self.gather.demo.commands.push(SentCommand { seq, time_s, cmd });
+        self.collector.demo.commands.push(SentCommand { seq, time_s, cmd });
         Ok(())
     }
 
@@ -142,24 +152,25 @@ impl QwdImport {
         if sequence == CONNECTIONLESS {
             // A client that stops recording writes the end of the demo outside of its connection.
             if packet.u8()? == kind::DISCONNECT {
-                self.gather.demo.end = DemoEnd::Disconnect;
+                self.collector.demo.end = DemoEnd::Disconnect;
             }
             return Ok(());
         }
         let (sequence, ack) = (sequence & SEQUENCE_BITS, packet.u32()?);
         // Stale packets are skipped unread, as on clients. Packets with an equal number are not: a recording that
         // starts in play repeats the last packet of its initial state.
-        if self.gather.demo.packets.last().is_some_and(|last| sequence < last.sequence) {
+        if self.collector.demo.packets.last().is_some_and(|last| sequence < last.sequence) {
             return Ok(());
         }
         let ack = (ack & SEQUENCE_BITS) as i32;
-        let content = self.gather.client.read_packet(&mut packet, sequence)?;
+        let content = self.collector.client.read_packet(&mut packet, sequence)?;
         let is_play = content.own.is_some() || !content.others.is_empty();
-        if is_play && self.gather.demo.commands.last().is_some_and(|newest| ack > newest.seq.saturating_add(MOST_AHEAD))
+        if is_play
+            && self.collector.demo.commands.last().is_some_and(|newest| ack > newest.seq.saturating_add(MOST_AHEAD))
         {
-            self.gather.acks_ahead.push(self.gather.demo.packets.len() as u32);
+            self.collector.acks_ahead.push(self.collector.demo.packets.len() as u32);
         }
-        self.gather.add((time_s, sequence, ack), content, packet.offset())
+        self.collector.add(time_s, sequence, ack, content, packet.offset())
     }
 }
 

@@ -63,6 +63,24 @@ pub(super) mod kind {
     pub(crate) const QIZMO_VOICE: u8 = 83;
 }
 
+/// Numbers of the effects (`TE_*` in QuakeWorld's protocol header).
+mod effect {
+    pub(super) const SPIKE: u8 = 0;
+    pub(super) const SUPER_SPIKE: u8 = 1;
+    pub(super) const GUNSHOT: u8 = 2;
+    pub(super) const EXPLOSION: u8 = 3;
+    pub(super) const TAR_EXPLOSION: u8 = 4;
+    pub(super) const LIGHTNING1: u8 = 5;
+    pub(super) const LIGHTNING2: u8 = 6;
+    pub(super) const WIZ_SPIKE: u8 = 7;
+    pub(super) const KNIGHT_SPIKE: u8 = 8;
+    pub(super) const LIGHTNING3: u8 = 9;
+    pub(super) const LAVA_SPLASH: u8 = 10;
+    pub(super) const TELEPORT: u8 = 11;
+    pub(super) const BLOOD: u8 = 12;
+    pub(super) const LIGHTNING_BLOOD: u8 = 13;
+}
+
 /// The version of every QuakeWorld 2.x client and server.
 const PROTOCOL: i32 = 28;
 /// Markers before the version: each announces a word of extension flags.
@@ -78,12 +96,12 @@ pub(crate) struct SvcState {
     pub(crate) entities: EntityDecoder,
     pub(crate) map: String,
     /// Who made the recording; servers use other layouts for some messages.
-    pub(crate) by: RecordedBy,
+    pub(crate) recorded_by: RecordedBy,
     served: ServedPlayers,
     head_model: Option<u8>,
     armor: i32,
     /// Whether an intermission is on.
-    over: bool,
+    is_intermission: bool,
     /// Whether a packet has shown a player.
     pub(crate) is_played: bool,
     /// Who recorded the first played level and its server, once another level has begun.
@@ -151,13 +169,10 @@ impl SvcState {
             }
             kind::SOUND => skip_sound(bytes, ext)?,
             kind::TIME | kind::MAX_SPEED | kind::ENTITY_GRAVITY => self.read_number(kind, bytes)?,
-            kind::PRINT | kind::LIGHT_STYLE => {
-                bytes.u8()?;
-                bytes.zero_terminated()?;
-            }
+            kind::PRINT | kind::LIGHT_STYLE => skip_text(bytes, 1)?,
             kind::STUFF_TEXT => self.read_stuffed(bytes)?,
             kind::SET_ANGLE => {
-                if ext.mvd1 & Extensions::HIGH_LAG_TELEPORT != 0 || self.by == RecordedBy::Server {
+                if ext.mvd1 & Extensions::HIGH_LAG_TELEPORT != 0 || self.recorded_by == RecordedBy::Server {
                     bytes.u8()?;
                 }
                 let angles = [read_angle(bytes, ext)?, read_angle(bytes, ext)?, read_angle(bytes, ext)?];
@@ -185,13 +200,8 @@ impl SvcState {
                 self.entities.read_baseline_delta(bytes, ext, true)?
             }
             kind::TEMP_ENTITY => read_effect(bytes, ext, content)?,
-            kind::SET_PAUSE => {
-                let paused = bytes.u8()? != 0;
-                content.events.push(DemoEvent::Pause(paused));
-            }
-            kind::CENTER_PRINT | kind::FINALE => {
-                bytes.zero_terminated()?;
-            }
+            kind::SET_PAUSE => content.events.push(DemoEvent::Pause(bytes.u8()? != 0)),
+            kind::CENTER_PRINT | kind::FINALE => skip_text(bytes, 0)?,
             kind::SPAWN_STATIC_SOUND => {
                 read_coords(bytes, ext)?;
                 skip(bytes, 3)?;
@@ -201,32 +211,32 @@ impl SvcState {
                 for _ in 0..3 {
                     read_angle(bytes, ext)?;
                 }
-                self.over = true;
+                self.is_intermission = true;
                 content.events.push(DemoEvent::Intermission);
             }
             kind::CD_TRACK => skip(bytes, 1)?,
             kind::UPDATE_ENTER_TIME => skip(bytes, 5)?,
-            kind::UPDATE_USER_INFO => {
-                skip(bytes, 5)?;
-                bytes.zero_terminated()?;
-            }
+            kind::UPDATE_USER_INFO => skip_text(bytes, 5)?,
             kind::DOWNLOAD => skip_download(bytes, ext)?,
             kind::PLAYER_INFO => self.read_player(offset, bytes, content)?,
             kind::NAILS => skip_nails(bytes, 6)?,
             kind::NAILS_NUMBERED => skip_nails(bytes, 7)?,
-            kind::CHOKE_COUNT => {
-                let packets = bytes.u8()?;
-                content.events.push(DemoEvent::Choked(packets));
+            kind::CHOKE_COUNT => content.events.push(DemoEvent::Choked(bytes.u8()?)),
+            kind::MODEL_LIST => {
+                let before = bytes.u8()?.into();
+                self.read_model_list(before, bytes)?;
             }
-            kind::MODEL_LIST | kind::SOUND_LIST => self.read_list(kind == kind::MODEL_LIST, false, bytes)?,
-            kind::MODEL_LIST_SHORT if ext.has(Extension::Models) => self.read_list(true, true, bytes)?,
+            kind::MODEL_LIST_SHORT if ext.has(Extension::Models) => {
+                let before = bytes.u16()?;
+                self.read_model_list(before, bytes)?;
+            }
+            kind::SOUND_LIST => skip_sound_list(bytes)?,
             kind::PACKET_ENTITIES | kind::DELTA_PACKET_ENTITIES => {
                 self.entities.read_update(bytes, ext, sequence, kind == kind::DELTA_PACKET_ENTITIES)?
             }
             kind::SET_INFO => {
-                bytes.u8()?;
-                bytes.zero_terminated()?;
-                bytes.zero_terminated()?;
+                skip_text(bytes, 1)?;
+                skip_text(bytes, 0)?;
             }
             kind::SERVER_INFO => {
                 let (key, value) = (bytes.zero_terminated()?, bytes.zero_terminated()?);
@@ -293,7 +303,7 @@ impl SvcState {
 
     fn read_server_data(&mut self, bytes: &mut Bytes<'_>) -> QwdResult {
         if let (Some(level), true, None) = (self.level, self.is_played, &self.played) {
-            self.played = Some((self.by, self.describe(level)));
+            self.played = Some((self.recorded_by, self.describe(level)));
         }
         let mut extensions = Extensions::default();
         loop {
@@ -331,12 +341,12 @@ impl SvcState {
             entity_gravity: number()?,
         };
         self.entities.clear();
-        self.entities.each_from_last = self.by == RecordedBy::Server;
+        self.entities.deltas_from_last = self.recorded_by == RecordedBy::Server;
         self.served = ServedPlayers::default();
         self.map.clear();
         self.head_model = None;
         self.armor = 0;
-        self.over = false;
+        self.is_intermission = false;
         self.level = Some(LevelState { extensions, player, move_vars });
         Ok(())
     }
@@ -344,13 +354,13 @@ impl SvcState {
     /// Reads the slot of the recording player. A server has none and sends its time instead.
     fn read_seat(&mut self, bytes: &mut Bytes<'_>) -> QwdResult<u8> {
         const SPECTATOR: u8 = 128;
-        if self.by == RecordedBy::Server {
+        if self.recorded_by == RecordedBy::Server {
             bytes.f32()?;
             return Ok(0);
         }
         let offset = bytes.offset();
         let seat = bytes.u8()?;
-        self.by = if seat & SPECTATOR != 0 { RecordedBy::Spectator } else { RecordedBy::Player };
+        self.recorded_by = if seat & SPECTATOR != 0 { RecordedBy::Spectator } else { RecordedBy::Player };
         let player = seat & !SPECTATOR;
         if player >= MOST_PLAYERS {
             return Err(QwdError::out_of_bounds(offset, "the player's slot", player, MOST_PLAYERS));
@@ -362,40 +372,37 @@ impl SvcState {
         let Some(level) = self.level else {
             return Err(QwdError::unknown_message(offset, kind::PLAYER_INFO));
         };
-        if self.by == RecordedBy::Server {
+        if self.recorded_by == RecordedBy::Server {
             let state = self.served.read(bytes, level.extensions, self.head_model)?;
             content.others.push(state);
             return Ok(());
         }
         let info = PlayerMessage::read(bytes, level.extensions, self.head_model)?;
         if info.state.slot == level.player {
-            let plays = self.by == RecordedBy::Player;
-            content.own = plays.then(|| info.own(self.info.server_extensions(), self.over));
+            let plays = self.recorded_by == RecordedBy::Player;
+            content.own = plays.then(|| info.own(self.info.server_extensions(), self.is_intermission));
         } else if content.others.len() < usize::from(MOST_PLAYERS) {
             content.others.push(info.state);
         }
         Ok(())
     }
 
-    fn read_list(&mut self, models: bool, long: bool, bytes: &mut Bytes<'_>) -> QwdResult {
-        let mut index = if long { bytes.u16()? } else { u16::from(bytes.u8()?) };
+    /// Reads a part of the list of models, after the model `index`.
+    fn read_model_list(&mut self, mut index: u16, bytes: &mut Bytes<'_>) -> QwdResult {
         loop {
             let name = bytes.zero_terminated()?;
             if name.is_empty() {
-                break;
+                return skip(bytes, 1);
             }
             index = index.saturating_add(1);
-            if models && index == 1 {
+            if index == 1 {
                 self.map = String::from_utf8_lossy(name).chars().take(128).collect();
             }
-            if models && name == b"progs/h_player.mdl" {
+            if name == b"progs/h_player.mdl" {
                 self.head_model = u8::try_from(index).ok();
             }
-            if models {
-                self.entities.name_model(index, name);
-            }
+            self.entities.name_model(index, name);
         }
-        skip(bytes, 1)
     }
 }
 
@@ -409,6 +416,19 @@ fn read_setting(bytes: &mut Bytes<'_>) -> QwdResult<f32> {
 pub(crate) fn skip(bytes: &mut Bytes<'_>, len: usize) -> QwdResult {
     bytes.take(len)?;
     Ok(())
+}
+
+/// Skips a text, and as many bytes before it.
+fn skip_text(bytes: &mut Bytes<'_>, before: usize) -> QwdResult {
+    skip(bytes, before)?;
+    bytes.zero_terminated()?;
+    Ok(())
+}
+
+fn skip_sound_list(bytes: &mut Bytes<'_>) -> QwdResult {
+    skip(bytes, 1)?;
+    while !bytes.zero_terminated()?.is_empty() {}
+    skip(bytes, 1)
 }
 
 fn skip_sound(bytes: &mut Bytes<'_>, ext: Extensions) -> QwdResult {
@@ -431,11 +451,7 @@ fn skip_nails(bytes: &mut Bytes<'_>, each: usize) -> QwdResult {
 fn skip_download(bytes: &mut Bytes<'_>, ext: Extensions) -> QwdResult {
     if ext.has(Extension::ChunkedDownloads) {
         return match bytes.i32()? {
-            chunk if chunk < 0 => {
-                bytes.i32()?;
-                bytes.zero_terminated()?;
-                Ok(())
-            }
+            chunk if chunk < 0 => skip_text(bytes, 4),
             _ => skip(bytes, 1024),
         };
     }
@@ -446,23 +462,23 @@ fn skip_download(bytes: &mut Bytes<'_>, ext: Extensions) -> QwdResult {
 fn read_effect(bytes: &mut Bytes<'_>, ext: Extensions, content: &mut PacketContent) -> QwdResult {
     let offset = bytes.offset();
     let kind = match bytes.u8()? {
-        0 | 1 | 7 | 8 | 10 => None,
-        2 => {
+        effect::SPIKE | effect::SUPER_SPIKE | effect::WIZ_SPIKE | effect::KNIGHT_SPIKE | effect::LAVA_SPLASH => None,
+        effect::GUNSHOT => {
             bytes.u8()?;
             Some(EffectKind::Gunshot)
         }
-        3 | 4 => Some(EffectKind::Explosion),
-        5 | 6 | 9 => {
+        effect::EXPLOSION | effect::TAR_EXPLOSION => Some(EffectKind::Explosion),
+        effect::LIGHTNING1 | effect::LIGHTNING2 | effect::LIGHTNING3 => {
             bytes.u16()?;
             read_coords(bytes, ext)?;
             None
         }
-        11 => Some(EffectKind::Teleport),
-        12 => {
+        effect::TELEPORT => Some(EffectKind::Teleport),
+        effect::BLOOD => {
             bytes.u8()?;
             Some(EffectKind::Blood)
         }
-        13 => Some(EffectKind::LightningBlood),
+        effect::LIGHTNING_BLOOD => Some(EffectKind::LightningBlood),
         value => return Err(QwdError::out_of_bounds(offset, "the kind of an effect", value, 14)),
     };
     let origin = read_coords(bytes, ext)?;

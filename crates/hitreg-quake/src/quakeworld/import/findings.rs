@@ -1,6 +1,6 @@
 //! What a demo shows about its server and its map: behaviours in which servers differ, and walls that the given map lacks.
 //!
-//! [`follow`] replays the demo before there is a log, like a client that predicts among the bodies of the acking packets. It
+//! [`replay_acks`] replays the demo before there is a log, like a client that predicts among the bodies of the acking packets. It
 //! passes on each stretch of usercmds between two acks, with its start state and the server's result. The differences show
 //! in these stretches.
 //!
@@ -92,9 +92,9 @@ struct LastPacket {
     state: QuakeWorldPlayerState,
 }
 
-/// Passes to `visit` every stretch on the first level's map, with its result by the movement code of the rules, until
-/// `visit` returns false.
-pub(crate) fn follow(
+/// Passes to `visit` the usercmds of each ack on the first level's map, with their result by the movement code of the rules,
+/// until `visit` returns false.
+pub(crate) fn replay_acks(
     demo: &QuakeWorldDemo,
     rules: &QuakeWorldRules,
     mut visit: impl FnMut(&AckedUsercmds<'_>, &MoveOutcome) -> bool,
@@ -103,8 +103,8 @@ pub(crate) fn follow(
     let mut events = Vec::new();
     let unsent = UnsentMovers::find(demo, &rules.map);
     for (index, packet) in demo.packets.iter().enumerate() {
-        let stale = last.as_ref().is_some_and(|last| packet.sequence <= last.sequence);
-        if stale {
+        let is_stale = last.as_ref().is_some_and(|last| packet.sequence <= last.sequence);
+        if is_stale {
             continue;
         }
         events.extend_from_slice(&packet.events);
@@ -123,7 +123,7 @@ pub(crate) fn follow(
         let recorded = own_row(&bodies);
         let start = own_row(&before).moved(&from);
         let around = shown_by_either(&before, &bodies);
-        let stretch = AckedUsercmds {
+        let acked = AckedUsercmds {
             from,
             commands: demo.commands[demo.commands_between(ack, packet.ack)].iter().map(|sent| sent.cmd).collect(),
             solids: solids(&rules.map, &around, &before, player, &start),
@@ -133,11 +133,11 @@ pub(crate) fn follow(
             before: &before,
             events: std::mem::take(&mut events),
         };
-        let run = stretch.run(rules.server.dialect);
-        if !stretch.commands.is_empty() && !visit(&stretch, &run) {
+        let run = acked.run(rules.server.dialect);
+        if !acked.commands.is_empty() && !visit(&acked, &run) {
             return;
         }
-        let world = Surroundings { map: &rules.map, solids: &stretch.solids };
+        let world = Surroundings { map: &rules.map, solids: &acked.solids };
         let state = resume(&world, &run.state, &recorded);
         last = Some(LastPacket { ack: packet.ack, sequence: packet.sequence, bodies, state });
     }
@@ -159,7 +159,7 @@ impl ServerTrait {
     const ALL: [ServerTrait; 3] = [ServerTrait::LandingFix, ServerTrait::SoftJump, ServerTrait::SoftLanding];
 
     /// Returns a description for display.
-    pub fn words(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
             ServerTrait::LandingFix => "landing moves twice",
             ServerTrait::SoftLanding => "hard landings stop",
@@ -168,7 +168,7 @@ impl ServerTrait {
     }
 
     /// Returns the switch for it; `None` if the movement code has none.
-    fn of(self, dialect: &mut Dialect) -> Option<&mut bool> {
+    fn switch(self, dialect: &mut Dialect) -> Option<&mut bool> {
         let Dialect::Classic { soft_landing, soft_jump, landing_fix } = dialect else { return None };
         Some(match self {
             ServerTrait::LandingFix => landing_fix,
@@ -178,7 +178,7 @@ impl ServerTrait {
     }
 
     fn toggled(self, mut dialect: Dialect) -> Dialect {
-        if let Some(switch) = self.of(&mut dialect) {
+        if let Some(switch) = self.switch(&mut dialect) {
             *switch = !*switch;
         }
         dialect
@@ -201,17 +201,17 @@ pub struct TraitFinding {
 }
 
 /// Number of votes that suffices; the search then skips the rest of the demo.
-const ENOUGH: u32 = 200;
+const VOTES_ENOUGH: u32 = 200;
 
 /// Determines the rules of the demo's server. `rules` initially describe the server as its info does.
-pub(super) fn infer(demo: &QuakeWorldDemo, rules: &mut QuakeWorldRules) -> Vec<TraitFinding> {
+pub(super) fn detect_traits(demo: &QuakeWorldDemo, rules: &mut QuakeWorldRules) -> Vec<TraitFinding> {
     let expected = rules.server.dialect;
     let mut findings = Vec::new();
     for what in ServerTrait::ALL {
-        let Some(expected) = what.of(&mut expected.clone()).copied() else { continue };
-        let [agree, disagree] = votes(demo, rules, what);
+        let Some(expected) = what.switch(&mut expected.clone()).copied() else { continue };
+        let [agree, disagree] = count_votes(demo, rules, what);
         let has = if disagree > agree { !expected } else { expected };
-        if let Some(switch) = what.of(&mut rules.server.dialect) {
+        if let Some(switch) = what.switch(&mut rules.server.dialect) {
             *switch = has;
         }
         let (agree, disagree) = (agree.max(disagree), agree.min(disagree));
@@ -222,25 +222,25 @@ pub(super) fn infer(demo: &QuakeWorldDemo, rules: &mut QuakeWorldRules) -> Vec<T
 
 /// Returns the number of stretches that only the current rules predict exactly, and the number for the opposite of
 /// `what`.
-fn votes(demo: &QuakeWorldDemo, rules: &QuakeWorldRules, what: ServerTrait) -> [u32; 2] {
+fn count_votes(demo: &QuakeWorldDemo, rules: &QuakeWorldRules, what: ServerTrait) -> [u32; 2] {
     let other = what.toggled(rules.server.dialect);
-    let mut votes = [0; 2];
-    follow(demo, rules, |stretch, run| {
-        if stretch.is_quiet() && (run.touched.jumped || stretch.from.on_ground != run.state.on_ground) {
-            match [*run, stretch.run(other)].map(|run| grade(&run.state, &stretch.recorded)) {
-                [PredictionGrade::Exact, PredictionGrade::Miss] => votes[0] += 1,
-                [PredictionGrade::Miss, PredictionGrade::Exact] => votes[1] += 1,
+    let [mut agree, mut disagree] = [0; 2];
+    replay_acks(demo, rules, |acked, run| {
+        if acked.is_quiet() && (run.touched.jumped || acked.from.on_ground != run.state.on_ground) {
+            match [*run, acked.run(other)].map(|run| grade(&run.state, &acked.recorded)) {
+                [PredictionGrade::Exact, PredictionGrade::Miss] => agree += 1,
+                [PredictionGrade::Miss, PredictionGrade::Exact] => disagree += 1,
                 _ => {}
             }
         }
-        votes[0] + votes[1] < ENOUGH
+        agree + disagree < VOTES_ENOUGH
     });
-    votes
+    [agree, disagree]
 }
 
-/// The fewest stretches of usercmds that must show a wall,
+/// The fewest acks that must show a wall.
 const FEWEST_VOTES: usize = 6;
-/// and the fewest separate visits.
+/// The fewest separate visits that must show a wall.
 const FEWEST_VISITS: u32 = 2;
 /// Largest distance between positions that belong to one wall, in units.
 const NEIGHBOURS: f32 = 48.0;
@@ -248,72 +248,71 @@ const NEIGHBOURS: f32 = 48.0;
 const ROUNDING: f32 = 0.13;
 /// The most missing walls of a recompiled map. More walls mean that the map is another one.
 const MOST_WALLS: usize = 32;
-/// Extent of a wall for the test with a single stretch, in units.
-const TRIED: [f32; 3] = [32.0, 32.0, 40.0];
+/// Extent of a wall for the test with a single ack, in units.
+const TRIAL_REACH: [f32; 3] = [32.0, 32.0, 40.0];
 
 /// Finds the missing walls and adds to the rules' map each that improves more predictions than it worsens.
 pub(super) fn find_walls(demo: &QuakeWorldDemo, rules: &mut QuakeWorldRules) {
-    let mut shown: Vec<ShownWall> = Vec::new();
+    let mut shown: Vec<WallEvidence> = Vec::new();
     let mut count = 0;
     let leaning = rules.map.leaning_faces(PLAYER_MINS, PLAYER_MAXS);
-    follow(demo, rules, |stretch, run| {
+    replay_acks(demo, rules, |acked, run| {
         count += 1;
-        if let Some(wall) = wall_met(stretch, run, rules, &leaning, count) {
-            wall.add_to(&mut shown);
+        if let Some(wall) = wall_shown_by(acked, run, rules, &leaning, count) {
+            wall.merge_into(&mut shown);
         }
         true
     });
     shown.retain(|wall| wall.votes.len() >= FEWEST_VOTES && wall.visits >= FEWEST_VISITS);
     shown.truncate(MOST_WALLS);
-    rules.map.walls = shown.iter().map(|wall| wall.without_places(demo)).collect();
+    rules.map.walls = shown.iter().map(|wall| wall.trimmed_wall(demo)).collect();
     if !rules.map.walls.is_empty() {
-        keep_what_helps(demo, rules);
+        drop_useless_walls(demo, rules);
     }
 }
 
-/// Returns the wall that a wrong stretch shows: with this wall alone, the stretch is right.
-fn wall_met(
-    stretch: &AckedUsercmds<'_>,
+/// Returns the wall that a wrong result shows: with this wall alone, the result is right.
+fn wall_shown_by(
+    acked: &AckedUsercmds<'_>,
     run: &MoveOutcome,
     rules: &QuakeWorldRules,
     leaning: &[LeaningFace],
     count: usize,
-) -> Option<ShownWall> {
-    let living = !stretch.from.dead && stretch.recorded.alive;
-    if !stretch.is_quiet()
-        || !living
+) -> Option<WallEvidence> {
+    let is_alive = !acked.from.dead && acked.recorded.alive;
+    if !acked.is_quiet()
+        || !is_alive
         || run.touched.stuck
-        || grade(&run.state, &stretch.recorded) != PredictionGrade::Miss
+        || grade(&run.state, &acked.recorded) != PredictionGrade::Miss
     {
         return None;
     }
-    let upright = [0, 1].into_iter().filter(|axis| stretch.recorded.velocity[*axis] == 0.0).map(|axis| {
-        let (origin, off) = (stretch.recorded.origin, run.state.origin[axis] - stretch.recorded.origin[axis]);
+    let upright = [0, 1].into_iter().filter(|axis| acked.recorded.velocity[*axis] == 0.0).map(|axis| {
+        let (origin, off) = (acked.recorded.origin, run.state.origin[axis] - acked.recorded.origin[axis]);
         let beyond = if off.abs() > ROUNDING { off > 0.0 } else { run.state.velocity[axis] > 0.0 };
         let near = origin[axis].round();
         let at = if (origin[axis] - near).abs() < ROUNDING { near } else { origin[axis] };
         WallFace::Upright { axis, at, beyond }
     });
     // A leaning face of the map itself, if the player ends where the face would stop it.
-    let touches =
-        |face: &&LeaningFace| face.distance(stretch.recorded.origin.to_array()).abs() < ROUNDING * face.slack();
+    let touches = |face: &&LeaningFace| face.distance(acked.recorded.origin.to_array()).abs() < ROUNDING * face.slack();
     let leaning = leaning.iter().filter(touches).map(|face| WallFace::Leaning(*face));
     upright.chain(leaning).find_map(|face| {
-        let wall = ShownWall::new(face, [stretch.from.origin, stretch.recorded.origin.to_array()], count);
-        let met = stretch.run_with(rules.server.dialect, WorldSolid::Wall(wall.as_box(TRIED)));
-        (grade(&met.state, &stretch.recorded) != PredictionGrade::Miss).then_some(wall)
+        let wall = WallEvidence::new(face, [acked.from.origin, acked.recorded.origin.to_array()], count);
+        let met = acked.run_with(rules.server.dialect, WorldSolid::Wall(wall.as_box(TRIAL_REACH)));
+        (grade(&met.state, &acked.recorded) != PredictionGrade::Miss).then_some(wall)
     })
 }
 
 /// Keeps the walls that improve the predictions near them.
-fn keep_what_helps(demo: &QuakeWorldDemo, rules: &mut QuakeWorldRules) {
+fn drop_useless_walls(demo: &QuakeWorldDemo, rules: &mut QuakeWorldRules) {
     let mut gained = vec![0i32; rules.map.walls.len()];
-    follow(demo, rules, |stretch, run| {
-        let near = rules.map.walls.iter().position(|wall| wall.is_near(stretch.from.origin, NEIGHBOURS));
-        if let Some(index) = near.filter(|_| stretch.is_quiet()) {
-            let without = stretch.run_without_walls(rules.server.dialect);
+    replay_acks(demo, rules, |acked, run| {
+        let near = rules.map.walls.iter().position(|wall| wall.is_near(acked.from.origin, NEIGHBOURS));
+        if let Some(index) = near.filter(|_| acked.is_quiet()) {
+            let without = acked.run_without_walls(rules.server.dialect);
             let [with, without] =
-                [run, &without].map(|run| grade(&run.state, &stretch.recorded) == PredictionGrade::Miss);
+                [run, &without].map(|run| grade(&run.state, &acked.recorded) == PredictionGrade::Miss);
             gained[index] += i32::from(without) - i32::from(with);
         }
         true
@@ -323,19 +322,19 @@ fn keep_what_helps(demo: &QuakeWorldDemo, rules: &mut QuakeWorldRules) {
 }
 
 /// Number of stretches between two separate visits.
-const APART: usize = 400;
+const VISIT_GAP: usize = 400;
 /// How far a wall may extend beyond the evidence, in units: sideways, and up and down.
-const BEYOND: [f32; 2] = [2.0, 24.0];
+const REACH_MAX: [f32; 2] = [2.0, 24.0];
 /// Assumed thickness of an upright wall, in units; only its face is known.
 const THICKNESS: f32 = 4.0;
-/// Number of positions checked on the way between two packets,
+/// Number of positions that are checked on the way between two packets.
 const WAY_STEPS: u8 = 8;
-/// unless the way is longer along an axis, in units: a teleport, or too many lost packets.
+/// A longer way along an axis, in units, is a teleport or has too many lost packets. Only its end is checked.
 const LONGEST_WAY: f32 = 32.0;
 
 /// The evidence for a missing wall.
 #[derive(Clone, Debug)]
-struct ShownWall {
+struct WallEvidence {
     face: WallFace,
     /// Lowest and highest corner of the positions where players met it.
     low: [f32; 3],
@@ -344,6 +343,14 @@ struct ShownWall {
     votes: Vec<[[f32; 3]; 2]>,
     visits: u32,
     last: usize,
+}
+
+/// A way to cut a position out of a wall: everything on one side of it, along an axis.
+struct WallCut {
+    axis: usize,
+    from_above: bool,
+    /// How much the cut removes, in units.
+    depth: f32,
 }
 
 /// The face of a wall.
@@ -358,12 +365,12 @@ enum WallFace {
     Leaning(LeaningFace),
 }
 
-impl ShownWall {
+impl WallEvidence {
     /// Returns the evidence from one contact, between two positions, after `count` stretches.
-    pub(super) fn new(face: WallFace, way: [[f32; 3]; 2], count: usize) -> ShownWall {
+    fn new(face: WallFace, way: [[f32; 3]; 2], count: usize) -> WallEvidence {
         let low = [0, 1, 2].map(|n| way[0][n].min(way[1][n]));
         let high = [0, 1, 2].map(|n| way[0][n].max(way[1][n]));
-        ShownWall { face, low, high, votes: vec![way], visits: 1, last: count }
+        WallEvidence { face, low, high, votes: vec![way], visits: 1, last: count }
     }
 
     /// Returns the wall, extended beyond the evidence by `reach` along each axis.
@@ -381,46 +388,48 @@ impl ShownWall {
     }
 
     /// Adds the contact to a known wall, or as a new one.
-    fn add_to(self, shown: &mut Vec<ShownWall>) {
-        let Some(known) = shown.iter_mut().find(|known| known.is_of(&self)) else { return shown.push(self) };
+    fn merge_into(self, shown: &mut Vec<WallEvidence>) {
+        let Some(known) = shown.iter_mut().find(|known| known.is_same_wall(&self)) else { return shown.push(self) };
         known.low = [0, 1, 2].map(|n| known.low[n].min(self.low[n]));
         known.high = [0, 1, 2].map(|n| known.high[n].max(self.high[n]));
         known.votes.extend(self.votes);
-        known.visits += u32::from(self.last > known.last + APART);
+        known.visits += u32::from(self.last > known.last + VISIT_GAP);
         known.last = self.last;
     }
 
-    fn is_of(&self, other: &ShownWall) -> bool {
+    fn is_same_wall(&self, other: &WallEvidence) -> bool {
         let near = |n: usize| self.low[n] - NEIGHBOURS < other.high[n] && self.high[n] + NEIGHBOURS > other.low[n];
         self.face == other.face && near(0) && near(1) && near(2)
     }
 
     /// Returns the wall, reduced until no living player was inside it or moved through it. It keeps as much as possible
     /// where it was met.
-    fn without_places(&self, demo: &QuakeWorldDemo) -> MissingWall {
+    fn trimmed_wall(&self, demo: &QuakeWorldDemo) -> MissingWall {
         let reach = match self.face {
-            WallFace::Upright { .. } => [BEYOND[0], BEYOND[0], BEYOND[1]],
+            WallFace::Upright { .. } => [REACH_MAX[0], REACH_MAX[0], REACH_MAX[1]],
             // A leaning face is farther forward or back at other heights.
-            WallFace::Leaning(face) => [0, 1, 2].map(|n| if face.normal[n] == 0.0 { BEYOND[0] } else { BEYOND[1] }),
+            WallFace::Leaning(face) => {
+                [0, 1, 2].map(|n| if face.normal[n] == 0.0 { REACH_MAX[0] } else { REACH_MAX[1] })
+            }
         };
         let mut wall = self.as_box(reach);
         let is_cut = |axis: &usize| !matches!(self.face, WallFace::Upright { axis: across, .. } if across == *axis);
-        for at in places(demo) {
+        for at in living_positions(demo) {
             let behind = wall.face.is_none_or(|face| face.distance(at) < -ROUNDING * face.slack());
             if !behind || !(0..3).all(|n| at[n] > wall.low[n] + ROUNDING && at[n] < wall.high[n] - ROUNDING) {
                 continue;
             }
-            let cuts = (0..3).filter(is_cut);
-            let cuts = cuts.flat_map(|n| [(n, false, at[n] - wall.low[n]), (n, true, wall.high[n] - at[n])]);
-            let votes_lost = |(axis, from_above, _): &(usize, bool, f32)| {
+            let cuts = (0..3).filter(is_cut).flat_map(|axis| {
+                let depths = [(false, at[axis] - wall.low[axis]), (true, wall.high[axis] - at[axis])];
+                depths.map(|(from_above, depth)| WallCut { axis, from_above, depth })
+            });
+            let votes_lost = |&WallCut { axis, from_above, .. }: &WallCut| {
                 let lies_off =
-                    |place: &[f32; 3]| if *from_above { place[*axis] >= at[*axis] } else { place[*axis] <= at[*axis] };
+                    |place: &[f32; 3]| if from_above { place[axis] >= at[axis] } else { place[axis] <= at[axis] };
                 self.votes.iter().filter(|places| places.iter().all(lies_off)).count()
             };
-            let least = |a: &(usize, bool, f32), b: &(usize, bool, f32)| {
-                votes_lost(a).cmp(&votes_lost(b)).then(a.2.total_cmp(&b.2))
-            };
-            if let Some((axis, from_above, _)) = cuts.min_by(least) {
+            let least = |a: &WallCut, b: &WallCut| votes_lost(a).cmp(&votes_lost(b)).then(a.depth.total_cmp(&b.depth));
+            if let Some(WallCut { axis, from_above, .. }) = cuts.min_by(least) {
                 let side = if from_above { &mut wall.high } else { &mut wall.low };
                 side[axis] = at[axis];
             }
@@ -430,15 +439,15 @@ impl ShownWall {
 }
 
 /// Returns positions of living players: the own ones, also between packets, and the other players' as sent.
-fn places(demo: &QuakeWorldDemo) -> impl Iterator<Item = [f32; 3]> + '_ {
+fn living_positions(demo: &QuakeWorldDemo) -> impl Iterator<Item = [f32; 3]> + '_ {
     let living = |packet: &ServerPacket| packet.own.filter(|own| !own.dead).map(|own| own.origin);
     let others = demo.packets.iter().flat_map(|packet| &packet.others);
     let others = others.filter(|other| !other.dead).map(|other| other.origin);
     let mut last = None;
     let own = demo.packets.iter().filter_map(living).flat_map(move |now| {
         let before = last.replace(now).unwrap_or(now);
-        let far = (0..3).any(|n| (now[n] - before[n]).abs() > LONGEST_WAY);
-        let from = if far { now } else { before };
+        let is_far = (0..3).any(|n| (now[n] - before[n]).abs() > LONGEST_WAY);
+        let from = if is_far { now } else { before };
         (1..=WAY_STEPS).map(move |step| {
             let share = f32::from(step) / f32::from(WAY_STEPS);
             [0, 1, 2].map(|n| from[n] + share * (now[n] - from[n]))

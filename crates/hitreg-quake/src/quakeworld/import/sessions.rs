@@ -15,7 +15,9 @@ use super::bodies::{UnsentMovers, bodies_of};
 use super::{DemoImportError, ImportOptions};
 use crate::import::header_of;
 use crate::quakeworld::body::{FIRST_MODEL, QuakeWorldBody, input_of};
-use crate::quakeworld::demo::{DemoEvent, EffectKind, Mover, QuakeWorldDemo, RecordedBy, ServerPacket};
+use crate::quakeworld::demo::{
+    DemoEvent, EffectKind, ExecutedUsercmd, Mover, QuakeWorldDemo, RecordedBy, ServerPacket,
+};
 use crate::quakeworld::events::{Extra, PacketEvents};
 use crate::quakeworld::{LATEST_TIME_S, QuakeWorld, QuakeWorldRules};
 use hitreg_log::record::{
@@ -65,10 +67,10 @@ fn header(demo: &QuakeWorldDemo, rules: &QuakeWorldRules) -> Result<SessionHeade
         .iter()
         .flat_map(|packet| packet.others.iter().map(|other| rules.swap_slot(packet.level, other.slot)));
     let own = rules.player.0 as u8;
-    let served = demo.by == RecordedBy::Server;
+    let is_served = demo.recorded_by == RecordedBy::Server;
     let highest = slots.fold(own, u8::max);
     let player = |slot: u8| PlayerInfo { name: format!("p{slot}"), recorded: slot == own };
-    let origin = Origin::Imported { format: if served { "mvd" } else { "qwd" }.to_owned() };
+    let origin = Origin::Imported { format: if is_served { "mvd" } else { "qwd" }.to_owned() };
     Ok(header_of::<QuakeWorld>(rules, &settings()?, (0..=highest).map(player).collect(), origin)?)
 }
 
@@ -89,22 +91,36 @@ struct Importer<'a> {
     force_map: bool,
     session: Session,
     jumps: JumpCounts,
-    /// Number, level and movement settings of the last snapshot.
-    last: Option<(SnapshotSeq, u16, u16)>,
+    last: Option<LastSnapshot>,
     /// Events since the last snapshot, and in the current packet.
     events: Vec<DemoEvent>,
     /// States of the current snapshot, ascending by entity.
     states: Vec<(EntityId, QuakeWorldBody)>,
     rows: StateRows,
-    /// The packets that became snapshots: index, tick and time.
-    ticks: Vec<(u32, Tick, Micros)>,
+    /// The packets that became snapshots.
+    ticks: Vec<PacketTick>,
     unsent: UnsentMovers,
+}
+
+/// The last snapshot.
+#[derive(Clone, Copy)]
+struct LastSnapshot {
+    seq: SnapshotSeq,
+    level: u16,
+    move_vars: u16,
+}
+
+/// The tick of a packet that became a snapshot.
+struct PacketTick {
+    packet: u32,
+    tick: Tick,
+    at: Micros,
 }
 
 impl Importer<'_> {
     /// Returns the session time, at least `last`: frames may be recorded slightly out of order. The demo's reader repairs
     /// damaged times.
-    fn at(
+    fn session_time(
         &self,
         what: &'static str,
         index: usize,
@@ -119,18 +135,18 @@ impl Importer<'_> {
     }
 
     fn add_packets(&mut self) -> Result<(), DemoImportError> {
-        let served = self.demo.by == RecordedBy::Server;
+        let is_served = self.demo.recorded_by == RecordedBy::Server;
         for (index, packet) in self.demo.packets.iter().enumerate() {
             // A client drops duplicate packets. Packets before the first state contribute only to the rules.
-            let stale = !served && self.last.is_some_and(|(last, ..)| packet.sequence <= last.0);
-            let watches = self.demo.by != RecordedBy::Player;
-            let shows = packet.own.is_some() || watches && !packet.others.is_empty();
-            let before_play = self.last.is_none() && !shows;
-            if stale || before_play {
+            let is_stale = !is_served && self.last.is_some_and(|last| packet.sequence <= last.seq.0);
+            let is_watched = self.demo.recorded_by != RecordedBy::Player;
+            let has_players = packet.own.is_some() || is_watched && !packet.others.is_empty();
+            let is_before_play = self.last.is_none() && !has_players;
+            if is_stale || is_before_play {
                 continue;
             }
             self.events.extend_from_slice(&packet.events);
-            if shows || !served {
+            if has_players || !is_served {
                 self.add_snapshot(index, packet)?;
                 self.events.clear();
             }
@@ -142,16 +158,16 @@ impl Importer<'_> {
         let player = self.rules.player;
         let before = self.session.players[usize::from(player.0)].snapshots.last();
         let tick = before.map_or(Tick(0), |snapshot| snapshot.tick.next());
-        let at = self.at("packet", index, packet.time_s, before.map(|snapshot| snapshot.at))?;
+        let at = self.session_time("packet", index, packet.time_s, before.map(|snapshot| snapshot.at))?;
         let ack = self.rules.log_seq(packet.ack).ok_or(DemoImportError::Numbers { index, seq: packet.ack })?;
-        let served = self.demo.by == RecordedBy::Server;
-        let seq = SnapshotSeq(if served { tick.0 + 1 } else { packet.sequence });
+        let is_served = self.demo.recorded_by == RecordedBy::Server;
+        let seq = SnapshotSeq(if is_served { tick.0 + 1 } else { packet.sequence });
         self.collect_states(index, packet, at)?;
         let sorted = PacketEvents::of(&self.events);
         let changed = |now: u16, before: Option<u16>| (before != Some(now)).then_some(now);
         let extra = Extra {
-            level: changed(packet.level, self.last.map(|(_, level, _)| level)),
-            move_vars: changed(packet.move_vars, self.last.map(|(.., move_vars)| move_vars)),
+            level: changed(packet.level, self.last.map(|last| last.level)),
+            move_vars: changed(packet.move_vars, self.last.map(|last| last.move_vars)),
             events: sorted.rest,
         };
         let record = SnapshotRecord {
@@ -174,8 +190,8 @@ impl Importer<'_> {
             let class = self.rows.write::<QuakeWorld>(row, &mut cells);
             self.session.push(Record::State(StateRecord { class, ..StateRecord::shared(tick, *entity, cells) }))?;
         }
-        self.last = Some((seq, packet.level, packet.move_vars));
-        self.ticks.push((index as u32, tick, at));
+        self.last = Some(LastSnapshot { seq, level: packet.level, move_vars: packet.move_vars });
+        self.ticks.push(PacketTick { packet: index as u32, tick, at });
         Ok(())
     }
 
@@ -200,7 +216,7 @@ impl Importer<'_> {
         let mut waiting = arrivals.iter().peekable();
         let (mut ack, mut last) = (SnapshotSeq(0), None);
         for (index, sent) in self.demo.commands.iter().enumerate() {
-            let at = self.at("usercmd", index, sent.time_s, last.map(|(at, _)| at))?;
+            let at = self.session_time("usercmd", index, sent.time_s, last.map(|(at, _)| at))?;
             let follows = |seq: &CommandSeq| last.is_none_or(|(_, last): (Micros, CommandSeq)| *seq == last.next());
             let numbers = DemoImportError::Numbers { index, seq: sent.seq };
             let seq = self.rules.log_seq(sent.seq).filter(follows).ok_or(numbers)?;
@@ -224,8 +240,8 @@ impl Importer<'_> {
         let ticks = std::mem::take(&mut self.ticks);
         // Events before the first or after the last snapshot are assigned to that snapshot.
         let of = |packet: u32| {
-            let at = ticks.partition_point(|(index, ..)| *index < packet).min(ticks.len().saturating_sub(1));
-            ticks.get(at).map(|(_, tick, at)| (*tick, *at))
+            let at = ticks.partition_point(|tick| tick.packet < packet).min(ticks.len().saturating_sub(1));
+            ticks.get(at).map(|known| (known.tick, known.at))
         };
         for hit in &self.demo.hits {
             let Some((tick, at)) = of(hit.packet) else { continue };
@@ -235,7 +251,7 @@ impl Importer<'_> {
             self.session.push(Record::Damage(damage))?;
         }
         let mut made: SortedMap<u8, CommandSeq> = SortedMap::new();
-        for (slot, packet, cmd) in &self.demo.ran {
+        for ExecutedUsercmd { slot, packet, cmd } in &self.demo.executed {
             let player = PlayerId(u16::from(*slot));
             let (Some((_, at)), true) = (of(*packet), usize::from(player.0) < self.session.players.len()) else {
                 continue;

@@ -167,7 +167,7 @@ fn a_session_replays_and_has_no_server() {
     let prediction = Summary::of(&replayed.trace).prediction;
     assert_eq!((prediction.checked, prediction.exact), (u64::from(FRAMES) - 2, u64::from(FRAMES) - 2));
     assert_eq!(prediction.usercmds, u64::from(FRAMES) - 1);
-    let closed = replay::ReplayOptions { mode: replay::Mode::Closed, ..replay::ReplayOptions::default() };
+    let closed = replay::ReplayOptions { mode: replay::ReplayMode::Closed, ..replay::ReplayOptions::default() };
     assert!(matches!(replay::<QuakeWorld>(&session, &closed, &mut |_| {}), Err(ReplayError::NoServer)));
 }
 

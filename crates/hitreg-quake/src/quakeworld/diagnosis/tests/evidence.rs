@@ -10,7 +10,7 @@ use crate::quakeworld::demo::{DemoEvent, EffectKind};
 use crate::quakeworld::diagnosis::MissedPrediction;
 use crate::quakeworld::diagnosis::explain;
 use crate::quakeworld::import::prepared;
-use crate::quakeworld::import::{AckedUsercmds, follow};
+use crate::quakeworld::import::{AckedUsercmds, replay_acks};
 use crate::quakeworld::movement::{MoveOutcome, WorldSolid};
 use crate::quakeworld::rounding::grade;
 use hitreg_log::sorted::SortedMap;
@@ -29,22 +29,22 @@ struct EvidenceTally {
     placebos: u32,
 }
 
-fn missed<'a>(rules: &QuakeWorldRules, stretch: &AckedUsercmds<'a>, recorded: QuakeWorldBody) -> MissedPrediction<'a> {
+fn missed<'a>(rules: &QuakeWorldRules, acked: &AckedUsercmds<'a>, recorded: QuakeWorldBody) -> MissedPrediction<'a> {
     let lost_input = LostInput { backups: 2, repeats: true };
-    let acked = AckedUsercmds { recorded, ..stretch.clone() };
+    let acked = AckedUsercmds { recorded, ..acked.clone() };
     MissedPrediction::of_acked(acked, rules.player.entity(), None, lost_input, &[]).expect("a state")
 }
 
-/// Pushes a record by 20 to 300 units/s in a random direction, for the stretch's whole time.
-fn pushed(stretch: &AckedUsercmds<'_>, chance: &mut u64) -> QuakeWorldBody {
+/// Pushes a record by 20 to 300 units/s in a random direction, for the whole time of the usercmds.
+fn pushed(acked: &AckedUsercmds<'_>, chance: &mut u64) -> QuakeWorldBody {
     let mut next = || {
         *chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (*chance >> 40) as f32 / (1u64 << 24) as f32
     };
     let direction = Vec3::new(next() - 0.5, next() - 0.5, next() - 0.5).normalize_or(Vec3::X);
     let push = direction * (20.0 + 280.0 * next());
-    let seconds = stretch.commands.iter().map(|cmd| f32::from(cmd.msec) * 0.001).sum::<f32>();
-    let mut own = stretch.recorded;
+    let seconds = acked.commands.iter().map(|cmd| f32::from(cmd.msec) * 0.001).sum::<f32>();
+    let mut own = acked.recorded;
     for axis in 0..3 {
         own.velocity[axis] = f32::from((own.velocity[axis] + push[axis]) as i16);
         own.origin[axis] = ((own.origin[axis] + push[axis] * seconds) * 8.0).round() / 8.0;
@@ -53,11 +53,11 @@ fn pushed(stretch: &AckedUsercmds<'_>, chance: &mut u64) -> QuakeWorldBody {
 }
 
 /// Returns whether a sign that the label does not use confirms the cause.
-fn confirms(cause: Cause, evidence: &str, stretch: &AckedUsercmds<'_>, run: &MoveOutcome) -> bool {
-    let at = stretch.recorded.origin;
-    let change = stretch.recorded.velocity - Vec3::from_array(run.state.velocity);
+fn confirms(cause: Cause, evidence: &str, acked: &AckedUsercmds<'_>, run: &MoveOutcome) -> bool {
+    let at = acked.recorded.origin;
+    let change = acked.recorded.velocity - Vec3::from_array(run.state.velocity);
     let near = |origin: [f32; 3], units: f32| at.distance(Vec3::from_array(origin)) < units;
-    let events = &stretch.events;
+    let events = &acked.events;
     let flash = |event: &DemoEvent| match *event {
         DemoEvent::Effect { kind: EffectKind::Teleport, origin } => near(origin, 96.0),
         _ => false,
@@ -84,20 +84,20 @@ fn confirms(cause: Cause, evidence: &str, stretch: &AckedUsercmds<'_>, run: &Mov
             from_there || (0.4..4.5).contains(&(change.length() / (8.0 * hurt.max(1.0))))
         }
         Cause::Knockback => health || damage || change.length() > 20.0,
-        Cause::SpawnOrDeath if evidence.starts_with("reproduced") => stretch.from.dead,
+        Cause::SpawnOrDeath if evidence.starts_with("reproduced") => acked.from.dead,
         Cause::SpawnOrDeath => health || damage || events.iter().any(flash),
         // The label uses only positions.
         Cause::Teleport if evidence == "prediction alone teleported" => !events.iter().any(flash),
         // The label uses only the position. The flash may be in a lost packet; a predicted way through a trigger
         // confirms the label as well.
         Cause::Teleport => events.iter().any(flash) || run.touched.trigger.is_some(),
-        Cause::OtherPlayer => stretch.solids.iter().any(|solid| match *solid {
+        Cause::OtherPlayer => acked.solids.iter().any(|solid| match *solid {
             WorldSolid::Player { origin, .. } => near(origin, 140.0),
             _ => false,
         }),
         // A lift or door causes a small error and never throws a player.
         Cause::Mover => change.length() < 120.0,
-        Cause::InputLost => stretch.commands.len() > 1,
+        Cause::InputLost => acked.commands.len() > 1,
         _ => change.length() < 500.0,
     }
 }
@@ -116,18 +116,18 @@ fn labels_are_confirmed_and_placebos_are_not_labelled() {
         let demo = read(data.join(format!("matches/demo{number:02}.qwd.xz")));
         let (demo, rules) = prepared(&demo, |map| read(data.join("maps").join(format!("{map}.bsp.gz"))));
         let mut right = 0;
-        follow(&demo, &rules, |stretch, run| {
-            let is_right = grade(&run.state, &stretch.recorded) == PredictionGrade::Exact;
+        replay_acks(&demo, &rules, |acked, run| {
+            let is_right = grade(&run.state, &acked.recorded) == PredictionGrade::Exact;
             right += usize::from(is_right);
             if is_right && right % PLACEBO_EVERY == 0 {
-                let Explanation { cause, evidence } = explain(&missed(&rules, stretch, pushed(stretch, &mut chance)));
+                let Explanation { cause, evidence } = explain(&missed(&rules, acked, pushed(acked, &mut chance)));
                 tallies.entry((cause.name(), evidence)).or_default().placebos += 1;
                 placebos += 1;
-            } else if grade(&run.state, &stretch.recorded) == PredictionGrade::Miss {
-                let Explanation { cause, evidence } = explain(&missed(&rules, stretch, stretch.recorded));
+            } else if grade(&run.state, &acked.recorded) == PredictionGrade::Miss {
+                let Explanation { cause, evidence } = explain(&missed(&rules, acked, acked.recorded));
                 let tally = tallies.entry((cause.name(), evidence)).or_default();
                 tally.cases += 1;
-                tally.confirmed += u32::from(confirms(cause, evidence, stretch, run));
+                tally.confirmed += u32::from(confirms(cause, evidence, acked, run));
             }
             true
         });

@@ -18,7 +18,7 @@ pub(crate) fn recorded_demo(session: &Session, rules: &QuakeWorldRules) -> Quake
         cmd: command_of(&frame.command.input),
     };
     let demo = QuakeWorldDemo {
-        by: RecordedBy::Player,
+        recorded_by: RecordedBy::Player,
         server: rules.server.clone(),
         levels: rules.levels.clone(),
         commands: records.frames.iter().map(sent).collect(),
