@@ -169,8 +169,8 @@ impl Quake3ImportReport {
             )
         });
         let gaps = (from == RecordingKind::Capture && counts.undecoded * MOST_UNDECODED > counts.datagrams).then(|| {
-            "the capture lacks datagrams: a snapshot that differs from a missing one cannot be read, so the log lacks states \
-             and hits"
+            "over 5 % of the datagrams cannot be decoded, mostly because the capture lacks the snapshots that they refer to: the log \
+             lacks states and hits"
                 .to_owned()
         });
         let no_usercmds = (from == RecordingKind::Capture && counts.usercmds == 0).then(|| NO_USERCMDS.to_owned());

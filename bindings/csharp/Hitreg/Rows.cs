@@ -425,7 +425,7 @@ namespace Hitreg {
         public uint Count;
         /// <summary>The newest snapshot that the client had received; 0 for none.</summary>
         public uint Ack;
-        /// <summary>Total bytes of its datagrams, up to 65,535.</summary>
+        /// <summary>Total bytes of its datagrams, up to 65,535; 0 if unknown.</summary>
         public uint Bytes;
     }
 
@@ -458,7 +458,7 @@ namespace Hitreg {
         public uint Tick;
         /// <summary>The newest usercmd that had run; 0 for none.</summary>
         public uint Ack;
-        /// <summary>Total bytes of its datagrams, up to 65,535.</summary>
+        /// <summary>Total bytes of its datagrams, up to 65,535; 0 if unknown.</summary>
         public uint Bytes;
         /// <summary>Number of updates that the client's rate limit held back before this one, up to 255.</summary>
         public uint Choked;

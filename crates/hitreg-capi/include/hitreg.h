@@ -912,7 +912,7 @@ typedef struct hitreg_packet {
   uint32_t count;
   // The newest snapshot that the client had received; 0 for none.
   uint32_t ack;
-  // Total bytes of its datagrams, up to 65,535.
+  // Total bytes of its datagrams, up to 65,535; 0 if unknown.
   uint32_t bytes;
 } hitreg_packet;
 
@@ -966,7 +966,7 @@ typedef struct hitreg_snapshot {
   uint32_t tick;
   // The newest usercmd that had run; 0 for none.
   uint32_t ack;
-  // Total bytes of its datagrams, up to 65,535.
+  // Total bytes of its datagrams, up to 65,535; 0 if unknown.
   uint32_t bytes;
   // Number of updates that the client's rate limit held back before this one, up to 255.
   uint32_t choked;

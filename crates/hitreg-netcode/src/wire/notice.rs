@@ -104,13 +104,15 @@ pub(super) struct Outbox {
     sent_at: Option<Micros>,
 }
 
+/// How many notices wait at most: all chat, and one ack, because a client makes one request at a time.
+const WAITING_MAX: usize = NOTICES_MAX + 1;
+
 /// The index of the byte that holds the number of notices in a datagram.
 const COUNT_AT_BYTE: usize = 7;
 
 impl Outbox {
     fn is_valid(&self) -> bool {
-        self.waiting.len() <= NOTICES_MAX + 1
-            && self.waiting.iter().all(|notice| notice.bytes().len() <= TEXT_BYTES_MAX)
+        self.waiting.len() <= WAITING_MAX && self.waiting.iter().all(|notice| notice.bytes().len() <= TEXT_BYTES_MAX)
     }
 
     pub(super) fn push(&mut self, notice: Notice) -> Result<(), NoticeError> {
@@ -118,9 +120,9 @@ impl Outbox {
         if length > TEXT_BYTES_MAX {
             return Err(NoticeError::TooLong(length));
         }
-        // At most one ack waits, because a client makes one request at a time. Chat leaves room for it.
-        let most = if matches!(notice, Notice::RequestAck { .. }) { NOTICES_MAX + 1 } else { NOTICES_MAX };
-        if self.waiting.len() >= most {
+        // Chat leaves room for the ack.
+        let waiting_max = if matches!(notice, Notice::RequestAck { .. }) { WAITING_MAX } else { NOTICES_MAX };
+        if self.waiting.len() >= waiting_max {
             return Err(NoticeError::Full);
         }
         self.waiting.push_back(notice);
