@@ -307,6 +307,7 @@ fn about_judged(page: &mut Page, shot: &ShotExplanation, judged: &JudgedOutcome,
 /// The rewind of a shot, and the error that is left.
 fn rewound(page: &mut Page, shot: &ShotExplanation, judged: &JudgedOutcome, settings: &[(String, String)]) {
     let back = judged.rewind_us.map(|rewind| match (rewind, judged.at_us) {
+        (0, _) if shot.server.reason == "launched" => "0 ms: launched in the present".to_owned(),
         (0, _) => "0 ms: judged at the present positions".to_owned(),
         (rewind, Some(at)) => format!("{}, to {}", rounded_ms(rewind), seconds(at.saturating_sub(rewind))),
         (rewind, None) => rounded_ms(rewind),

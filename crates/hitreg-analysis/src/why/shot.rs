@@ -330,6 +330,10 @@ impl ShotExplanation {
             place(PositionKind::Judged, judged_us, judged, known_by),
             place(PositionKind::Present, present_us, present, bodies::NAME),
         ];
+        if self.server.reason == "launched" {
+            // A projectile is not judged at launch.
+            self.places.retain(|place| place.which != PositionKind::Judged);
+        }
     }
 
     /// One of the three positions of the target.
