@@ -39,8 +39,8 @@ pub trait RecordedGame {
     /// `Confirmed` and `Predicted`.
     fn advance(&mut self, inputs: &[(<Self::Config as Config>::Input, InputStatus)]);
 
-    /// Returns the hash of the current state. It is also the checksum of saved states. The default covers the bodies;
-    /// implement it if a later frame depends on more.
+    /// Returns the hash of the current state. It is also the checksum of saved states. The default covers the bodies, in
+    /// whatever order. Implement it if a later frame depends on more.
     fn hash(&self) -> u64 {
         EntityFields::hash_all(&self.bodies())
     }
@@ -48,7 +48,7 @@ pub trait RecordedGame {
     /// Returns the classes of entities.
     fn classes() -> Vec<Class>;
 
-    /// Returns the entities of the current state, players first.
+    /// Returns the entities of the current state, in any order. Players have the first numbers.
     fn bodies(&self) -> Vec<EntityFields>;
 
     /// Sets an entity to a recorded state, at the start of a log that begins within a session. Returns `false` if the

@@ -10,13 +10,13 @@ use hitreg_ggrs::ggrs::{
     SessionState, SpectatorSession, SyncTestSession,
 };
 use hitreg_ggrs::hitreg_log::log::{read_session, read_trace};
-use hitreg_ggrs::hitreg_log::record::{Presence, Session, UnknownRecords};
+use hitreg_ggrs::hitreg_log::record::{Class, Presence, Session, UnknownRecords};
 use hitreg_ggrs::hitreg_log::recorded::all_records;
 use hitreg_ggrs::hitreg_log::recorder::{PushError, Recorder, RecorderOptions};
 use hitreg_ggrs::hitreg_log::trace::schema::ticks;
 use hitreg_ggrs::hitreg_log::trace::{Table, Trace};
 use hitreg_ggrs::hitreg_log::units::{Micros, Tick};
-use hitreg_ggrs::{GgrsRecorder, ROLLBACKS, RecordError, RecordedGame, RecordedSession};
+use hitreg_ggrs::{EntityFields, GgrsRecorder, ROLLBACKS, RecordError, RecordedGame, RecordedSession};
 
 #[path = "../examples/ships_bug.rs"]
 #[expect(dead_code, reason = "whole programs, of which the tests use the games")]
@@ -351,6 +351,43 @@ fn a_sync_test_is_recorded_with_its_forced_rollbacks() {
     }
 }
 
+/// Ships that are listed in the order in which they came, which is not that of their numbers.
+struct UnsortedShips {
+    ships: Ships,
+    order: Vec<u16>,
+}
+
+impl RecordedGame for UnsortedShips {
+    type Config = Net;
+    const NAME: &'static str = Ships::NAME;
+
+    fn save(&self) -> Ships {
+        self.ships.save()
+    }
+
+    fn load(&mut self, state: &Ships) {
+        self.ships.load(state);
+    }
+
+    fn advance(&mut self, inputs: &[(Pad, InputStatus)]) {
+        self.ships.advance(inputs);
+    }
+
+    fn classes() -> Vec<Class> {
+        Ships::classes()
+    }
+
+    fn bodies(&self) -> Vec<EntityFields> {
+        let all = self.ships.bodies();
+        self.order.iter().map(|ship| all[usize::from(*ship)].clone()).collect()
+    }
+
+    fn restore(&mut self, body: &EntityFields) -> bool {
+        self.order.push(body.entity);
+        self.ships.restore(body)
+    }
+}
+
 #[test]
 fn a_flight_recorder_saves_the_end_of_a_session_which_replays() {
     let folder = tempfile::tempdir().unwrap();
@@ -358,7 +395,8 @@ fn a_flight_recorder_saves_the_end_of_a_session_which_replays() {
     let about = hitreg_ggrs::describe::<Ships>(2, HZ).setting(DRAG, "0.98");
     let kept = Recorder::keep_last(Micros::from_s(2), about, RecorderOptions::patient()).unwrap();
     let mut recorder = GgrsRecorder::new(kept, HZ);
-    let (mut session_in_test, mut game) = (sync_test(2), Ships::new("0.98"));
+    let mut session_in_test = sync_test(2);
+    let mut game = UnsortedShips { ships: Ships::new("0.98"), order: vec![1, 0] };
     for _ in 0..400 {
         let requests = requests_of(&mut session_in_test);
         recorder.handle(&mut game, &session_in_test, requests).unwrap();
@@ -368,7 +406,8 @@ fn a_flight_recorder_saves_the_end_of_a_session_which_replays() {
     let recorded = session(&log);
     assert!(recorded.ticks[0].tick.0 > 200, "{:?}", recorded.ticks[0]);
     let hashes: Vec<u64> = recorded.ticks.iter().filter_map(|tick| tick.hash).collect();
-    assert_eq!(ticks::Columns::of(&replayed(&log, Ships::new)).hash, hashes);
+    let restored = |drag: &str| UnsortedShips { ships: Ships::new(drag), order: Vec::new() };
+    assert_eq!(ticks::Columns::of(&replayed(&log, restored)).hash, hashes);
 }
 
 /// A session whose requests a test makes.

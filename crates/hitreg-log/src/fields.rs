@@ -165,11 +165,14 @@ impl EntityFields {
         EntityFields { entity: key.entity.0, class: key.class.0, values: values.collect() }
     }
 
-    /// Returns the hash of a state that consists of these bodies, in their order. For each it covers the entity and the
-    /// class as 32-bit words, then the [number](CellKind::number) of each value as 64 bits, all little-endian.
+    /// Returns the hash of a state that consists of these bodies, in any order. By entity and then by class, it covers of
+    /// each the entity and the class as 32-bit words, then the [number](CellKind::number) of each value as 64 bits, all
+    /// little-endian.
     pub fn hash_all(bodies: &[EntityFields]) -> u64 {
+        let mut sorted: Vec<&EntityFields> = bodies.iter().collect();
+        sorted.sort_by_key(|body| (body.entity, body.class));
         let mut hasher = StateHasher::new();
-        for body in bodies {
+        for body in sorted {
             hasher.words(&[body.entity.into(), body.class.into()]);
             body.values.iter().for_each(|value| hasher.bytes(&value.number().to_le_bytes()));
         }
@@ -293,6 +296,12 @@ mod tests {
             EntityFields::new(3, 0, &7u8),
         ];
         assert!(others.iter().all(|other| hash(other) != hash(&body)));
+        // A playback restores bodies in the order of the log, and a game may hold them in another.
+        let [first, second, third] = others;
+        assert_eq!(
+            EntityFields::hash_all(&[first.clone(), second.clone(), third.clone()]),
+            EntityFields::hash_all(&[third, first, second])
+        );
     }
 
     #[test]
