@@ -399,9 +399,18 @@ fn a_build_that_writes_less_than_the_log_is_described() {
     folder.done("verify a.hitlog --build ./untimed --accept");
     let (code, page) = verified("--build ./untimed");
     assert!(code == 0 && page.contains("golden matches"), "{page}");
+    // A trace without any result equals its own golden, so none is accepted.
+    script(&folder.path("idle"), &format!("exec {hitreg} \"$@\" --tables frames,executed"));
+    fs::remove_file(folder.path("a.golden")).unwrap();
+    for options in ["--build ./idle", "--build ./idle --accept"] {
+        let (code, page) = verified(options);
+        assert!(code == 125 && page.contains("the replay simulated nothing: the log records bodies"), "{page}");
+    }
+    assert!(!folder.path("a.golden").exists());
+    let checked = stdout_text(&folder.run("check ./idle a.hitlog"));
+    assert!(checked.contains("no other results and no two state hashes"), "{checked}");
     // Clients alone, whose predictions agree with the recorded acks, show nothing about the server.
     script(&folder.path("serverless"), &format!("exec {hitreg} \"$@\" --mode open"));
-    fs::remove_file(folder.path("a.golden")).unwrap();
     let (code, page) = verified("--build ./serverless");
     assert!(code == 125 && page.contains("the replay wrote no state hashes and there is no golden"), "{page}");
     folder.done("replay a.hitlog -o other.hittrace");

@@ -10,7 +10,9 @@ use serde::Serialize;
 
 use crate::build::{Build, BuildRequest, OneSidedLog, ProcessEnd, UntestableBuild};
 use crate::comparison::first_place;
-use crate::verify::{BodyRows, RecordComparison, RecordDifference, before_gap, body_trace, shot_trace};
+use crate::verify::{
+    BodyRows, RecordComparison, RecordDifference, before_gap, body_trace, shot_trace, shows_no_simulation,
+};
 use crate::{BuildOutcome, Engine, EngineError, LogFile, check};
 use hitreg_analysis::diff::{DiffOptions, TraceVerdict, diff};
 use hitreg_log::log::WriterOptions;
@@ -21,7 +23,7 @@ use hitreg_log::store::{self, TemporaryFolder};
 use hitreg_log::trace::schema::{NO_HASH, is_bodies, shots, ticks};
 use hitreg_log::trace::{Digest, RECORD, Table, Trace};
 use hitreg_log::units::Tick;
-use hitreg_netcode::replay::compare_hashes;
+use hitreg_netcode::replay::{ReplayFindings, compare_hashes};
 use hitreg_netcode::settings::Settings;
 
 /// The most time for an answer to arguments that a build does not know.
@@ -103,7 +105,7 @@ pub fn check_contract(engine: &Engine<'_>, build: &Build, log: &Path) -> Result<
             add("names the log", test.header(&trace));
             add("same output twice", test.repeated(&trace)?);
             add("hashes as recorded", test.ticks(&trace));
-            add("bodies as recorded", test.bodies(&trace)?);
+            add("bodies as recorded", test.bodies(&trace, &ran)?);
             add("shots as recorded", test.shots(&trace)?);
             add("takes --set", test.setting()?);
             if let Some(finding) = test.part(&trace)? {
@@ -189,12 +191,15 @@ impl ContractTest<'_> {
         }
     }
 
-    fn bodies(&self, trace: &Trace) -> Result<PointFinding, EngineError> {
+    fn bodies(&self, trace: &Trace, ran: &ReplayFindings) -> Result<PointFinding, EngineError> {
         let session = &*before_gap(&self.file.session);
         let recorded = body_trace(session, &trace.header);
         let is_empty = |trace: &Trace| trace.tables.iter().all(|table| !is_bodies(&table.name) || table.rows() == 0);
         match (is_empty(&recorded), is_empty(trace)) {
             (true, _) => return Ok(absent("the log records no bodies")),
+            (_, true) if shows_no_simulation(session, trace, ran) => {
+                return Ok(wrong("the trace has no bodies, no other results and no two state hashes"));
+            }
             (_, true) => return Ok(absent("the trace has no bodies: `diff` names a tick, but no field")),
             (false, false) => {}
         }

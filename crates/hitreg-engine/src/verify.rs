@@ -7,7 +7,9 @@ mod verdict;
 
 pub(crate) use golden::Goldens;
 pub use golden::{Golden, GoldenUpdate, Proposal, proposals_below};
-pub(crate) use records::{BodyRows, RecordComparison, RecordDifference, before_gap, body_trace, shot_trace};
+pub(crate) use records::{
+    BodyRows, RecordComparison, RecordDifference, before_gap, body_trace, shot_trace, shows_no_simulation,
+};
 pub use verdict::{LogFacts, LogReport, LogVerdict, THREADS, VerdictReason, VerifiedReplay, VerifyReference, judge};
 
 use std::collections::VecDeque;
@@ -116,8 +118,9 @@ impl VerifyOptions<'_> {
             }
         };
         facts.contradiction = facts.contradiction.or_else(|| difference.missing_usercmd.clone());
-        facts.bodies_compared = difference.records.bodies;
+        facts.equal_bodies = difference.equal_bodies();
         facts.replay_has_no_hash = difference.has_no_hash;
+        facts.replay_is_empty = difference.is_empty;
         let can_rerecord = replays.iter().all(|replay| replay.summary.header.can(RECORD));
         let verified = LogReport { can_rerecord, ..judge(&facts, Ok(&replays), reference) };
         Ok(if verified.awaits_record_comparison() { difference.judge(self.build, verified) } else { verified })
@@ -186,7 +189,7 @@ fn replay_in_build(
     let runner = engine.uncached().runner;
     let session = log.session()?;
     let mut replays = Vec::with_capacity(THREADS.len());
-    let (mut records, mut has_no_hash) = (RecordComparison::default(), false);
+    let mut difference = LogDifference::default();
     for _ in THREADS {
         let trace = match engine.check_outcome(&log.path, runner.trace(build, &log.request()?))? {
             Ok(trace) => trace,
@@ -200,8 +203,9 @@ fn replay_in_build(
         runner.memory.check(needed).map_err(|source| EngineError::needs_memory(&log.path, source))?;
         let ran = compare_hashes(&session, &trace);
         if replays.is_empty() {
-            records = RecordComparison::of_build(&session, &trace)?;
-            has_no_hash = ticks::Columns::of(&trace).hash.iter().all(|hash| *hash == NO_HASH);
+            difference.records = RecordComparison::of_build(&session, &trace)?;
+            difference.is_empty = shows_no_simulation(&session, &trace, &ran);
+            difference.has_no_hash = ticks::Columns::of(&trace).hash.iter().all(|hash| *hash == NO_HASH);
         }
         if let Some(side) = OneSidedLog::of_replayed(&session, &ran) {
             return Ok(Err(side.to_string()));
@@ -209,8 +213,7 @@ fn replay_in_build(
         replays.push(VerifiedReplay { summary: ReplaySummary::of(&trace), ran });
     }
     let first_difference = replays.first().and_then(|replay| replay.ran.first_difference);
-    let missing_usercmd = missing_usercmd(&session, first_difference.map(|first| first.tick));
-    let difference = LogDifference { records, missing_usercmd, has_no_hash, ..LogDifference::default() };
+    difference.missing_usercmd = missing_usercmd(&session, first_difference.map(|first| first.tick));
     Ok(Ok(ReplaySet { replays, difference }))
 }
 
@@ -225,9 +228,16 @@ struct LogDifference {
     missing_usercmd: Option<String>,
     /// Whether another build wrote no state hash.
     has_no_hash: bool,
+    /// Whether another build simulated nothing that its trace shows, although the log records bodies.
+    is_empty: bool,
 }
 
 impl LogDifference {
+    /// The number of recorded bodies that were compared, if all are equal; 0 if one differs.
+    fn equal_bodies(&self) -> u64 {
+        if self.records.first.is_some() { 0 } else { self.records.bodies }
+    }
+
     /// Adds what another replay, or a replay of later rows, found.
     fn add(&mut self, other: LogDifference) {
         self.records.add(other.records);
@@ -390,7 +400,7 @@ fn judge_in_legs(
         }
     }
     let mut facts = log.facts()?;
-    facts.bodies_compared = difference.records.bodies;
+    facts.equal_bodies = difference.equal_bodies();
     let verified = LogReport {
         legs: Some(legs.len()),
         keyframes: Some(legs.iter().map(Leg::keyframes).sum()),

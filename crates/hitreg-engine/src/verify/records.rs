@@ -7,9 +7,10 @@ use hitreg_analysis::diff::{DiffError, DiffOptions, TraceVerdict, diff};
 use hitreg_log::record::{GapRecord, LogContents, Session, StateKey};
 use hitreg_log::recorded::{hidden_fields, judged_shots, recorded, recorded_bodies};
 use hitreg_log::sorted::{SortedMap, SortedSet};
-use hitreg_log::trace::schema::{BODIES_OF_CLASS, bodies, is_bodies, ticks};
-use hitreg_log::trace::{Trace, TraceHeader};
+use hitreg_log::trace::schema::{BODIES_OF_CLASS, bodies, executed, frames, is_bodies, ticks};
+use hitreg_log::trace::{Table, Trace, TraceHeader};
 use hitreg_log::units::Tick;
+use hitreg_netcode::replay::ReplayFindings;
 
 /// The result of comparing a log's records with a replay of the log.
 #[derive(Clone, Debug, Default)]
@@ -98,6 +99,17 @@ pub(crate) fn body_trace(session: &Session, header: &TraceHeader) -> Trace {
 /// The recorded results of a log's shots, as a trace with this header.
 pub(crate) fn shot_trace(session: &Session, header: &TraceHeader) -> Trace {
     Trace { header: header.clone(), tables: judged_shots(session).into_iter().collect() }
+}
+
+/// Whether a build simulated nothing that its trace shows, although the log records bodies. Such a trace has only the log's
+/// usercmds and executions, and ticks with one state hash or none. `ran` is the comparison of their state hashes.
+pub(crate) fn shows_no_simulation(session: &Session, trace: &Trace, ran: &ReplayFindings) -> bool {
+    let is_copy = |table: &Table| [ticks::NAME, executed::NAME, frames::NAME].contains(&&*table.name);
+    let has_rows = trace.tables.iter().any(|table| !is_copy(table) && table.rows() > 0);
+    let hashes = ticks::Columns::of(trace).hash;
+    let has_bodies = session.states.keys().iter().any(|key| key.tick > Tick(0));
+    let is_still = || hashes.windows(2).all(|pair| pair[0] == pair[1]);
+    has_bodies && ran.hashes_compared == 0 && !has_rows && is_still()
 }
 
 /// The session up to its first missing part.

@@ -185,10 +185,12 @@ pub struct LogFacts {
     /// The first missing part of the log.
     gap: Option<FirstGap>,
     pub(crate) has_server: bool,
-    /// The number of recorded bodies that were compared with a replay.
-    pub(super) bodies_compared: u64,
+    /// The number of recorded bodies that were compared with a replay, if all are equal; 0 if one differs.
+    pub(super) equal_bodies: u64,
     /// Whether another build wrote no state hash.
     pub(super) replay_has_no_hash: bool,
+    /// Whether another build simulated nothing that its trace shows, although the log records bodies.
+    pub(super) replay_is_empty: bool,
 }
 
 /// The first missing part of a log.
@@ -217,8 +219,9 @@ impl LogFacts {
             contradiction,
             gap: survey.first_gap().map(|gap| FirstGap { from: gap.from, to: gap.to, ticks_before }),
             has_server: header.holds() == LogContents::Whole,
-            bodies_compared: 0,
+            equal_bodies: 0,
             replay_has_no_hash: false,
+            replay_is_empty: false,
         }
     }
 
@@ -445,7 +448,11 @@ fn compare_recorded(facts: &LogFacts, ran: &ReplayFindings) -> Option<LogFinding
     let first = ran.first_difference.filter(|first| facts.gap.is_none_or(|gap| first.at <= gap.from))?;
     let replayed = first.replayed.map_or("none, because it ended before".to_owned(), |hash| format!("{hash:016x}"));
     let HashDifference { tick, recorded, .. } = first;
-    let detail = format!("tick {tick}: the log has state hash {recorded:016x}, the replay has {replayed}");
+    let bodies = match facts.equal_bodies {
+        equal if equal > 0 && first.replayed.is_some() => format!("; the {equal} bodies that were compared are equal"),
+        _ => String::new(),
+    };
+    let detail = format!("tick {tick}: the log has state hash {recorded:016x}, the replay has {replayed}{bodies}");
     Some(LogFinding { reason: VerdictReason::RecordedState, detail })
 }
 
@@ -479,6 +486,11 @@ fn find_untested(
             "a part of the log is missing, from {from} to {to}: {judged} of its {with_hash} ticks could be compared, and these match"
         );
         return untestable(VerdictReason::Gap, detail);
+    }
+    if facts.replay_is_empty {
+        let detail = "the replay simulated nothing: the log records bodies, and the trace has no bodies, no other results \
+                      and no two state hashes";
+        return untestable(VerdictReason::NothingCompared, detail.to_owned());
     }
     // Another build may write no hashes, or run no server. Then only a golden can decide.
     let has_no_hash = with_hash > 0 && (exercised.ticks == 0 || facts.replay_has_no_hash);
@@ -515,9 +527,9 @@ fn find_untested(
             checked if checked > 0 && !figures.is_closed => format!(
                 "it has no state hashes and no golden, and none of the {checked} predictions of the replay agrees with the recorded acks"
             ),
-            _ if facts.bodies_compared > 0 => format!(
+            _ if facts.equal_bodies > 0 => format!(
                 "it has no state hashes and no golden, so only its bodies were compared: {} are as recorded",
-                facts.bodies_compared
+                facts.equal_bodies
             ),
             _ => "it has no state hashes and no golden, so a replay cannot be compared with it".to_owned(),
         };
