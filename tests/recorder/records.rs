@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 
-use hitreg::log::read_session;
+use hitreg::log::{read_session, recover};
 use hitreg::record::{
     ArrivalRecord, CellKind, ClassId, DamageRecord, Execution, ExecutionRecord, FieldSchema, GapCause, HitResult,
     OwnValue, PacketRecord, Presence, PresenceRecord, Record, Scope, Session, ShotRecord, SnapshotRecord,
@@ -21,6 +21,11 @@ pub(super) struct SharedMemory(Arc<Mutex<Vec<u8>>>);
 impl SharedMemory {
     pub(super) fn session(&self) -> Session {
         read_session(&self.0.lock().unwrap()[..]).expect("a whole log")
+    }
+
+    /// The session of a log whose end is missing.
+    pub(super) fn recovered(&self) -> Session {
+        recover(&self.0.lock().unwrap()).expect("something to recover").0
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use hitreg::log::WriteError;
-use hitreg::record::{GapCause, PlayerRecords, Session};
+use hitreg::record::{GapCause, Session};
 use hitreg::recorder::{FinishError, PushError, Recorder, RecorderOptions, Stream};
 use hitreg::store::read_log;
 use hitreg::units::{Micros, PlayerId, Tick};
@@ -30,6 +30,11 @@ impl Write for StuckWriter {
     }
 }
 
+fn records_of(session: &Session) -> u64 {
+    let of_players = session.players.iter().map(|player| player.frames.len()).sum::<usize>();
+    (of_players + session.ticks.len() + session.states.len()) as u64
+}
+
 /// 60 s of session while the disk is stuck, which is far more than the queue holds.
 #[test]
 fn a_stuck_disk_drops_chunks_and_marks_a_gap() {
@@ -52,9 +57,7 @@ fn a_stuck_disk_drops_chunks_and_marks_a_gap() {
     let written = recorder.finish().unwrap();
     assert_eq!(written.lost_records, 0, "the streams were emptied all the time");
     let session = memory.session();
-    let in_log = |player: &PlayerRecords| player.frames.len();
-    let in_log = session.players.iter().map(in_log).sum::<usize>() + session.ticks.len() + session.states.len();
-    assert_eq!(written.records, in_log as u64, "records of dropped chunks do not count");
+    assert_eq!(written.records, records_of(&session), "records of dropped chunks do not count");
     let gap = session.gaps.first().expect("a gap for the dropped records");
     assert_eq!((gap.why, gap.player), (GapCause::Overrun, None));
     // Every tick outside the gaps is in the log, and no tick inside them.
@@ -128,12 +131,12 @@ fn a_saved_flight_recording_has_the_gaps() {
 }
 
 /// A writer that accepts a number of bytes and then fails.
-struct FullSink(usize);
+struct FullSink(usize, SharedMemory);
 
 impl Write for FullSink {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0 = self.0.checked_sub(bytes.len()).ok_or(Error::from(ErrorKind::StorageFull))?;
-        Ok(bytes.len())
+        self.1.write(bytes)
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
@@ -143,7 +146,8 @@ impl Write for FullSink {
 
 #[test]
 fn a_full_disk_stops_the_recording_with_an_error() {
-    let mut recorder = Recorder::to(FullSink(4096), about(1), RecorderOptions::default()).unwrap();
+    let memory = SharedMemory::default();
+    let mut recorder = Recorder::to(FullSink(4096, memory.clone()), about(1), RecorderOptions::default()).unwrap();
     let mut stream = recorder.stream();
     let stopped = (1..=100_000).find_map(|number| {
         if number % 100 == 0 {
@@ -154,6 +158,8 @@ fn a_full_disk_stops_the_recording_with_an_error() {
     assert_eq!(stopped, Some(PushError::Stopped));
     let error = recorder.end().unwrap_err().to_string();
     assert!(error.starts_with("cannot be written: "), "{error}");
+    // Queued chunks that were never written do not count.
+    assert_eq!(recorder.written().records, records_of(&memory.recovered()));
     // Later calls do not claim that the log is complete.
     let later = [recorder.end(), recorder.finish().map(drop)];
     assert!(later.iter().all(|ended| matches!(ended, Err(FinishError::Write(WriteError::Poisoned)))), "{later:?}");

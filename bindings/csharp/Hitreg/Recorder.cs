@@ -28,7 +28,7 @@ namespace Hitreg {
     public struct Written {
         internal uint Size;
         uint reserved;
-        /// <summary>Rows written. Rows of dropped chunks do not count.</summary>
+        /// <summary>Rows in the file so far. A flight recorder and a trace count the rows that they received.</summary>
         public ulong Rows;
         /// <summary>Rows lost because a stream was full.</summary>
         public ulong LostRows;

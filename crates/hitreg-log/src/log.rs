@@ -59,4 +59,5 @@ pub use trace_file::{
     IndexedTrace, TraceLayout, TraceReader, TraceWriter, read_trace, read_trace_within, write_trace,
     write_trace_meanwhile,
 };
+pub(crate) use writer::RecordCounter;
 pub use writer::{BackgroundLogWriter, LogWriter, MergeWriter, QueuePolicy, WriterOptions, write_session};

@@ -53,7 +53,7 @@ pub use output::Rotation;
 pub use playback::{Playback, PlaybackError, PlaybackStep};
 pub use stream::Stream;
 
-use crate::log::{self, BackgroundLogWriter, LogError, QueuePolicy, WriteError};
+use crate::log::{self, BackgroundLogWriter, LogError, QueuePolicy, RecordCounter, WriteError};
 use crate::record::{MisplacedRecord, SessionHeader, TextError, TickRecord};
 use crate::store::{FileType, RecordingClaim, StoreError, Targets};
 use crate::trace::Digest;
@@ -110,7 +110,7 @@ pub struct Recorder {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RecordingSummary {
-    /// Records written, each push once. Records of dropped chunks do not count.
+    /// Records in the file so far, each push once. A flight recorder and a trace count the records that they received.
     pub records: u64,
     /// Records lost because their stream's ring was full. Gap records in the log mark when.
     pub lost_records: u64,
@@ -133,15 +133,18 @@ impl Recorder {
     /// started.
     pub fn create(path: &Path, about: Description, options: RecorderOptions) -> Result<Recorder, FinishError> {
         let (header, kinds) = about.into_header()?;
-        let how = (options.chunks, options.when_full);
+        let (how, records) = ((options.chunks, options.when_full), RecordCounter::default());
         let out: Box<dyn RecordOutput> = match options.rotation {
-            Some(rotation) => Box::new(RotatingFiles::begin(path.to_owned(), header.clone(), rotation, how)?),
+            Some(rotation) => {
+                Box::new(RotatingFiles::begin(path.to_owned(), header.clone(), rotation, how, records.clone())?)
+            }
             None => {
                 let target = Targets::default().file(path, FileType::Log)?;
-                Box::new(RecordingClaim::new(&target)?.begin(&header, how.0, how.1)?)
+                let begun = RecordingClaim::new(&target)?.begin(&header, how.0, how.1)?;
+                Box::new(begun.count_records(records.clone()))
             }
         };
-        Recorder::begin_live(out, header, kinds, options)
+        Recorder::begin_live((out, records), header, kinds, options)
     }
 
     /// Starts a log in any writer. The log is complete only after [`Recorder::finish`].
@@ -155,8 +158,9 @@ impl Recorder {
     ) -> Result<Recorder, FinishError> {
         let (header, kinds) = about.into_header()?;
         let out: Box<dyn Write + Send> = Box::new(out);
-        let out = BackgroundLogWriter::new(out, &header, options.chunks)?.when_full(options.when_full);
-        Recorder::begin_live(Box::new(out), header, kinds, options)
+        let (out, records) = (BackgroundLogWriter::new(out, &header, options.chunks)?, RecordCounter::default());
+        let out = out.when_full(options.when_full).count_records(records.clone());
+        Recorder::begin_live((Box::new(out), records), header, kinds, options)
     }
 
     /// Starts a flight recorder: it keeps the last `span` of a session in memory, packed as in a log.
@@ -169,7 +173,9 @@ impl Recorder {
             return Err(FinishError::Span { span });
         }
         let (header, kinds) = about.into_header()?;
-        Recorder::begin_live(Box::new(FlightBuffer::new(header.clone(), span)), header, kinds, options)
+        let records = RecordCounter::default();
+        let out = FlightBuffer::new(header.clone(), span, records.clone());
+        Recorder::begin_live((Box::new(out), records), header, kinds, options)
     }
 
     /// Starts a trace: the output of a build that replays a log. The build pushes records with the same calls that
@@ -184,13 +190,15 @@ impl Recorder {
         let capabilities = about.capabilities.clone();
         let (header, kinds) = about.into_header()?;
         let target = Targets::default().replacing_recordings().file(path, FileType::Trace)?;
-        let out = Box::new(PendingTrace::new(target, log, capabilities, header.clone()));
+        let records = RecordCounter::default();
+        let out = Box::new(PendingTrace::new(target, log, capabilities, header.clone(), records.clone()));
         // The ticks of a replay are those of the log, in any order.
-        Recorder::begin(out, RecorderShared::new(header, kinds, QueuePolicy::Wait, None), RecorderOptions::patient())
+        let shared = RecorderShared::new(header, kinds, records, QueuePolicy::Wait, None);
+        Recorder::begin(out, shared, RecorderOptions::patient())
     }
 
     fn begin_live(
-        out: Box<dyn RecordOutput>,
+        (out, records): (Box<dyn RecordOutput>, RecordCounter),
         header: SessionHeader,
         kinds: Vec<CustomKind>,
         options: RecorderOptions,
@@ -198,7 +206,7 @@ impl Recorder {
         // The ticks of a client's log are those that it received, in any order.
         let is_of_client = header.side.is_some_and(|side| side.player.is_some());
         let ticks = (!is_of_client).then(Default::default);
-        Recorder::begin(out, RecorderShared::new(header, kinds, options.when_full, ticks), options)
+        Recorder::begin(out, RecorderShared::new(header, kinds, records, options.when_full, ticks), options)
     }
 
     fn begin(

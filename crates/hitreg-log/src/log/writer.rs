@@ -184,9 +184,24 @@ pub enum QueuePolicy {
     Drop,
 }
 
+/// The number of records in written chunks, of one file or of all files of a recording. Gaps do not count.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RecordCounter(Arc<AtomicU64>);
+
+impl RecordCounter {
+    pub(crate) fn add(&self, records: u64) {
+        self.0.fetch_add(records, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// A job for the thread.
 enum WriterJob {
-    Write(Box<SessionChunk>),
+    /// Writes a chunk that has so many records.
+    Write(Box<SessionChunk>, u64, RecordCounter),
     End,
 }
 
@@ -199,6 +214,9 @@ pub struct BackgroundLogWriter<W> {
     fill: ChunkFill,
     when_full: QueuePolicy,
     dropped: DroppedChunks,
+    /// The number of records in the current chunk.
+    current_records: u64,
+    records: RecordCounter,
     jobs: SyncSender<WriterJob>,
     /// Written chunks, to be refilled.
     used: Receiver<SessionChunk>,
@@ -214,10 +232,6 @@ crate::partial_debug!([W] BackgroundLogWriter<W> { header });
 #[derive(Clone, Copy, Debug, Default)]
 struct DroppedChunks {
     chunks: u64,
-    /// The number of records in dropped chunks. Gaps do not count.
-    records: u64,
-    /// The number of records in the current chunk, without gaps.
-    current_records: u64,
     /// The newest time in any chunk that was queued.
     queued_until: Option<Micros>,
     /// The first and the newest time in the current chunk.
@@ -227,8 +241,7 @@ struct DroppedChunks {
 }
 
 impl DroppedChunks {
-    fn add(&mut self, when: EventTime, counts: bool) {
-        self.current_records += u64::from(counts);
+    fn add(&mut self, when: EventTime) {
         if let EventTime::At(at) = when {
             let (first, newest) = self.current_span.unwrap_or((at, at));
             self.current_span = Some((first.min(at), newest.max(at)));
@@ -244,14 +257,13 @@ impl DroppedChunks {
     }
 
     fn chunk_queued(&mut self) {
-        (self.gap, self.current_records) = (None, 0);
+        self.gap = None;
         let newest = self.current_span.take().map(|(_, newest)| newest);
         self.queued_until = self.queued_until.max(newest);
     }
 
     fn chunk_dropped(&mut self) {
         self.chunks += 1;
-        self.records += std::mem::take(&mut self.current_records);
         let Some((first, newest)) = self.current_span.take() else { return };
         let before = first - Micros(1);
         let from = self.gap.map_or(before, |(from, _)| from.min(before));
@@ -278,7 +290,20 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
         let (chunk, fill, dropped) = (SessionChunk::of(header), ChunkFill::new(options), DroppedChunks::default());
         let when_full = QueuePolicy::default();
         let header = header.clone();
-        Ok(BackgroundLogWriter { header, chunk, fill, when_full, dropped, jobs, used, written, thread })
+        let (current_records, records) = (0, RecordCounter::default());
+        Ok(BackgroundLogWriter {
+            header,
+            chunk,
+            fill,
+            when_full,
+            dropped,
+            current_records,
+            records,
+            jobs,
+            used,
+            written,
+            thread,
+        })
     }
 
     /// Sets what to do when the disk is too slow.
@@ -287,18 +312,31 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
         BackgroundLogWriter { when_full, ..self }
     }
 
+    /// Counts written records in this counter.
+    #[must_use]
+    pub(crate) fn count_records(self, records: RecordCounter) -> BackgroundLogWriter<W> {
+        BackgroundLogWriter { records, ..self }
+    }
+
     /// Adds a record. The writer refuses a record that does not fit the header, and can continue.
     ///
     /// # Errors
     /// When the record does not fit, or the thread has stopped after an error, which is returned once.
     pub fn push(&mut self, record: Record) -> Result<(), WriteError> {
+        let counts = !matches!(record, Record::Gap(_));
+        self.push_uncounted(record)?;
+        self.current_records += u64::from(counts);
+        Ok(())
+    }
+
+    /// Adds a record that does not count, because an earlier file has it.
+    pub(crate) fn push_uncounted(&mut self, record: Record) -> Result<(), WriteError> {
         let when = record.when();
         if self.fill.add(when, record.bytes())? {
             self.flush_chunk()?;
         }
-        let counts = !matches!(record, Record::Gap(_));
         self.chunk.push(record, &self.header)?;
-        self.dropped.add(when, counts);
+        self.dropped.add(when);
         Ok(())
     }
 
@@ -310,16 +348,6 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
     /// Returns the number of chunks dropped because the disk was too slow.
     pub fn dropped_chunks(&self) -> u64 {
         self.dropped.chunks
-    }
-
-    /// Returns the number of records in those chunks.
-    pub fn dropped_records(&self) -> u64 {
-        self.dropped.records
-    }
-
-    /// Leaves the records of the current chunk out of [`BackgroundLogWriter::dropped_records`]: an earlier file has them.
-    pub(crate) fn forget_carried_records(&mut self) {
-        self.dropped.current_records = 0;
     }
 
     /// Returns the number of bytes written so far.
@@ -373,7 +401,8 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
         }
         let mut next = self.used.try_recv().unwrap_or_else(|_| SessionChunk::of(&self.header));
         next.texts.clone_from(&self.chunk.texts);
-        let full = WriterJob::Write(Box::new(std::mem::replace(&mut self.chunk, next)));
+        let (chunk, records) = (std::mem::replace(&mut self.chunk, next), std::mem::take(&mut self.current_records));
+        let full = WriterJob::Write(Box::new(chunk), records, self.records.clone());
         match when_full {
             QueuePolicy::Wait => self.send(full)?,
             QueuePolicy::Drop => match self.jobs.try_send(full) {
@@ -403,8 +432,9 @@ fn run_writer<W: Write>(
 ) -> Result<W, WriteError> {
     loop {
         match jobs.recv() {
-            Ok(WriterJob::Write(mut chunk)) => {
+            Ok(WriterJob::Write(mut chunk, records, counter)) => {
                 write_chunk(&mut sink, &SessionSlice::whole(&chunk), header)?;
+                counter.add(records);
                 written.store(sink.offset(), Ordering::Relaxed);
                 chunk.clear();
                 // After the end, no receiver takes the chunk back, and it is dropped.

@@ -11,7 +11,7 @@ use rtrb::Consumer;
 
 use super::output::{FlightRecording, RecordOutput};
 use super::{CustomKind, FinishError, PushError, RecordingSummary};
-use crate::log::QueuePolicy;
+use crate::log::{QueuePolicy, RecordCounter};
 use crate::record::{GapCause, GapRecord, Record, SessionHeader, TextCode, TextError, Texts, TickRecord};
 use crate::sorted::SortedMap;
 use crate::units::{Micros, Tick};
@@ -87,7 +87,7 @@ impl Collector {
                 let _ = self.mark_missing().and_then(|()| self.out.finish());
                 return Err(error);
             }
-            self.shared.set_dropped(self.out.dropped());
+            self.shared.set_dropped(self.out.dropped_chunks());
             if !took_any {
                 std::thread::park_timeout(TURN);
             }
@@ -167,7 +167,6 @@ impl Collector {
                 self.shared.lose_late(at);
             } else {
                 self.out.push(record)?;
-                self.shared.records.fetch_add(1, Ordering::Relaxed);
             }
         }
         Ok(())
@@ -183,7 +182,7 @@ impl Collector {
         if done.is_ok() && !whole {
             done = self.out.flush();
         }
-        self.shared.set_dropped(self.out.dropped());
+        self.shared.set_dropped(self.out.dropped_chunks());
         match (done, whole) {
             (Ok(()), false) => Ok(()),
             (Ok(()), true) => self.out.finish(),
@@ -230,11 +229,9 @@ pub(super) struct RecorderShared {
     state: AtomicU8,
     /// Records before this time, in microseconds, have been passed to the output.
     released: AtomicI64,
-    pub(super) records: AtomicU64,
+    records: RecordCounter,
     pub(super) lost: AtomicU64,
     dropped_chunks: AtomicU64,
-    /// Number of records in dropped chunks.
-    dropped_records: AtomicU64,
     late: AtomicU64,
     /// The times of the first and the last lost or late record that no gap covers yet, in microseconds.
     missing_from: AtomicI64,
@@ -257,10 +254,11 @@ impl std::fmt::Debug for RecorderShared {
 }
 
 impl RecorderShared {
-    /// With `ticks`, refuses ticks whose numbers contradict their times.
+    /// The output counts in `records`. With `ticks`, refuses ticks whose numbers contradict their times.
     pub(super) fn new(
         header: SessionHeader,
         kinds: Vec<CustomKind>,
+        records: RecordCounter,
         when_full: QueuePolicy,
         ticks: Option<Mutex<TickOrder>>,
     ) -> RecorderShared {
@@ -270,10 +268,9 @@ impl RecorderShared {
             when_full,
             state: AtomicU8::new(RecorderState::Open as u8),
             released: AtomicI64::new(i64::MIN),
-            records: AtomicU64::new(0),
+            records,
             lost: AtomicU64::new(0),
             dropped_chunks: AtomicU64::new(0),
-            dropped_records: AtomicU64::new(0),
             late: AtomicU64::new(0),
             missing_from: AtomicI64::new(i64::MAX),
             missing_to: AtomicI64::new(i64::MIN),
@@ -405,15 +402,14 @@ impl RecorderShared {
         (first != i64::MAX).then_some(GapRecord { from, to, player: None, why: GapCause::Overrun })
     }
 
-    fn set_dropped(&self, (chunks, records): (u64, u64)) {
+    fn set_dropped(&self, chunks: u64) {
         self.dropped_chunks.store(chunks, Ordering::Relaxed);
-        self.dropped_records.store(records, Ordering::Relaxed);
     }
 
     pub(super) fn written(&self) -> RecordingSummary {
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         RecordingSummary {
-            records: of(&self.records).saturating_sub(of(&self.dropped_records)),
+            records: self.records.get(),
             lost_records: of(&self.lost),
             dropped_chunks: of(&self.dropped_chunks),
             late_records: of(&self.late),
@@ -500,7 +496,7 @@ mod tests {
     #[test]
     fn a_gap_comes_before_the_records_after_the_missing_ones() {
         let (header, kinds) = crate::recorder::Description::new("mygame").player("p0").into_header().unwrap();
-        let shared = Arc::new(RecorderShared::new(header, kinds, QueuePolicy::Drop, None));
+        let shared = Arc::new(RecorderShared::new(header, kinds, RecordCounter::default(), QueuePolicy::Drop, None));
         let received = Received::default();
         let mut collector = Collector::new(Arc::clone(&shared), Box::new(received.clone()), Micros::ZERO);
         let tick = |number: u32| {

@@ -7,14 +7,15 @@ use std::sync::Arc;
 
 use super::FinishError;
 use super::cut::{FlightCut, PartStart};
-use crate::log::{self, BackgroundLogWriter, QueuePolicy, WriteError, WriterOptions};
+use crate::log::{self, BackgroundLogWriter, QueuePolicy, RecordCounter, WriteError, WriterOptions};
 use crate::record::{EventTime, GapCause, GapRecord, Record, SessionChunk, SessionHeader, Texts};
 use crate::recorded;
 use crate::store::{self, FileType, Recording, RecordingClaim, Target, Targets};
 use crate::trace::Digest;
 use crate::units::Micros;
 
-/// A destination of records. They come in time order, except those that are older than the reorder window.
+/// A destination of records. They come in time order, except those that are older than the reorder window. It counts the
+/// records that it has written or holds.
 pub(super) trait RecordOutput: Send {
     /// Returns whether the output takes records that are older than the reorder window.
     fn takes_late_records(&self) -> bool {
@@ -31,9 +32,9 @@ pub(super) trait RecordOutput: Send {
         Ok(())
     }
 
-    /// Returns the numbers of dropped chunks and of the records in them.
-    fn dropped(&self) -> (u64, u64) {
-        (0, 0)
+    /// Returns the number of dropped chunks.
+    fn dropped_chunks(&self) -> u64 {
+        0
     }
 
     /// Returns the records that a flight recorder holds in memory; `None` for outputs that write at once.
@@ -60,8 +61,8 @@ macro_rules! output {
                 Ok(<$writer>::flush(self)?)
             }
 
-            fn dropped(&self) -> (u64, u64) {
-                (self.dropped_chunks(), self.dropped_records())
+            fn dropped_chunks(&self) -> u64 {
+                <$writer>::dropped_chunks(self)
             }
 
             fn finish(self: Box<Self>) -> Result<(), FinishError> {
@@ -105,8 +106,9 @@ pub(super) struct RotatingFiles {
     /// Time of the first record in this file.
     begun: Option<Micros>,
     is_full: bool,
-    /// As [`RecordOutput::dropped`], of the earlier files.
-    dropped: (u64, u64),
+    /// The number of dropped chunks of the earlier files.
+    dropped_chunks: u64,
+    records: RecordCounter,
 }
 
 impl RotatingFiles {
@@ -116,11 +118,25 @@ impl RotatingFiles {
         header: SessionHeader,
         rotation: Rotation,
         how: (log::WriterOptions, QueuePolicy),
+        records: RecordCounter,
     ) -> Result<RotatingFiles, FinishError> {
         let number = Recording::last_number(&path)? + 1;
         let (cut, file, texts) = (FlightCut::default(), None, Texts::default());
-        let (begun, is_full, dropped) = (None, false, (0, 0));
-        let files = RotatingFiles { path, header, how, rotation, cut, file, number, texts, begun, is_full, dropped };
+        let (begun, is_full, dropped_chunks) = (None, false, 0);
+        let files = RotatingFiles {
+            path,
+            header,
+            how,
+            rotation,
+            cut,
+            file,
+            number,
+            texts,
+            begun,
+            is_full,
+            dropped_chunks,
+            records,
+        };
         let first = files.begin_file(&PartStart::default())?;
         Ok(RotatingFiles { file: Some(first), ..files })
     }
@@ -128,12 +144,13 @@ impl RotatingFiles {
     fn begin_file(&self, beginning: &PartStart) -> Result<Recording, FinishError> {
         let (number, (chunks, when_full)) = (self.number, self.how);
         let target = Targets::default().file(&Recording::numbered(&self.path, number), FileType::Log)?;
-        Ok(RecordingClaim::new(&target)?.begin(&beginning.header(&self.header, number), chunks, when_full)?)
+        let begun = RecordingClaim::new(&target)?.begin(&beginning.header(&self.header, number), chunks, when_full)?;
+        Ok(begun.count_records(self.records.clone()))
     }
 
     /// Finishes the current file and starts the next one.
     fn start_next(&mut self) -> Result<(), FinishError> {
-        self.dropped = self.dropped();
+        self.dropped_chunks = RecordOutput::dropped_chunks(self);
         self.file.take().map_or(Ok(()), Recording::finish)?;
         self.number += 1;
         let beginning = self.cut.beginning();
@@ -178,9 +195,8 @@ impl RecordOutput for RotatingFiles {
         Ok(self.file()?.flush()?)
     }
 
-    fn dropped(&self) -> (u64, u64) {
-        let (chunks, records) = self.file.as_ref().map_or((0, 0), RecordOutput::dropped);
-        (self.dropped.0 + chunks, self.dropped.1 + records)
+    fn dropped_chunks(&self) -> u64 {
+        self.dropped_chunks + self.file.as_ref().map_or(0, Recording::dropped_chunks)
     }
 
     fn finish(self: Box<Self>) -> Result<(), FinishError> {
@@ -199,6 +215,7 @@ pub(super) struct FlightBuffer {
     cut: FlightCut,
     /// First time in the current part.
     begun: Option<Micros>,
+    records: RecordCounter,
 }
 
 /// A complete part, packed as a log.
@@ -227,11 +244,11 @@ pub(super) struct FlightRecording {
 }
 
 impl FlightBuffer {
-    pub(super) fn new(header: SessionHeader, keep: Micros) -> FlightBuffer {
+    pub(super) fn new(header: SessionHeader, keep: Micros, records: RecordCounter) -> FlightBuffer {
         let current = SessionChunk::of(&header);
         let (parts, beginning, newest, first, forgotten) = (VecDeque::new(), Arc::default(), None, None, None);
         let kept = FlightRecording { header, keep, parts, beginning, current, newest, first, forgotten };
-        FlightBuffer { kept, cut: FlightCut::default(), begun: None }
+        FlightBuffer { kept, cut: FlightCut::default(), begun: None, records }
     }
 
     /// Packs the full part, starts the next, and drops parts older than the kept span.
@@ -261,7 +278,10 @@ impl RecordOutput for FlightBuffer {
             self.begun.get_or_insert(at);
         }
         self.cut.update(&record);
-        self.kept.add(record)
+        let counts = !matches!(record, Record::Gap(_));
+        self.kept.add(record)?;
+        self.records.add(counts.into());
+        Ok(())
     }
 
     fn texts(&mut self, texts: &Texts) {
@@ -320,12 +340,19 @@ pub(super) struct PendingTrace {
     log: Digest,
     capabilities: Vec<String>,
     header: SessionHeader,
-    records: SessionChunk,
+    pending: SessionChunk,
+    records: RecordCounter,
 }
 
 impl PendingTrace {
-    pub(super) fn new(target: Target, log: Digest, capabilities: Vec<String>, header: SessionHeader) -> PendingTrace {
-        PendingTrace { target, log, capabilities, records: SessionChunk::of(&header), header }
+    pub(super) fn new(
+        target: Target,
+        log: Digest,
+        capabilities: Vec<String>,
+        header: SessionHeader,
+        records: RecordCounter,
+    ) -> PendingTrace {
+        PendingTrace { target, log, capabilities, pending: SessionChunk::of(&header), header, records }
     }
 }
 
@@ -336,15 +363,18 @@ impl RecordOutput for PendingTrace {
     }
 
     fn push(&mut self, record: Record) -> Result<(), FinishError> {
-        Ok(self.records.push(record, &self.header).map_err(WriteError::from)?)
+        self.pending.push(record, &self.header).map_err(WriteError::from)?;
+        // A replay has no gaps, and loses no record.
+        self.records.add(1);
+        Ok(())
     }
 
     fn texts(&mut self, texts: &Texts) {
-        self.records.texts.clone_from(texts);
+        self.pending.texts.clone_from(texts);
     }
 
     fn finish(self: Box<Self>) -> Result<(), FinishError> {
-        let mut session = self.records.with_header(self.header);
+        let mut session = self.pending.with_header(self.header);
         session.sort_by_time();
         session.put_in_order();
         let mut trace = recorded::all_records(&session);

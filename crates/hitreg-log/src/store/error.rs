@@ -22,7 +22,7 @@ pub struct StoreError {
 impl Display for StoreError {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match &self.kind {
-            kind @ StoreErrorKind::NoTemporaryFolder(_) => write!(f, "{kind}"),
+            kind @ (StoreErrorKind::NoTemporaryFolder(_) | StoreErrorKind::EmptyPath) => write!(f, "{kind}"),
             kind => write!(f, "{}: {}", self.path.display(), naming_file(&kind.to_string(), &self.path)),
         }
     }
@@ -65,6 +65,9 @@ pub enum StoreErrorKind {
     /// A trace is damaged. Unlike a log, it can be made again.
     #[error("{}. To make the trace again, run: hitreg replay LOG -o TRACE", .0.damage())]
     DamagedTrace(#[source] LogError),
+    /// The path is empty.
+    #[error("the path of a file is empty: name a file")]
+    EmptyPath,
     /// The path is a directory, but must be a file.
     #[error("this is a directory: name a file in it")]
     IsDirectory,
@@ -82,7 +85,7 @@ pub enum StoreErrorKind {
     DiskFull,
     /// The disk became full during a recording.
     #[error(
-        "the disk is full. This file has all but the last second. Free some space, then run: hitreg recover {} -o {}",
+        "the disk is full. This file has everything that was written before. Free some space, then run: hitreg recover {} -o {}",
         shell_path(unfinished),
         shell_path(log)
     )]
@@ -94,7 +97,7 @@ pub enum StoreErrorKind {
     },
     /// The system refused to write during a recording.
     #[error(
-        "cannot be written: {}. This file has all but the last second. To get the log, run: hitreg recover {} -o {}",
+        "cannot be written: {}. This file has everything that was written before. To get the log, run: hitreg recover {} -o {}",
         reason(source),
         shell_path(unfinished),
         shell_path(log)

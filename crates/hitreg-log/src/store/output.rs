@@ -336,6 +336,9 @@ impl OutputDestination {
         if super::is_standard_stream(path) {
             return Ok(OutputDestination::Stream);
         }
+        if path.as_os_str().is_empty() {
+            return Err(StoreError::new(path, StoreErrorKind::EmptyPath));
+        }
         let Some(path) = follow(path)? else { return Ok(OutputDestination::Stream) };
         let permissions = match std::fs::metadata(&path) {
             Ok(meta) if meta.is_dir() => return Err(StoreError::new(path, StoreErrorKind::IsDirectory)),

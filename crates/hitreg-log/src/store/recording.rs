@@ -7,7 +7,7 @@ use super::input::is_at;
 use super::output::OutputDestination;
 use super::output::Target;
 use super::{StoreError, StoreErrorKind};
-use crate::log::{BackgroundLogWriter, QueuePolicy, WriteError, WriterOptions};
+use crate::log::{BackgroundLogWriter, QueuePolicy, RecordCounter, WriteError, WriterOptions};
 use crate::record::{Record, SessionHeader, Texts};
 
 /// A recording in progress. Until [`Recording::finish`], its file ends in `.part`. After a kill or a
@@ -92,19 +92,18 @@ impl Recording {
         self.writer.dropped_chunks()
     }
 
-    /// Returns the number of records in those chunks.
-    pub fn dropped_records(&self) -> u64 {
-        self.writer.dropped_records()
+    /// Counts written records in this counter.
+    pub(crate) fn count_records(self, records: RecordCounter) -> Recording {
+        Recording { writer: self.writer.count_records(records), ..self }
     }
 
-    /// Adds the records that the file begins with. [`Recording::dropped_records`] does not count them.
+    /// Adds the records that the file begins with. They do not count as written.
     ///
     /// # Errors
     /// As [`Recording::push`].
     pub(crate) fn begin_with(&mut self, records: Vec<Record>) -> Result<(), StoreError> {
-        records.into_iter().try_for_each(|record| self.push(record))?;
-        self.writer.forget_carried_records();
-        Ok(())
+        let mut begun = records.into_iter().map(|record| self.writer.push_uncounted(record));
+        begun.try_for_each(|pushed| pushed).map_err(|source| stopped(&self.unfinished, &self.path, source))
     }
 
     /// Writes all buffered records, so that they survive a kill.

@@ -107,6 +107,7 @@ fn errors_name_the_file_and_what_to_do() {
         error(folder.path().join("no/such/a.hitlog")),
         StoreError { kind: StoreErrorKind::NoParent(_), .. }
     ));
+    assert_eq!(error(PathBuf::new()).to_string(), "the path of a file is empty: name a file");
     assert!(matches!(error("/".into()), StoreError { kind: StoreErrorKind::IsDirectory, .. }));
     assert!(matches!(read_log(&folder.path().join("none")), Err(StoreError { kind: StoreErrorKind::NotFound, .. })));
     assert!(matches!(read_log(folder.path()), Err(StoreError { kind: StoreErrorKind::IsDirectory, .. })));
