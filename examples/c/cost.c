@@ -35,7 +35,7 @@ static int64_t nanoseconds(void) {
 
 static void *run(void *of) {
     struct work *work = of;
-    hitreg_stream *stream;
+    hitreg_stream *stream = NULL;
     int64_t began = nanoseconds();
     must(hitreg_stream_new(work->recorder, &stream));
     for (uint32_t burst = 0; burst < BURSTS; burst++) {
@@ -66,7 +66,7 @@ static void measure(const char *path, int threads) {
     static double bursts[MOST_THREADS * BURSTS];
     struct work work[MOST_THREADS];
     pthread_t running[MOST_THREADS];
-    hitreg_recorder *recorder;
+    hitreg_recorder *recorder = NULL;
     hitreg_description *description = hitreg_description_new("cost");
     for (int player = 0; player < PLAYERS; player++) {
         must(hitreg_description_player(description, "player"));

@@ -26,7 +26,7 @@ static hitreg_description *describe() {
 
 // Plays the usercmds of a log, or of a bot if there is no log, and records.
 static void play(hitreg_recorder *recorder, const hitreg_log *log) {
-    hitreg_stream *stream;
+    hitreg_stream *stream = nullptr;
     must(hitreg_stream_new(recorder, &stream));
     size_t ticks = 500;
     if (log) must(hitreg_log_count(log, HITREG_TABLE_FRAMES, 0, &ticks));
@@ -50,7 +50,7 @@ static void play(hitreg_recorder *recorder, const hitreg_log *log) {
 }
 
 int main(int argc, char **argv) {
-    hitreg_recorder *recorder;
+    hitreg_recorder *recorder = nullptr;
     hitreg_log *log = nullptr;
     hitreg_description *session = describe();
     if (argc == 3 && !std::strcmp(argv[1], "record")) {

@@ -47,9 +47,9 @@ static const struct lift lifts[2] = {{2.0f}, {3.0f}};
 
 /* Pushes two ticks with the same bodies in another order, and reads them back. */
 static void bodies(const char *path) {
-    hitreg_recorder *recorder;
-    hitreg_stream *stream;
-    hitreg_log *log;
+    hitreg_recorder *recorder = NULL;
+    hitreg_stream *stream = NULL;
+    hitreg_log *log = NULL;
     hitreg_description *description = hitreg_description_new("everything");
     must(hitreg_description_player(description, "p0"));
     SAME(hitreg_description_classes(description, NULL, 1) == HITREG_ERROR_NULL);
@@ -100,8 +100,8 @@ static void bodies(const char *path) {
 }
 
 static void record(const char *path) {
-    hitreg_recorder *recorder;
-    hitreg_stream *stream;
+    hitreg_recorder *recorder = NULL;
+    hitreg_stream *stream = NULL;
     static const hitreg_field fields[2] = {
         {"lean", HITREG_F32, HITREG_SCOPE_MOVEMENT, HITREG_MEANING_PLAIN, NULL},
         {"stance", HITREG_I32, HITREG_SCOPE_MOVEMENT, HITREG_MEANING_NAME, NULL},
@@ -170,7 +170,7 @@ static size_t count_of(const hitreg_log *log, uint32_t table, uint32_t series) {
 }
 
 static void read(const char *path) {
-    hitreg_log *log;
+    hitreg_log *log = NULL;
     uint32_t casts, series;
     must(hitreg_log_open(path, &log));
     SAME(strcmp(hitreg_log_setting(log, "recorder.usercmds"), "as_received") == 0);

@@ -163,8 +163,8 @@ static hitreg_usercmd think(uint16_t player, uint32_t seq, const struct world *s
 }
 
 static int record(const char *how, const char *path, uint32_t seconds) {
-    hitreg_recorder *recorder;
-    hitreg_stream *stream;
+    hitreg_recorder *recorder = NULL;
+    hitreg_stream *stream = NULL;
     hitreg_description *session = describe();
     int keeps = strcmp(how, "keep") == 0;
     /* The session runs faster than real time, so pushes wait for the recorder. */
@@ -224,8 +224,8 @@ static int record(const char *how, const char *path, uint32_t seconds) {
 /* ---- Replaying: the recorded usercmds, in the ticks in which they ran. ---- */
 
 static int replay(int argc, char **argv) {
-    hitreg_playback *playback;
-    hitreg_stream *stream;
+    hitreg_playback *playback = NULL;
+    hitreg_stream *stream = NULL;
     hitreg_step step;
     int exit_code;
     if (hitreg_playback_open(argc, (const char *const *)argv, "slide", &playback, &exit_code) != HITREG_OK) {

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "hitreg.h"
 
@@ -174,6 +176,19 @@ static void record(const char *path) {
     hitreg_stream *second = NULL;
     EXPECT(hitreg_stream_new(recorder, &second), HITREG_OK, "");
 
+    /* A child process lacks the recorder's thread. */
+    pid_t child = fork();
+    if (child == 0) {
+        hitreg_code code = hitreg_recorder_finish(recorder, NULL);
+        hitreg_recorder_free(recorder);
+        _exit(code != HITREG_ERROR_THREAD);
+    }
+    int ended = 1;
+    if (child < 0 || waitpid(child, &ended, 0) != child || ended != 0) {
+        fprintf(stderr, "misuse.c: a child process could end the recording\n");
+        faults++;
+    }
+
     hitreg_written written = {.size = 1};
     EXPECT(hitreg_recorder_finish(recorder, &written), HITREG_ERROR_SIZE, "hitreg_written.size is 1");
     written.size = sizeof written;
@@ -191,7 +206,7 @@ static void record(const char *path) {
     hitreg_stream_free(second);
 }
 
-static void read(const char *path, const char *trace_path) {
+static void read_log(const char *path, const char *trace_path) {
     hitreg_log *log = NULL;
     hitreg_trace *trace = NULL;
     size_t count = 0;
@@ -230,12 +245,49 @@ static void read(const char *path, const char *trace_path) {
     hitreg_log_free(log);
 }
 
+/* Refused calls of a playback change neither the playback nor their outputs. */
+static void replay(const char *path, const char *trace_path) {
+    const char *arguments[] = {"misuse", "replay", path, "-o", trace_path};
+    hitreg_playback *playback = NULL, *other = NULL;
+    hitreg_stream *stream = NULL;
+    hitreg_step step = {.kind = HITREG_STEP_LEAVE};
+    int exit_code = 0;
+    EXPECT(hitreg_playback_open(5, arguments, "misused", NULL, &exit_code), HITREG_ERROR_NULL, "the answer is null");
+    EXPECT(hitreg_playback_open(5, arguments, "misused", &playback, &exit_code), HITREG_OK, "");
+    other = playback;
+    EXPECT(hitreg_playback_open(5, arguments, "another", &other, &exit_code), HITREG_ERROR_FILE, "this build plays `another`");
+    hitreg_description *session = describe();
+    EXPECT(hitreg_playback_finish(playback), HITREG_ERROR_VALUE, "call `begin`");
+    EXPECT(hitreg_playback_begin(playback, session, NULL), HITREG_ERROR_NULL, "the answer is null");
+    EXPECT(hitreg_playback_begin(playback, NULL, &stream), HITREG_ERROR_NULL, "description is null");
+    EXPECT(hitreg_playback_next(playback, stream, &step), HITREG_ERROR_NULL, "stream is null");
+    EXPECT(hitreg_playback_begin(playback, session, &stream), HITREG_OK, "");
+    hitreg_stream *begun = stream;
+    EXPECT(hitreg_playback_begin(playback, session, &stream), HITREG_ERROR_VALUE, "has begun");
+    EXPECT(hitreg_playback_next(playback, stream, NULL), HITREG_ERROR_NULL, "the answer is null");
+    if (other != playback || exit_code != 125 || stream != begun || step.kind != HITREG_STEP_LEAVE) {
+        fprintf(stderr, "misuse.c: a refused call wrote an output\n");
+        faults++;
+    }
+    EXPECT(hitreg_playback_next(playback, stream, &step), HITREG_OK, "");
+    if (step.kind != HITREG_STEP_INPUT || step.tick != 1) {
+        fprintf(stderr, "misuse.c: a refused call took step %d of tick %u\n", (int)step.kind, step.tick);
+        faults++;
+    }
+    hitreg_stream_free(stream);
+    EXPECT(hitreg_playback_finish(playback), HITREG_OK, "");
+    EXPECT(hitreg_playback_finish(playback), HITREG_ERROR_FINISHED, "finished");
+    hitreg_description_free(session);
+    hitreg_playback_free(playback);
+}
+
 int main(int argc, char **argv) {
     if (argc != 3) {
         return 2;
     }
     record(argv[1]);
-    read(argv[1], argv[2]);
+    read_log(argv[1], argv[2]);
+    replay(argv[1], argv[2]);
     hitreg_description_free(NULL);
     hitreg_recorder_free(NULL);
     hitreg_stream_free(NULL);

@@ -27,7 +27,7 @@ namespace Hitreg {
         File = 10,
         /// <summary>The row does not exist.</summary>
         NoRow = 11,
-        /// <summary>The stream belongs to another thread.</summary>
+        /// <summary>The stream belongs to another thread, or the recorder to the parent process.</summary>
         Thread = 12,
         /// <summary>The library panicked. Please report it.</summary>
         Panic = 13,

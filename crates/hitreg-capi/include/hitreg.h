@@ -28,6 +28,7 @@
  * Rules of all functions:
  *
  * - A function that can fail returns HITREG_OK or an error. hitreg_last_error() returns the message.
+ * - On an error, no output is written unless the function's comment says so. Initialize handles with NULL.
  * - A null handle or pointer is an error, never a crash. `..._free` accepts null.
  * - Free each handle with its own function. Using a freed handle is undefined behaviour.
  * - Text is UTF-8 and ends with a zero byte. The library copies what it keeps.
@@ -89,7 +90,7 @@ typedef enum hitreg_code {
   HITREG_ERROR_FILE = 10,
   // The row does not exist.
   HITREG_ERROR_NO_ROW = 11,
-  // The stream belongs to another thread.
+  // The stream belongs to another thread, or the recorder to the parent process.
   HITREG_ERROR_THREAD = 12,
   // The library panicked. Please report it.
   HITREG_ERROR_PANIC = 13,
@@ -315,7 +316,7 @@ typedef struct hitreg_written {
   uint32_t size;
   // Reserved; 0.
   uint32_t reserved;
-  // Rows written. Rows of dropped chunks do not count.
+  // Rows in the file so far. A flight recorder and a trace count the rows that they received.
   uint64_t rows;
   // Rows lost because a stream was full.
   uint64_t lost_rows;
@@ -1419,8 +1420,8 @@ hitreg_code hitreg_playback_begin(hitreg_playback *playback, hitreg_description 
 // the last tick, and `HITREG_ERROR_MISFIT` for a stream that `hitreg_playback_begin` did not return.
 hitreg_code hitreg_playback_next(hitreg_playback *playback, hitreg_stream *stream, hitreg_step *step);
 
-// Writes the trace of the steps so far. The playback can then only be freed. Returns `HITREG_ERROR_VALUE` if
-// `hitreg_playback_begin` has not started a trace.
+// Writes the trace of the steps so far. The playback can then only be freed. Returns `HITREG_ERROR_VALUE`, and does
+// not end the playback, if `hitreg_playback_begin` has not started a trace.
 hitreg_code hitreg_playback_finish(hitreg_playback *playback);
 
 // Frees a playback and its log; does nothing for null.

@@ -42,7 +42,7 @@ pub enum hitreg_code {
     HITREG_ERROR_FILE = 10,
     /// The row does not exist.
     HITREG_ERROR_NO_ROW = 11,
-    /// The stream belongs to another thread.
+    /// The stream belongs to another thread, or the recorder to the parent process.
     HITREG_ERROR_THREAD = 12,
     /// The library panicked. Please report it.
     HITREG_ERROR_PANIC = 13,
@@ -150,14 +150,17 @@ pub(super) unsafe fn look<'h, T>(pointer: *const T, name: &str) -> Result<&'h T,
     unsafe { pointer.as_ref() }.ok_or_else(|| null(name))
 }
 
+/// Checks the caller's variable for a result, before the call changes anything.
+pub(super) fn place<T>(to: *mut T) -> Result<(), Failure> {
+    if to.is_null() { Err(null("the place for the answer")) } else { Ok(()) }
+}
+
 /// Writes a result to the caller's variable.
 ///
 /// # Safety
 /// The pointer is null or writable.
 pub(super) unsafe fn answer<T>(to: *mut T, value: T) -> Result<(), Failure> {
-    if to.is_null() {
-        return Err(null("the place for the answer"));
-    }
+    place(to)?;
     // SAFETY: it is not null and writable; it need not be aligned.
     unsafe { to.write_unaligned(value) };
     Ok(())
@@ -215,6 +218,20 @@ pub(super) unsafe trait Sized32: Copy {
 /// The pointer is null or points to as many bytes as the struct's `size`.
 #[inline]
 pub(super) unsafe fn sized<T: Sized32 + Default>(pointer: *const T) -> Result<T, Failure> {
+    // SAFETY: the caller upholds this function's contract.
+    let size = unsafe { declared_size(pointer) }?;
+    let mut value = T::default();
+    // SAFETY: both hold at least `size` bytes, they do not overlap, and any bytes are a valid `T`.
+    unsafe { std::ptr::copy_nonoverlapping(pointer.cast::<u8>(), (&raw mut value).cast::<u8>(), size) };
+    Ok(value)
+}
+
+/// Returns the size of the caller's struct, which an older header may have declared.
+///
+/// # Safety
+/// The pointer is null or points to as many bytes as the struct's `size`.
+#[inline]
+pub(super) unsafe fn declared_size<T: Sized32>(pointer: *const T) -> Result<usize, Failure> {
     if pointer.is_null() {
         return Err(null(T::NAME));
     }
@@ -223,10 +240,7 @@ pub(super) unsafe fn sized<T: Sized32 + Default>(pointer: *const T) -> Result<T,
     if size < T::FIRST || size > size_of::<T>() {
         return Err(wrong_size(T::NAME, size, size_of::<T>()));
     }
-    let mut value = T::default();
-    // SAFETY: both hold at least `size` bytes, they do not overlap, and any bytes are a valid `T`.
-    unsafe { std::ptr::copy_nonoverlapping(pointer.cast::<u8>(), (&raw mut value).cast::<u8>(), size) };
-    Ok(value)
+    Ok(size)
 }
 
 /// Writes a struct to the caller's, up to the size that the caller's header declares.
@@ -234,14 +248,8 @@ pub(super) unsafe fn sized<T: Sized32 + Default>(pointer: *const T) -> Result<T,
 /// # Safety
 /// The pointer is null or points to as many writable bytes as the struct's `size`.
 pub(super) unsafe fn fill<T: Sized32>(to: *mut T, value: T) -> Result<(), Failure> {
-    if to.is_null() {
-        return Err(null(T::NAME));
-    }
-    // SAFETY: it is not null, and every version of the struct begins with its size.
-    let size = unsafe { to.cast::<u32>().read_unaligned() } as usize;
-    if size < T::FIRST || size > size_of::<T>() {
-        return Err(wrong_size(T::NAME, size, size_of::<T>()));
-    }
+    // SAFETY: the caller upholds this function's contract.
+    let size = unsafe { declared_size(to) }?;
     // SAFETY: both hold at least `size` bytes and do not overlap. `size` itself is not written.
     unsafe { std::ptr::copy_nonoverlapping((&raw const value).cast::<u8>().add(4), to.cast::<u8>().add(4), size - 4) };
     Ok(())

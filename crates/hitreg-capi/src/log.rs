@@ -15,7 +15,7 @@ use ::hitreg_log::trace::Digest;
 use ::hitreg_log::units::CommandSeq;
 
 use crate::guard::hitreg_code::{self, HITREG_ERROR_FILE, HITREG_ERROR_NO_ROW};
-use crate::guard::{Failure, answer, fail, free, guard, look, text};
+use crate::guard::{Failure, answer, fail, free, guard, look, place, text};
 use crate::hitreg_table::{self, *};
 use crate::types::{self, TableNumber, no_series, number_of};
 use crate::{hitreg_effect, hitreg_value};
@@ -58,7 +58,7 @@ struct UnknownRow {
 pub unsafe extern "C" fn hitreg_log_open(path: *const c_char, log: *mut *mut hitreg_log) -> hitreg_code {
     // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
-        answer(log, std::ptr::null_mut())?;
+        place(log)?;
         let read = hitreg_log::read(Path::new(text(path, "path")?))?;
         answer(log, Box::into_raw(Box::new(read)))
     })
@@ -401,6 +401,7 @@ pub unsafe extern "C" fn hitreg_log_setting_at(
     // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         let (name, text) = row(&look(log, "log")?.settings, index)?;
+        place(value)?;
         answer(key, name.as_ptr())?;
         answer(value, text.as_ptr())
     })

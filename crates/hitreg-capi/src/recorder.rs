@@ -16,7 +16,9 @@ use glam::Vec3;
 use crate::guard::hitreg_code::{
     self, HITREG_ERROR_FINISHED, HITREG_ERROR_NULL, HITREG_ERROR_THREAD, HITREG_ERROR_VALUE,
 };
-use crate::guard::{self, Failure, answer, array, fail, fill, fits, free, guard, handle, look, sized, text};
+use crate::guard::{
+    self, Failure, answer, array, declared_size, fail, fill, fits, free, guard, handle, look, place, sized, text,
+};
 use crate::hitreg_table::{self, *};
 use crate::types::{TableNumber, no_series, own_values, player, read_bits, values_of};
 use crate::{hitreg_description, hitreg_effect, hitreg_log, hitreg_options, hitreg_value, hitreg_written};
@@ -24,12 +26,22 @@ use crate::{hitreg_description, hitreg_effect, hitreg_log, hitreg_options, hitre
 /// A log that is being written. Any thread may use it, one at a time.
 pub struct hitreg_recorder {
     recorder: Recorder,
+    /// The process that runs the recorder's thread. A child process of a fork lacks the thread.
+    process: u32,
     is_finished: bool,
 }
 
 impl hitreg_recorder {
-    /// Returns the recorder, if `hitreg_recorder_finish` has not ended it.
+    fn is_of_this_process(&self) -> bool {
+        self.process == std::process::id()
+    }
+
+    /// Returns the recorder, if this process created it and `hitreg_recorder_finish` has not ended it.
     fn running(&self) -> Result<&Recorder, Failure> {
+        if !self.is_of_this_process() {
+            let says = "this recorder belongs to the parent process, which goes on recording: a child must not use it";
+            return Err(fail(HITREG_ERROR_THREAD, says));
+        }
         match self.is_finished {
             false => Ok(&self.recorder),
             true => Err(fail(HITREG_ERROR_FINISHED, "the recording is finished: nothing more is recorded")),
@@ -59,7 +71,7 @@ pub unsafe extern "C" fn hitreg_recorder_create(
 ) -> hitreg_code {
     // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
-        answer(recorder, std::ptr::null_mut())?;
+        place(recorder)?;
         let (path, options) = (text(path, "path")?, asked(options)?);
         made(
             recorder,
@@ -82,7 +94,7 @@ pub unsafe extern "C" fn hitreg_recorder_keep_last(
 ) -> hitreg_code {
     // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
-        answer(recorder, std::ptr::null_mut())?;
+        place(recorder)?;
         let (span, options) = (Micros::from_s(seconds.into()), asked(options)?);
         made(recorder, Recorder::keep_last(span, handle(description, "description")?.description.clone(), options)?)
     })
@@ -116,7 +128,7 @@ pub unsafe extern "C" fn hitreg_recorder_trace(
 ) -> hitreg_code {
     // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
-        answer(recorder, std::ptr::null_mut())?;
+        place(recorder)?;
         let (path, digest) = (text(path, "path")?, look(log, "log")?.digest);
         made(
             recorder,
@@ -128,8 +140,9 @@ pub unsafe extern "C" fn hitreg_recorder_trace(
 /// # Safety
 /// `recorder` is writable.
 unsafe fn made(handle: *mut *mut hitreg_recorder, recorder: Recorder) -> Result<(), Failure> {
+    let made = hitreg_recorder { recorder, process: std::process::id(), is_finished: false };
     // SAFETY: the caller upholds this function's contract.
-    unsafe { answer(handle, Box::into_raw(Box::new(hitreg_recorder { recorder, is_finished: false }))) }
+    unsafe { answer(handle, Box::into_raw(Box::new(made))) }
 }
 
 /// # Safety
@@ -170,8 +183,8 @@ pub unsafe extern "C" fn hitreg_recorder_finish(
     guard(|| unsafe {
         let recorder = handle(recorder, "recorder")?;
         if !written.is_null() {
-            // Check the struct's size first, so that a bad one does not end the recording.
-            fill(written, hitreg_written::default())?;
+            // A bad size does not end the recording.
+            declared_size(written)?;
         }
         recorder.running()?;
         recorder.is_finished = true;
@@ -214,7 +227,12 @@ fn figures(written: ::hitreg_log::recorder::RecordingSummary) -> hitreg_written 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_recorder_free(recorder: *mut hitreg_recorder) {
     // SAFETY: the caller upholds this function's contract.
-    unsafe { free(recorder) }
+    unsafe {
+        // In a child process, the memory is a copy, and its thread cannot end.
+        if recorder.as_ref().is_some_and(hitreg_recorder::is_of_this_process) {
+            free(recorder);
+        }
+    }
 }
 
 /// Creates a stream for one thread to push into. A recorder can have any number of streams. A stream may outlive its
@@ -229,7 +247,7 @@ pub unsafe extern "C" fn hitreg_stream_new(
 ) -> hitreg_code {
     // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
-        answer(stream, std::ptr::null_mut())?;
+        place(stream)?;
         let made = look(recorder, "recorder")?.running()?.stream();
         answer(stream, new_stream(made))
     })
@@ -349,6 +367,7 @@ pub unsafe extern "C" fn hitreg_put_text(
 ) -> hitreg_code {
     // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
+        place(cells)?;
         let code = own(stream)?.text(guard::text(text, "text")?)?.0;
         answer(cells, code as u32)?;
         answer(cells.wrapping_add(1), (code >> 32) as u32)

@@ -13,7 +13,7 @@ use ::hitreg_log::trace::{Column, ColumnData, Table, Trace, TraceHeader};
 use crate::guard::hitreg_code::{
     self, HITREG_ERROR_FILE, HITREG_ERROR_FINISHED, HITREG_ERROR_MISFIT, HITREG_ERROR_NO_ROW, HITREG_ERROR_VALUE,
 };
-use crate::guard::{Failure, answer, array, fail, free, guard, handle, look, text};
+use crate::guard::{Failure, answer, array, fail, free, guard, handle, look, place, text};
 use crate::hitreg_table::HITREG_TABLE_CUSTOM;
 use crate::recorder::{new_stream, own};
 use crate::{hitreg_description, hitreg_how, hitreg_log, hitreg_log_setting, hitreg_stream, hitreg_type};
@@ -86,7 +86,7 @@ pub unsafe extern "C" fn hitreg_playback_open(
     // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         answer(exit_code, 128)?;
-        answer(playback, std::ptr::null_mut())?;
+        place(playback)?;
         let given = array(argv, usize::try_from(argc).unwrap_or_default(), "argv")?;
         let args = given.iter().skip(1).map(|arg| Ok(OsString::from(text(*arg, "an argument")?)));
         let args = args.collect::<Result<Vec<_>, Failure>>()?;
@@ -155,7 +155,7 @@ pub unsafe extern "C" fn hitreg_playback_begin(
 ) -> hitreg_code {
     // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
-        answer(stream, std::ptr::null_mut())?;
+        place(stream)?;
         let about = handle(description, "description")?.description.clone();
         let begun = handle(playback, "playback")?.running()?.begin(about).map_err(failed)?;
         answer(stream, new_stream(begun))
@@ -176,6 +176,7 @@ pub unsafe extern "C" fn hitreg_playback_next(
     use hitreg_step_kind::*;
     // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
+        place(step)?;
         let stream = own(stream)?;
         let of = handle(playback, "playback")?;
         let playback = of.running()?;
@@ -209,8 +210,8 @@ pub unsafe extern "C" fn hitreg_playback_next(
     })
 }
 
-/// Writes the trace of the steps so far. The playback can then only be freed. Returns `HITREG_ERROR_VALUE` if
-/// `hitreg_playback_begin` has not started a trace.
+/// Writes the trace of the steps so far. The playback can then only be freed. Returns `HITREG_ERROR_VALUE`, and does
+/// not end the playback, if `hitreg_playback_begin` has not started a trace.
 ///
 /// # Safety
 /// `playback` is null or a playback.
@@ -218,8 +219,11 @@ pub unsafe extern "C" fn hitreg_playback_next(
 pub unsafe extern "C" fn hitreg_playback_finish(playback: *mut hitreg_playback) -> hitreg_code {
     // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
-        let playback = handle(playback, "playback")?.playback.take().ok_or_else(over)?;
-        playback.finish().map_err(failed)
+        let of = handle(playback, "playback")?;
+        if !of.running()?.has_begun() {
+            return Err(failed(PlaybackError::NotBegun));
+        }
+        of.playback.take().ok_or_else(over)?.finish().map_err(failed)
     })
 }
 
@@ -277,7 +281,7 @@ pub unsafe extern "C" fn hitreg_trace_new(
 ) -> hitreg_code {
     // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
-        answer(trace, std::ptr::null_mut())?;
+        place(trace)?;
         let (log, mode) = (look(log, "log")?, text(mode, "mode")?);
         if !matches!(mode, "closed" | "open") {
             return Err(fail(HITREG_ERROR_VALUE, format!("the mode of a trace is closed or open, not {mode:?}")));

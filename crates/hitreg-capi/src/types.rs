@@ -45,7 +45,7 @@ pub struct hitreg_written {
     pub size: u32,
     /// Reserved; 0.
     pub reserved: u32,
-    /// Rows written. Rows of dropped chunks do not count.
+    /// Rows in the file so far. A flight recorder and a trace count the rows that they received.
     pub rows: u64,
     /// Rows lost because a stream was full.
     pub lost_rows: u64,

@@ -268,6 +268,16 @@ pub enum PlaybackError {
         /// The entity.
         entity: u16,
     },
+    /// The log runs a usercmd of a player who has not joined, and this build replays only players who join.
+    #[error(
+        "the log runs a usercmd of p{player} in tick {tick}, and has no record that this player joined: a client's log does not replay. Replay the server's log"
+    )]
+    NotJoined {
+        /// The player.
+        player: PlayerId,
+        /// The tick.
+        tick: Tick,
+    },
     /// The log cannot be opened.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -294,14 +304,15 @@ pub enum PlaybackError {
 }
 
 impl PlaybackError {
-    /// Returns 125 if the arguments name no replay that this build can run, and 128 for other errors.
+    /// Returns 125 if the arguments or the log name no replay that this build can run, and 128 for other errors.
     pub fn exit_code(&self) -> u8 {
         match self {
             PlaybackError::Unknown { .. }
             | PlaybackError::Missing { .. }
             | PlaybackError::OtherGame { .. }
             | PlaybackError::NoSetting { .. }
-            | PlaybackError::NotRestored { .. } => 125,
+            | PlaybackError::NotRestored { .. }
+            | PlaybackError::NotJoined { .. } => 125,
             PlaybackError::Store(_)
             | PlaybackError::Log { .. }
             | PlaybackError::Begun
@@ -402,17 +413,22 @@ impl Playback {
     /// # Errors
     /// When the trace has begun, the description is invalid or the trace cannot be created.
     pub fn begin(&mut self, about: Description) -> Result<Stream, PlaybackError> {
-        if self.recorder.is_some() {
+        if self.has_begun() {
             return Err(PlaybackError::Begun);
         }
         let about = self.changed.iter().fold(about, |about, (key, value)| about.setting(key, value));
         let recorder = Recorder::trace(&self.to, about, self.digest)?;
         let mut stream = recorder.stream();
-        self.recorder = Some(recorder);
         for (_, text) in self.session.texts.iter() {
             stream.text(text)?;
         }
+        self.recorder = Some(recorder);
         Ok(stream)
+    }
+
+    /// Whether [`Playback::begin`] has started the trace.
+    pub fn has_begun(&self) -> bool {
+        self.recorder.is_some()
     }
 
     /// Returns the next step; `None` after the last tick. It pushes the recorded usercmds and executions into `stream`, which
