@@ -10,6 +10,7 @@
 //! | [`ActionState`](lightyear::prelude::input::native::ActionState) of a tick | usercmd with the number of the tick, run in that tick |
 //! | [`InterpolationDelay`](lightyear::prelude::InterpolationDelay) of an input | the usercmd field [`DRAWN_DELAY`] |
 //! | a tick without an input in the buffer | `stood_in` |
+//! | a late input that acts in a later tick | usercmd with the number of its own tick, run in the later one |
 //! | components of entities with [`RecordedEntity`] | bodies |
 //! | a player's entity appears or disappears | presence |
 //!

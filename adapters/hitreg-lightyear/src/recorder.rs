@@ -166,8 +166,8 @@ struct ServerRecording<I: RecordedInput> {
 
 struct RecordedPlayer<I> {
     is_present: bool,
-    /// The last input that ran, if one did.
-    ran: Option<I>,
+    /// The last input that ran and its usercmd, if one did.
+    ran: Option<(CommandSeq, I)>,
 }
 
 impl<I> Default for RecordedPlayer<I> {
@@ -200,7 +200,7 @@ fn record_inputs<I: RecordedInput>(
 ) {
     let ServerRecording { game, players } = &mut *session;
     let now = timeline.tick();
-    let (tick, at, command) = (Tick(now.0), game.at(now.0), CommandSeq(now.0));
+    let (tick, at, due) = (Tick(now.0), game.at(now.0), CommandSeq(now.0));
     recorder.set_now(TickRecord { tick, at, hash: None });
     for (number, player) in (0..).zip(players) {
         let id = PlayerId(number);
@@ -212,12 +212,18 @@ fn record_inputs<I: RecordedInput>(
         }
         let Some((_, ActionState(input), mut drawn, buffer, controlled)) = entity else { continue };
         let has_arrived = buffer.is_some_and(|buffer| buffer.get(now).is_some());
-        let how = match &player.ran {
-            _ if has_arrived => Execution::Run,
-            Some(ran) if ran == input => Execution::StoodIn,
-            None if *input == I::default() => continue,
-            // lightyear or the game changed the input that stood in.
-            Some(_) | None => Execution::Run,
+        // lightyear runs the newest input in place of one that has not arrived. That input may itself be late.
+        let newest =
+            buffer.and_then(NativeBuffer::get_last_with_tick).filter(|(_, ActionState(newest))| newest == input);
+        let newest = newest.map(|(tick, _)| CommandSeq(tick.0)).filter(|newest| *newest < due);
+        let (command, how) = match (&player.ran, newest) {
+            _ if has_arrived => (due, Execution::Run),
+            (Some((_, ran)), _) if ran == input => (due, Execution::StoodIn),
+            (None, _) if *input == I::default() => continue,
+            (Some((before, _)), Some(late)) if late > *before => (late, Execution::Run),
+            (None, Some(late)) => (late, Execution::Run),
+            // The game changed the input.
+            (Some(_) | None, _) => (due, Execution::Run),
         };
         if how == Execution::Run {
             if let Some(InterpolationDelay { delay }) = controlled.and_then(|by| links.get(by.owner).ok()) {
@@ -225,7 +231,7 @@ fn record_inputs<I: RecordedInput>(
             }
             let usercmd = usercmd(command, game.hz);
             recorder.with_stream(|stream| stream.usercmd_with(id, at, usercmd, &input_values(input, *drawn)));
-            player.ran = Some(input.clone());
+            player.ran = Some((command, input.clone()));
         }
         recorder.with_stream(|stream| stream.push(Record::Executed(id, ExecutionRecord { command, tick, how })));
     }

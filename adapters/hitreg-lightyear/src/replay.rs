@@ -38,7 +38,8 @@ impl<I: RecordedInput, J: FnMut(&mut World, u16) -> Entity> HitregReplay<I, J> {
     /// the server.
     ///
     /// # Errors
-    /// When the arguments are others, the log cannot be read or is of another game, or the trace cannot be written.
+    /// When the arguments are others, the log cannot be read, is of another game or is a client's, or the trace cannot be
+    /// written.
     pub fn run(
         self,
         args: impl IntoIterator<Item = OsString>,
@@ -87,9 +88,10 @@ impl<I: RecordedInput, J: FnMut(&mut World, u16) -> Entity> HitregReplay<I, J> {
                 }
                 PlaybackStep::Input { player, frame, .. } => {
                     let command = &play.session().players[usize::from(player.0)].frames[frame].command;
-                    if let Some(mut entity) =
-                        players.get(&player.0).and_then(|entity| world.get_entity_mut(*entity).ok())
-                    {
+                    let tick = play.now().tick;
+                    let entity = players.get(&player.0).ok_or(PlaybackError::NotJoined { player, tick })?;
+                    // The simulation of this build may have despawned the entity.
+                    if let Ok(mut entity) = world.get_entity_mut(*entity) {
                         let drawn = reader.value(command, DRAWN_DELAY, CellKind::F64).map_or(0.0, f64::from_own);
                         entity.insert((ActionState::<I>(reader.read(command)), DrawnDelay { ticks: drawn }));
                     }
