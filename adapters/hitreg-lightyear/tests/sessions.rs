@@ -10,7 +10,7 @@ use bevy::prelude::*;
 use bevy::time::TimeUpdateStrategy;
 use hitreg_lightyear::hitreg_log::log::{read_session, read_trace};
 use hitreg_lightyear::hitreg_log::record::{
-    CellKind, Execution, NumberForm, Presence, HitResult, Record, Session, ShotRecord, StateKey, UnknownColumn,
+    CellKind, Execution, HitResult, NumberForm, Presence, Record, Session, ShotRecord, StateKey, UnknownColumn,
 };
 use hitreg_lightyear::hitreg_log::recorder::{PlaybackError, Recorder, RecorderOptions};
 use hitreg_lightyear::hitreg_log::trace::Trace;
