@@ -56,7 +56,7 @@ pub(super) struct Args {
     /// Write all tables, one file each
     #[arg(long, requires = "output")]
     all: bool,
-    /// Format of the rows [default: jsonl]
+    /// Format of the rows [default: that of the output file's extension, or jsonl]
     #[arg(long, value_parser = row_format(), value_name = "jsonl|csv|parquet", hide_possible_values = true)]
     to: Option<RowFormat>,
     /// Output file; with --all or for several logs, a directory [default: standard output]
@@ -88,11 +88,20 @@ struct TableListing<'a> {
 
 impl Args {
     fn format(&self) -> RowFormat {
-        self.to.unwrap_or(RowFormat::Jsonl)
+        self.to.or_else(|| RowFormat::named(&self.extension()?).ok()).unwrap_or(RowFormat::Jsonl)
     }
 
-    /// Refuses `--format json`, which no rows have.
+    /// The extension of the file for one table, in small letters.
+    fn extension(&self) -> Option<String> {
+        let file = self.output.as_deref().filter(|_| self.table.is_some())?;
+        Some(file.extension()?.to_str()?.to_ascii_lowercase())
+    }
+
+    /// Refuses `--format json`, which no rows have, and a format of rows that this build cannot write.
     fn check_rows(&self, output: &Output) -> Result<(), CommandError> {
+        if self.to.is_none() && self.extension().as_deref() == Some("parquet") {
+            RowFormat::named("parquet").map_err(CommandError::request)?;
+        }
         match self.table.is_some() || self.all {
             true => output.check_no_result("rows: choose their format with --to jsonl, csv or parquet"),
             false => Ok(()),
@@ -125,13 +134,13 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
             None => source.write(name, export, output.raw())?,
         },
         (None, Some(directory)) if args.all => source.save_all(export, directory, &output.files)?,
-        (None, Some(_)) => {
+        (None, Some(_)) if output.is_typed("output") => {
             return Err(CommandError::request("-o needs --table NAME or --all; without them, the tables are listed"));
         }
-        (None, None) if output.is_typed("to") => {
+        (None, _) if output.is_typed("to") => {
             return Err(CommandError::request("--to needs --table NAME or --all; without them, the tables are listed"));
         }
-        (None, None) => return list(&source.shapes(), output),
+        (None, _) => return list(&source.shapes(), output),
     }
     Ok(CommandOutcome::Done)
 }
@@ -543,16 +552,23 @@ enum RowFormat {
 
 /// A parser of formats. Parquet is an optional feature.
 fn row_format() -> impl TypedValueParser<Value = RowFormat> {
-    PossibleValuesParser::new(["jsonl", "csv", "parquet"]).try_map(|name| match &*name {
-        "jsonl" => Ok(RowFormat::Jsonl),
-        "csv" => Ok(RowFormat::Csv),
-        #[cfg(feature = "parquet")]
-        "parquet" => Ok(RowFormat::Parquet),
-        _ => Err("this hitreg was built without Parquet: build it with `--features parquet`"),
-    })
+    PossibleValuesParser::new(["jsonl", "csv", "parquet"]).try_map(|name| RowFormat::named(&name))
 }
 
 impl RowFormat {
+    /// The format of this name, which is also its file extension.
+    fn named(name: &str) -> Result<RowFormat, &'static str> {
+        match name {
+            "jsonl" => Ok(RowFormat::Jsonl),
+            "csv" => Ok(RowFormat::Csv),
+            #[cfg(feature = "parquet")]
+            "parquet" => Ok(RowFormat::Parquet),
+            #[cfg(not(feature = "parquet"))]
+            "parquet" => Err("this hitreg was built without Parquet: build it with `--features parquet`"),
+            _ => Err("the formats of rows are jsonl, csv and parquet"),
+        }
+    }
+
     /// The file extension.
     fn ending(self) -> &'static str {
         match self {

@@ -188,6 +188,29 @@ pub(crate) fn query_duckdb(python: &str, folder: &Folder, sql: &str) -> Value {
     serde_json::from_str(&text(&output.stdout)).expect("JSON")
 }
 
+/// Without `--to`, the extension of the output names the format, as readers of the file expect.
+#[test]
+fn the_extension_of_an_output_chooses_its_format() {
+    let folder = Folder::with_session();
+    for (options, as_to) in [
+        ("-o shots.csv", "csv"),
+        ("-o shots.JSONL", "jsonl"),
+        ("-o shots.csv --to jsonl", "jsonl"),
+        ("-o shots", "jsonl"),
+    ] {
+        let _ = std::fs::remove_file(folder.path("shots.csv"));
+        folder.done(&format!("export a.hittrace --table shots {options}"));
+        let name = options.split(' ').nth(1).expect("a name");
+        let written = std::fs::read_to_string(folder.path(name)).expect("rows");
+        assert_eq!(written, folder.done(&format!("export a.hittrace --table shots --to {as_to}")), "{options}");
+    }
+    let parquet = folder.run("export a.hittrace --table shots -o shots.parquet");
+    match cfg!(feature = "parquet") {
+        true => assert!(std::fs::read(folder.path("shots.parquet")).expect("a table").ends_with(b"PAR1")),
+        false => assert!(text(&parquet.stderr).contains("built without Parquet"), "{}", text(&parquet.stderr)),
+    }
+}
+
 #[test]
 fn the_queries_of_the_documentation_run_in_duckdb() {
     let Some(python) = duckdb() else { return };
