@@ -256,7 +256,8 @@ fn run_line(build: Program, games: &Games, args: Vec<OsString>) -> CommandResult
         }
     };
     cli.color.take_effect();
-    let options = defaults.into_iter().flat_map(|defaults| defaults.options).map(|option| option.name).collect();
+    let options = defaults.iter().flat_map(|defaults| &defaults.options).filter(|option| !option.is_typed);
+    let options = options.map(|option| option.name.clone()).collect();
     let mut output = Output::stdout(cli.format, Outputs::of(&command, &matches, cli.force, options));
     process::leave_nothing()?;
     process::start_threads()?;
@@ -269,9 +270,18 @@ fn run_line(build: Program, games: &Games, args: Vec<OsString>) -> CommandResult
     if outcome.as_ref().is_err_and(|error| error.outcome() == CommandOutcome::Trouble) {
         output.files.check_inputs()?;
     }
-    let outcome = outcome?;
-    output.finish()?;
-    Ok(outcome)
+    match (outcome, &defaults) {
+        (Err(trouble), Some(defaults)) => {
+            trouble.print();
+            defaults.print_note_on(&trouble);
+            Ok(trouble.outcome())
+        }
+        (outcome, _) => {
+            let outcome = outcome?;
+            output.finish()?;
+            Ok(outcome)
+        }
+    }
 }
 
 /// The memory limit from the environment, or from the machine's memory. Builds that this program starts inherit

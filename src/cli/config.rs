@@ -2,10 +2,11 @@
 //!
 //! A table is named after a command, and its keys are the command's long options. Keys outside of tables are options of
 //! all commands. Options on the command line override the file, and so do options that conflict with one from the file.
-//! The whole file is checked, whatever the command.
+//! A typed value of an option such as `--set KEY=VALUE` overrides only the file's value for the same key. A typed scenario
+//! overrides every option that describes a session. The whole file is checked, whatever the command.
 
 use std::any::TypeId;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -14,7 +15,7 @@ use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 use super::output::is_given;
-use super::session_args::{MapPath, is_plain_name};
+use super::session_args::{MapPath, SCENARIO_OPTIONS, is_plain_name};
 use super::{CommandError, OutputPath};
 use crate::build::{CONFIG_VARIABLE, NO_CONFIG};
 use crate::store;
@@ -29,6 +30,30 @@ pub(super) struct DefaultOption {
     pub(super) name: String,
     /// The option with each of its values, as `--name` or `--name=value`.
     pub(super) words: Vec<OsString>,
+    /// Whether the command line has other values of the option.
+    pub(super) is_typed: bool,
+}
+
+impl DefaultOption {
+    /// The option without those of its values that a message does not mention.
+    fn mentioned_in(&self, message: &str) -> Vec<&OsString> {
+        let is_mentioned = |word: &&OsString| {
+            let text = word.to_string_lossy();
+            let value = text.split_once('=').map_or("", |(_, value)| value);
+            [&*self.name, value, &key_of(word)].iter().any(|part| has_word(message, part))
+        };
+        self.words.iter().filter(is_mentioned).collect()
+    }
+}
+
+/// Whether a text has these words, and not only as a part of longer words.
+fn has_word(text: &str, words: &str) -> bool {
+    let is_inside = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    let mut places = text.match_indices(words).filter(|_| !words.is_empty());
+    places.any(|(place, _)| {
+        let (before, after) = (&text[..place], &text[place + words.len()..]);
+        !is_inside(before.chars().next_back()) && !is_inside(after.chars().next())
+    })
 }
 
 /// The options that a config file adds to a command line.
@@ -40,9 +65,20 @@ pub(super) struct ConfigDefaults {
 impl ConfigDefaults {
     /// Notes the added options beside an error in the command line.
     pub(super) fn print_note(&self) {
-        let words = self.options.iter().flat_map(|option| &option.words).map(|word| word.to_string_lossy());
-        let words = words.collect::<Vec<_>>().join(" ");
-        CommandError::file(&self.path, format!("this file adds {words}")).print_note();
+        self.note(self.options.iter().flat_map(|option| &option.words));
+    }
+
+    /// Notes the added options and values that an error mentions.
+    pub(super) fn print_note_on(&self, error: &CommandError) {
+        let message = error.to_string();
+        self.note(self.options.iter().flat_map(|option| option.mentioned_in(&message)));
+    }
+
+    fn note<'a>(&self, words: impl Iterator<Item = &'a OsString>) {
+        let words: Vec<_> = words.map(|word| word.to_string_lossy()).collect();
+        if !words.is_empty() {
+            CommandError::file(&self.path, format!("this file adds {}", words.join(" "))).print_note();
+        }
     }
 }
 
@@ -182,8 +218,8 @@ impl ConfigFile<'_> {
         found.ok_or_else(|| self.unknown("option", key, options.iter().map(|(long, _)| *long)))
     }
 
-    /// The options for the called command and for all commands, without options that were typed. The table of a command
-    /// overrides the tables around it.
+    /// The options for the called command and for all commands, without those that typed options override. The table of a
+    /// command overrides the tables around it.
     fn options(
         &self,
         command: &Command,
@@ -193,13 +229,23 @@ impl ConfigFile<'_> {
         let mut added: Vec<DefaultOption> = Vec::new();
         let (mut command, mut matches, mut table) = (command, matches, Some(table));
         loop {
+            let has_scenario =
+                command.get_arguments().any(|arg| arg.get_long() == Some("scenario") && is_given(arg, matches));
             for (key, value) in table.into_iter().flatten().filter(|(_, value)| !value.get_ref().is_table()) {
                 let argument = self.argument(command, key)?;
-                if !is_given(argument, matches) {
-                    let option = self.option(argument, key.get_ref(), value.get_ref());
-                    added.retain(|outer| outer.name != option.name);
-                    added.push(option);
+                let name = key.get_ref().as_ref();
+                if has_scenario && SCENARIO_OPTIONS.contains(&name) {
+                    continue;
                 }
+                let mut option = self.option(argument, name, value.get_ref());
+                option.is_typed = is_given(argument, matches);
+                if option.is_typed {
+                    let typed = typed_keys(argument, matches);
+                    let is_other = |word: &OsString| typed.as_ref().is_some_and(|keys| !keys.contains(&key_of(word)));
+                    option.words.retain(is_other);
+                }
+                added.retain(|outer| outer.name != option.name);
+                added.push(option);
             }
             let Some((name, inner)) = matches.subcommand() else { break };
             let Some(called) = command.find_subcommand(name) else { break };
@@ -221,7 +267,7 @@ impl ConfigFile<'_> {
         };
         let words = words_of(argument, value).unwrap_or_default();
         let words = words.into_iter().map(|word| option_word(key, word.map(placed))).collect();
-        DefaultOption { name: key.to_owned(), words }
+        DefaultOption { name: key.to_owned(), words, is_typed: false }
     }
 
     fn unknown<'n>(
@@ -292,6 +338,18 @@ fn option_word(name: &str, value: Option<OsString>) -> OsString {
         word.push(value);
     }
     word
+}
+
+/// The keys of the typed values of an option such as `--set KEY=VALUE`; `None` for an option whose values have no keys.
+fn typed_keys(argument: &Arg, matches: &ArgMatches) -> Option<Vec<String>> {
+    argument.get_value_names()?.iter().find(|name| name.contains('='))?;
+    let values = matches.get_raw(argument.get_id().as_str()).into_iter().flatten();
+    Some(values.map(|value| key_of(&option_word("", Some(value.to_owned())))).collect())
+}
+
+/// The key in a word such as `--set=KEY=VALUE`.
+fn key_of(word: &OsStr) -> String {
+    word.to_string_lossy().split('=').nth(1).unwrap_or_default().trim().to_owned()
 }
 
 /// The values of an option, one for each time it is given; each is `None` for an option without a value. An option set

@@ -11,6 +11,10 @@ use crate::link::{Jitter, LinkModel, Loss};
 use crate::session::scenario::Scenario;
 use crate::store;
 
+/// The options that describe a session as a scenario file does.
+pub(super) const SCENARIO_OPTIONS: [&str; 11] =
+    ["preset", "set", "players", "seconds", "seed", "map", "delay-ms", "jitter-ms", "loss", "reorder", "duplicate"];
+
 /// What a session consists of, but for its links.
 #[derive(clap::Args)]
 pub(super) struct SessionArgs {

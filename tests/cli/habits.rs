@@ -124,6 +124,78 @@ fn defaults_mean_what_the_options_mean() {
     assert!(refused.contains("not in a git repository"), "{refused}");
 }
 
+#[test]
+fn a_typed_list_overrides_the_same_keys_of_the_file() {
+    let folder = Folder::empty();
+    config(
+        &folder,
+        "[record.synth]\nplayers = 2\nseconds = 1\nset = [\"server.tick_hz=32\", \"client.cmd_hz=50\"]\n\
+         [verify]\nmax = [\"corrections=0%\"]\n[replay]\ntables = [\"ticks\"]\n",
+    );
+    folder.done(
+        "record synth -o a.hitlog --set client.cmd_hz=40 --set server.update_hz=10 --set interpolation.lerp_ms=20",
+    );
+    let changed = folder.json("info a.hitlog")["settings_changed"].to_string();
+    for pair in ["server.tick_hz\",\"32", "client.cmd_hz\",\"40", "interpolation.lerp_ms\",\"20"] {
+        assert!(changed.contains(pair), "{changed}");
+    }
+    // A threshold of the file stays, unless the same figure is typed.
+    let thresholds = |line: &str| {
+        let output = folder.run(&format!("{line} --format json"));
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        report["summary"]["thresholds"].as_array().map(Vec::len)
+    };
+    assert_eq!(thresholds("verify a.hitlog --max view-error-p95=500"), Some(2));
+    assert_eq!(thresholds("verify a.hitlog --max corrections=100%"), Some(1));
+    // Values without keys replace the list.
+    folder.done("replay a.hitlog -o part.hittrace --tables shots");
+    assert_eq!(folder.json("info part.hittrace")["tables"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn a_typed_scenario_overrides_the_session_of_the_file() {
+    let folder = Folder::empty();
+    config(
+        &folder,
+        "[record.synth]\npreset = \"quake3\"\nplayers = 3\nseconds = 2\nseed = 9\ndelay-ms = 5\nmap = \"orchard\"\n\
+         set = [\"server.tick_hz=32\"]\n",
+    );
+    fs::write(folder.path("s.toml"), "players = 5\nseconds = 1.0\n[settings]\n\"server.tick_hz\" = 50\n").unwrap();
+    folder.done("record synth --scenario s.toml -o a.hitlog");
+    folder.done("record synth --scenario s.toml -o b.hitlog --config none");
+    assert_eq!(fs::read(folder.path("a.hitlog")).unwrap(), fs::read(folder.path("b.hitlog")).unwrap());
+    assert_eq!(folder.json("record synth --scenario s.toml -o c.hitlog --players 2")["players"], 2);
+    // In the file itself, options change the scenario, as on the command line.
+    config(&folder, "[record.synth]\nscenario = \"s.toml\"\nplayers = 3\n");
+    assert_eq!(folder.json("record synth -o d.hitlog")["players"], 3);
+}
+
+#[test]
+fn an_error_about_a_value_of_the_file_names_the_file() {
+    let folder = Folder::with_session();
+    for (file, line, added) in [
+        (
+            "[record.synth]\nset = [\"server.tick_hzz=32\", \"client.cmd_hz=50\"]\n",
+            "record synth",
+            "--set=server.tick_hzz=32",
+        ),
+        ("[record.synth]\npreset = \"quak\"\nseconds = 1\n", "record synth", "--preset=quak"),
+        ("[record.synth]\nplayers = 100\n", "record synth", "--players=100"),
+        ("[record.synth]\nmap = \"nope\"\n", "record synth", "--map=nope"),
+        ("[diff]\nwhat-if = \"rejudge\"\n", "diff a.hitlog", "--what-if=rejudge"),
+    ] {
+        config(&folder, file);
+        let refused = folder.refused(line);
+        assert!(refused.contains(&format!("hitreg.toml: this file adds {added}\n")), "{refused}");
+    }
+    // An output of rows has no effect where the tables are listed.
+    config(&folder, "[export]\noutput = \"rows\"\n");
+    assert!(folder.done("export a.hitlog").contains("shots"));
+    config(&folder, "[record.synth]\nseconds = 1\n");
+    let refused = folder.refused("record synth --preset quak");
+    assert!(!refused.contains("this file adds"), "{refused}");
+}
+
 /// A build obeys its arguments, not a config file in its working folder.
 #[test]
 fn builds_ignore_the_config_file() {
