@@ -365,7 +365,11 @@ fn a_trace_of_a_part_names_the_part() {
     assert_eq!(run("replay a.hitlog --from 0:01 --to 0:02 -o part.hittrace").0, 0);
     assert!(run("info part.hittrace").1.contains("part 0:01 to 0:02 alone"));
     assert!(!run("info whole.hittrace").1.contains("alone"));
+    let (ended, said) = run("diff part.hittrace whole.hittrace --summary");
+    assert_eq!((ended, &*said), (1, "differs: A and B are other parts of a session; --overlap compares common rows"));
+    assert_eq!(run("diff part.hittrace whole.hittrace --overlap").0, 0);
     let (ended, said) = run("diff whole.hittrace part.hittrace");
+    assert!(!said.contains("changed, the first"), "{said}");
     assert!(ended == 1 && said.contains("A is a replay of the whole session, B of 0:01 to 0:02 only"), "{said}");
     // hitreg replays a log for the part that the trace has.
     for line in ["diff a.hitlog part.hittrace", "diff part.hittrace a.hitlog"] {

@@ -56,6 +56,9 @@ pub struct TraceDiff {
     /// Whether rows that one trace lacks are left out ([`DiffOptions::overlap_only`]).
     #[serde(skip)]
     pub overlap_only: bool,
+    /// Whether the traces are of different parts of the session, and the rows of one part count as differences.
+    #[serde(skip)]
+    pub is_of_other_parts: bool,
     /// Notes on what differs between the traces' logs, modes and settings.
     pub notes: Vec<String>,
     /// All settings of A and of B, to show how they differ.
@@ -156,6 +159,7 @@ pub fn diff(a: &dyn TraceSource, b: &dyn TraceSource, options: &DiffOptions) -> 
         verdict,
         untestable,
         overlap_only: options.overlap_only,
+        is_of_other_parts: headers[0].part != headers[1].part && !options.overlap_only,
         notes: notes(headers),
         settings: headers.map(|header| header.settings.clone()),
         settings_without_effect: Vec::new(),

@@ -35,6 +35,9 @@ pub fn diff_line(diff: &TraceDiff) -> String {
                 if lone > 0 { format!("; not compared: {}", counted(lone, "table")) } else { String::new() };
             format!("same: {both}, {}{not_compared}", counted(rows, "row"))
         }
+        TraceVerdict::Differs if diff.is_of_other_parts => {
+            "differs: A and B are other parts of a session; --overlap compares common rows".to_owned()
+        }
         TraceVerdict::Differs => match &diff.first {
             Some(first) => {
                 let drift = if diff.worst == Some(DifferenceClass::Drift) { "; drift only" } else { "" };
@@ -216,10 +219,11 @@ pub fn diff_answer(diff: &TraceDiff, on: DiffScope) -> Page {
     page
 }
 
-/// The main answer: how many shots changed, since when, and under which changed settings.
+/// The main answer: how many shots changed, since when, and under which changed settings. `None` for traces of different
+/// parts, where most changed shots are only outside of one part.
 fn story(diff: &TraceDiff) -> Option<String> {
     let changed = &diff.hits.changed;
-    if changed.is_empty() {
+    if changed.is_empty() || diff.is_of_other_parts {
         return None;
     }
     let hits = &diff.hits;
