@@ -34,6 +34,9 @@ fn bad_input_is_reported_and_leaves_no_files() {
     fs::write(folder.path("text"), "not a log").unwrap();
     fs::write(folder.path("bad.map"), "{ \"classname\"").unwrap();
     fs::write(folder.path("bad.toml"), "players = 3\nspeed = 9\n").unwrap();
+    fs::write(folder.path("unquoted.toml"), "[settings]\ninterpolation.lerp_ms = 50\n").unwrap();
+    fs::write(folder.path("links.toml"), "players = 1\n[[links]]\ndelay_ms = 5.0\n[[links]]\ndelay_ms = 9.0\n")
+        .unwrap();
     fs::create_dir(folder.path("dir")).unwrap();
     let mut log = fs::read(folder.path("a.hitlog")).unwrap();
     fs::write(folder.path("cut.hitlog"), &log[..log.len() / 2]).unwrap();
@@ -78,6 +81,11 @@ fn bad_input_is_reported_and_leaves_no_files() {
         ("record synth -o b --delay-ms=-1", "link: delay_ms cannot be -1"),
         ("record synth -o b --loss 2", "such as 2%"),
         ("record synth -o b --scenario bad.toml", "bad.toml: not a scenario: TOML parse error at line 2"),
+        ("record synth -o b --scenario unquoted.toml", "its key is quoted: \"interpolation.lerp_ms\" = 50"),
+        (
+            "record synth -o b --scenario links.toml",
+            "the number of [[links]] cannot be 2: a scenario takes at most one",
+        ),
         ("record synth -o b --map bad.map", "bad.map: the game cannot use this map"),
         ("record synth -o b --game chess", "`chess` has no bots in this build"),
         ("verify a.hitlog --partition slice:3/2", "slice:K/N"),

@@ -42,7 +42,10 @@ pub struct Scenario {
 
 /// The value of a setting as written in TOML.
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "a setting is a number, true, false or text, and its key is quoted: \"interpolation.lerp_ms\" = 50"
+)]
 enum ScenarioValue {
     Text(String),
     Flag(bool),
@@ -107,12 +110,21 @@ impl Scenario {
     /// Parses a scenario from TOML.
     ///
     /// # Errors
-    /// When the text is not TOML, has unknown keys, or has numbers out of bounds.
+    /// When the text is not TOML, has unknown keys, numbers out of bounds, or more links than players.
     pub fn parse(text: &str) -> Result<Scenario, ScenarioError> {
         // This does not use `serial`, because its errors have no line number, and people edit these files.
         let scenario: Scenario =
             toml::from_str(text).map_err(|error| ScenarioError::Syntax(error.to_string().trim().to_owned()))?;
         scenario.check()?;
+        let (links, players) = (scenario.links.len(), scenario.players);
+        if links > usize::from(players) {
+            let takes = format!("at most one for each of {players} players");
+            return Err(ScenarioError::OutOfBounds {
+                what: "the number of [[links]]",
+                value: links.to_string(),
+                takes,
+            });
+        }
         Ok(scenario)
     }
 
