@@ -20,9 +20,9 @@ use crate::units::Micros;
 /// Add keyframes to a log, so that a replay can start in the middle
 ///
 /// The log is replayed once. Every few seconds, a keyframe stores the complete state of server, clients and packets in
-/// flight. `replay --from` starts at the last keyframe before the requested time. `verify` replays from two keyframes
-/// in parallel. Records do not change. `record synth` and `record live` add
-/// keyframes to sessions of a minute or more.
+/// flight. `replay --from` starts at a keyframe at least 4 s before the requested time. `verify` replays from two
+/// keyframes in parallel. Records do not change. `record synth` and `record live` add keyframes to sessions of a minute
+/// or more.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:

@@ -181,7 +181,7 @@ pub(super) fn run_man(program: Program, args: &ManArgs, output: &mut Output) -> 
     Ok(CommandOutcome::Done)
 }
 
-/// Adds the pages of a command and its subcommands. All targets are checked before the first page is written.
+/// Adds the pages of a command and its shown subcommands. All targets are checked before the first page is written.
 fn add_pages(
     command: &clap::Command,
     directory: &OutputPath,
@@ -191,7 +191,8 @@ fn add_pages(
     let name = command.get_display_name().unwrap_or_else(|| command.get_name());
     let target = files.target_at(&directory.join(format!("{name}.1")), FileType::Manual)?;
     pages.push((target, manual_page(command.clone())?));
-    command.get_subcommands().try_for_each(|sub| add_pages(sub, directory, files, pages))
+    let mut shown = command.get_subcommands().filter(|sub| !sub.is_hide_set());
+    shown.try_for_each(|sub| add_pages(sub, directory, files, pages))
 }
 
 fn manual_page(command: clap::Command) -> Result<Vec<u8>, CommandError> {

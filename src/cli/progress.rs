@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::units::Micros;
 
@@ -31,12 +31,12 @@ impl Progress {
 
     /// A bar for a number of items.
     pub(super) fn of_things(what: &str, things: u64) -> Progress {
-        Progress::new(what, things, "{prefix} {bar:30} {pos}/{len}  {per_sec}  {eta} left")
+        Progress::new(what, things, "{prefix} {bar:30} {pos}/{len}  {per_sec}  {left} left")
     }
 
     /// A bar for a number of logs, with the number of those that differ.
     pub(super) fn of_logs(what: &str, logs: u64) -> Progress {
-        Progress::new(what, logs, "{prefix} {bar:20} {pos}/{len}  {msg}  {per_sec}  {eta} left")
+        Progress::new(what, logs, "{prefix} {bar:20} {pos}/{len}  {msg}  {per_sec}  {left} left")
     }
 
     /// A line for a job whose number of steps is not known.
@@ -58,7 +58,14 @@ impl Progress {
     fn new(what: &str, length: u64, template: &str) -> Progress {
         let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stderr());
         let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-        bar.set_style(style.progress_chars("=> "));
+        // Nothing is known of the rest before the first item is done.
+        let left = |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+            let _ = match state.pos() {
+                0 => out.write_char('?'),
+                _ => write!(out, "{:#}", HumanDuration(state.eta())),
+            };
+        };
+        bar.set_style(style.progress_chars("=> ").with_key("left", left));
         bar.set_prefix(what.to_owned());
         Progress { bar }
     }
