@@ -10,14 +10,16 @@ use super::progress::{Progress, now_ms};
 use super::{CommandError, CommandOutcome, CommandResult, Output, OutputPath};
 use crate::build::Build;
 use crate::corpus::{
-    BadShare, Corpus, CorpusJudge, CorpusRun, CorpusShare, CorpusSummary, CorpusSummaryBuilder, JudgedCorpus,
-    MeasuredFigures, ResultFolder, THIS_BUILD, Threshold, ThresholdFigure, ThresholdResult, for_each_log, is_corpus,
+    BadShare, Corpus, CorpusJudge, CorpusRun, CorpusShare, CorpusSummary, CorpusSummaryBuilder, JudgedCorpus, LogRow,
+    MeasuredFigures, ResultFolder, ResultRow, THIS_BUILD, Threshold, ThresholdFigure, ThresholdResult, for_each_log,
+    is_corpus, name_of,
 };
 use crate::diff::TraceVerdict;
 use crate::engine::EngineError;
 use crate::page::corpus_html;
 use crate::report::corpus_page;
 use crate::store::{self, FileType, Target};
+use crate::verify::LogVerdict;
 
 /// Which logs of a corpus a command takes.
 #[derive(clap::Args)]
@@ -117,14 +119,15 @@ impl ResultArgs {
         output.files.target_at(&folder.join("summary.html"), FileType::Page).map(Some)
     }
 
-    /// Judges the logs of a corpus behind a bar labelled `what`, and writes the page with charts to `reports`. Returns the
-    /// verdicts and their summary.
+    /// Judges the logs of a corpus behind a bar labelled `what`, and writes the page with charts to `reports`. Goldens
+    /// without a log are untestable. Returns the verdicts and their summary.
     pub(super) fn judge<J: CorpusJudge>(
         &self,
         what: &str,
         run: CorpusRun<'_>,
         judge: &J,
         corpus: &Corpus,
+        orphans: &[PathBuf],
         reports: Option<&Target>,
     ) -> Result<(JudgedCorpus<J::Report>, CorpusSummary), CommandError> {
         let bar = CorpusBar::new(what, corpus.logs.len());
@@ -132,6 +135,11 @@ impl ResultArgs {
         drop(bar);
         let mut builder = CorpusSummaryBuilder::default();
         judged.logs.iter().for_each(|log| builder.add(&log.rows));
+        for golden in orphans {
+            let (log, verdict) = (golden.display().to_string(), name_of(LogVerdict::Untestable));
+            let row = LogRow { log, verdict, detail: ORPHAN.to_owned(), ..judge.about() };
+            builder.add(&[ResultRow::Log(Box::new(row))]);
+        }
         corpus.problems.iter().for_each(|problem| builder.add_problem(problem.clone()));
         if let Some(problem) = &judged.problem {
             builder.add_problem(format!("results are no longer kept: {problem}"));
@@ -198,6 +206,9 @@ impl ResultArgs {
         Ok((name, digest.map(|digest| digest.to_string())))
     }
 }
+
+/// The problem of a golden without a log.
+pub(super) const ORPHAN: &str = "this golden has no log beside it: delete it, or restore the log";
 
 /// A bar with the number of logs done, those that differ or failed, the rate and the time left.
 struct CorpusBar {

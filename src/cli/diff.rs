@@ -341,7 +341,7 @@ fn run_corpus(
     };
     let results = args.results.folder(args.corpus.share()?)?;
     let run = CorpusRun { threads: args.workers.threads(), results, stop: &engine.runner.stop };
-    let (_, summary) = args.results.judge("comparing", run, &judge, &corpus, reports.as_ref())?;
+    let (_, summary) = args.results.judge("comparing", run, &judge, &corpus, &[], reports.as_ref())?;
     if args.summary {
         print_problems(&summary.problems);
     }

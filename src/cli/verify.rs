@@ -9,7 +9,7 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use serde::Serialize;
 
 use super::builds::parse_seconds;
-use super::corpus::{CorpusArgs, ResultArgs, WorkerArgs, corpus_outcome, of_one_side, print_problems};
+use super::corpus::{CorpusArgs, ORPHAN, ResultArgs, WorkerArgs, corpus_outcome, of_one_side, print_problems};
 use super::diff::write_junit;
 use super::figures::{count, counted};
 use super::page::{BAD, BOLD, FAINT, GOOD, Page, TextSpan, UNSURE};
@@ -168,7 +168,7 @@ pub(super) fn run(games: &Games, args: &Args, program: &str, output: &mut Output
     let engine = Engine { runner, ..engine_with_notes(games) };
     let judge = VerifiedCorpus::new(&verify, &engine, &corpus.logs, about, digest.is_some(), &next)?;
     let run = CorpusRun { threads: args.workers.threads(), results, stop: &stop };
-    let (judged, mut summary) = args.results.judge("verifying", run, &judge, &corpus, reports.as_ref())?;
+    let (judged, mut summary) = args.results.judge("verifying", run, &judge, &corpus, &orphans, reports.as_ref())?;
     args.results.checks.report_corpus(markdown.as_ref(), &mut summary)?;
     let logs: Vec<LogReport> = judged.logs.into_iter().map(JudgedLog::verified).collect();
     let lone = (!orphans.is_empty()).then_some(LogVerdict::Untestable);
@@ -287,9 +287,6 @@ fn junit_status(log: &LogReport) -> TestCaseStatus {
     status
 }
 
-/// The problem of a golden without a log.
-const ORPHAN: &str = "this golden has no log beside it: delete it, or restore the log";
-
 impl VerifyReport {
     /// Prints the logs, and then the page of the corpus, or only its first line. A quiet run prints it only if something
     /// failed.
@@ -314,9 +311,6 @@ impl VerifyReport {
             match has_page {
                 true => page.append(corpus_page(&self.summary)),
                 false => page.line(&verdict_line(&self.summary)),
-            }
-            if let orphans @ 1.. = self.orphans.len() as u64 {
-                page.styled(UNSURE, &format!("{} without a log: untestable", counted(orphans, "golden")));
             }
         }
         if !has_page {

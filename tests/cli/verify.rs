@@ -287,7 +287,7 @@ fn missing_goldens_and_missing_logs_are_reported() {
     let output = folder.run("verify . --junit report.xml");
     assert_eq!(code(&output), 125);
     assert!(stdout_text(&output).contains("orphan     ./gone.golden"), "{}", stdout_text(&output));
-    assert!(stdout_text(&output).ends_with("1 golden without a log: untestable\n"), "{}", stdout_text(&output));
+    assert!(stdout_text(&output).ends_with("2 logs: 1 ok, 1 untestable\n"), "{}", stdout_text(&output));
     let report = read(&folder, "report.xml");
     assert!(report.contains("name=\"./gone.golden\"") && report.contains("errors=\"1\""), "{report}");
     fs::write(folder.path("list"), "a.hitlog\nmissing.hitlog\n").unwrap();
