@@ -482,8 +482,9 @@ fn changed_shot(difference: &TextDiff) -> Option<String> {
 
 /// Accept or reject the goldens that `verify --propose` wrote
 ///
-/// With --rerecord, the proposed log is accepted or rejected with its golden. Without a terminal, and without --accept
-/// or --reject, the proposals are listed. Exit code 1 means that proposals remain.
+/// With --rerecord, the proposed log is accepted or rejected with its golden. A proposal is refused if its log or golden
+/// changed after it. Without a terminal, and without --accept or --reject, the proposals are listed. Exit code 1 means
+/// that proposals remain.
 ///
 /// A table has the number of proposals by kind of difference: `digests`, `counts`, `shots`, `hits` or `new`. Each
 /// proposal is of the last of these kinds that applies. With --kind, --accept and --reject take only proposals of these
@@ -557,11 +558,13 @@ pub(super) fn run_review(args: &ReviewArgs, output: &mut Output) -> CommandResul
             }
             _ => ReviewOutcome::Left,
         };
-        match done {
-            ReviewOutcome::Accepted => proposal.accept()?,
-            ReviewOutcome::Rejected => proposal.reject()?,
-            ReviewOutcome::Left => {}
-        }
+        let decided = match done {
+            ReviewOutcome::Accepted => proposal.accept(),
+            ReviewOutcome::Rejected => proposal.reject(),
+            ReviewOutcome::Left => Ok(()),
+        };
+        let done = if decided.is_ok() { done } else { ReviewOutcome::Left };
+        unread.extend(decided.err());
         reviewed.push(ReviewedProposal { proposal, done });
     }
     reviewed.extend(others.into_iter().map(|proposal| ReviewedProposal { proposal, done: ReviewOutcome::Left }));

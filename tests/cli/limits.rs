@@ -46,7 +46,7 @@ fn a_folder_that_cannot_be_read_is_a_problem_and_the_other_logs_are_judged() {
     let output = with_processes(&folder, 1000, "verify logs/closed").output().expect("it starts");
     assert!(code(&output) == 128 && text(&output.stderr).contains("logs/closed: "), "{}", text(&output.stderr));
     // Proposals and demos in other folders are still found.
-    fs::write(folder.path("logs/0.golden.new"), "hitreg golden 1\n").expect("written");
+    fs::write(folder.path("logs/0.golden.new"), "hitreg golden 1\n\nproposed for log none\n").expect("written");
     fs::write(folder.path("logs/0.qwd"), "no demo").expect("written");
     for (line, page_has) in [
         ("review logs", &["logs/0.golden"][..]),

@@ -193,6 +193,87 @@ fn proposals_are_reviewed() {
 }
 
 #[test]
+/// A proposal replaces only the log and the golden that it was made for, and only by what `verify` wrote.
+#[test]
+fn a_proposal_of_changed_files_is_refused() {
+    let folder = Folder::with_session();
+    save_old_log_and_golden(&folder, "old");
+    assert_eq!(exit_of(&folder, "verify old.hitlog --propose --rerecord"), 1);
+    let names = ["old.hitlog", "old.golden", "old.hitlog.new", "old.golden.new"];
+    let files = names.map(|name| fs::read(folder.path(name)).unwrap());
+    let new_log = &files[2];
+    let other_log = fs::read(folder.path("a.hitlog")).unwrap();
+    for (name, contents) in [
+        ("old.hitlog.new", &b""[..]),
+        ("old.hitlog.new", b"hi\n"),
+        ("old.hitlog.new", &new_log[..new_log.len() / 2]),
+        ("old.hitlog", &other_log),
+        ("old.golden", &[&files[1][..], b"tick 9 p0 #9 rifle: missed\n"].concat()),
+    ] {
+        fs::write(folder.path(name), contents).unwrap();
+        let before = names.map(|name| fs::read(folder.path(name)).unwrap());
+        let refused = folder.run("review . --accept");
+        let message = text(&refused.stderr);
+        assert_eq!(code(&refused), 128, "{name}");
+        assert!(message.contains("old.golden.new: the log, its golden or the proposed log changed"), "{message}");
+        assert_eq!(names.map(|name| fs::read(folder.path(name)).unwrap()), before, "{name}");
+        names.iter().zip(&files).for_each(|(name, bytes)| fs::write(folder.path(name), bytes).unwrap());
+    }
+    // Neither of the proposed files is accepted alone.
+    fs::remove_file(folder.path("old.golden.new")).unwrap();
+    for line in ["review .", "review old.hitlog --accept", "review old.hitlog.new"] {
+        let refused = folder.run(line);
+        let message = text(&refused.stderr);
+        assert_eq!(code(&refused), 128, "{line}");
+        assert!(message.contains("old.golden.new is missing: propose again"), "{line}: {message}");
+    }
+    fs::write(folder.path("old.golden.new"), &files[3]).unwrap();
+    fs::remove_file(folder.path("old.hitlog.new")).unwrap();
+    assert_eq!(exit_of(&folder, "review . --accept"), 128);
+    fs::write(folder.path("old.hitlog.new"), new_log).unwrap();
+    folder.done("review . --accept");
+    folder.done("verify old.hitlog --require-golden");
+}
+
+#[test]
+fn a_golden_of_another_version_or_game_or_with_conflicts_is_broken() {
+    let folder = Folder::with_session();
+    folder.done("verify a.hitlog --accept");
+    let golden = read(&folder, "a.golden");
+    for (from, to, sentence) in [
+        ("hitreg golden 1", "hitreg golden 2", "a golden of version 2, and this hitreg compares version 1"),
+        ("game arena,", "game foo,", "a golden of the game `foo`, and the log is of `arena`"),
+        ("\nbodies ", "\n<<<<<<< HEAD\nbodies ", "line 6 is a merge conflict marker"),
+    ] {
+        let changed = golden.replacen(from, to, 1);
+        fs::write(folder.path("a.golden"), &changed).unwrap();
+        for line in ["verify a.hitlog", "verify a.hitlog --accept"] {
+            let output = folder.run(line);
+            let page = stdout_text(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(code(&output) == 128 && page.contains(sentence), "{line}: {page}");
+        }
+        assert_eq!(read(&folder, "a.golden"), changed, "{sentence}");
+    }
+}
+
+/// Every output of a failed run says why it failed.
+#[test]
+fn a_golden_without_a_log_is_in_every_summary() {
+    let folder = Folder::with_session();
+    folder.done("verify a.hitlog --accept");
+    fs::copy(folder.path("a.golden"), folder.path("gone.golden")).unwrap();
+    let mut command = folder.command("verify . --markdown md.md --reports pages");
+    command.env("GITHUB_ACTIONS", "true").env("GITHUB_STEP_SUMMARY", folder.path("step.md"));
+    let output = command.output().unwrap();
+    assert_eq!(code(&output), 125);
+    let notes = text(&output.stderr);
+    assert!(notes.contains("::warning file=./gone.golden") && notes.contains("has no log beside it"), "{notes}");
+    for name in ["md.md", "step.md", "pages/summary.html"] {
+        let page = read(&folder, name);
+        assert!(page.contains("2 logs: 1 ok, 1 untestable") && page.contains("gone.golden"), "{name}: {page}");
+    }
+}
+
 fn a_proposal_is_removed_when_the_log_is_the_same_again() {
     let folder = Folder::with_session();
     folder.done("verify a.hitlog --accept");

@@ -13,8 +13,77 @@ use hitreg_log::trace::schema::{NOT_PREDICTED, TABLES, shots};
 use hitreg_log::trace::{ColumnData, Digest, Table, Trace, TraceHeader};
 use hitreg_log::units::named;
 
-/// The first line of every golden.
-const TITLE: &str = "hitreg golden 1";
+/// The beginning of the first line of every golden. The version follows.
+const TITLE: &str = "hitreg golden ";
+/// The version of the goldens that this crate writes and compares.
+const VERSION: &str = "1";
+
+/// Why a golden cannot be compared.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GoldenError {
+    /// A merge stopped at a conflict.
+    #[error(
+        "line {line} is a merge conflict marker: take log and golden of one side (`git checkout --theirs LOG GOLDEN`), \
+         and verify that log"
+    )]
+    Conflict {
+        /// The first line with a marker, from 1.
+        line: usize,
+    },
+    /// The text does not begin as a golden does.
+    #[error("this is no golden of hitreg: move it away, and write one with `verify LOG --accept`")]
+    Foreign,
+    /// Another version of hitreg wrote it.
+    #[error(
+        "a golden of version {version}, and this hitreg compares version {VERSION}: use the hitreg that wrote it, or \
+         move it away and write one with `verify LOG --accept`"
+    )]
+    Version {
+        /// The golden's version.
+        version: String,
+    },
+    /// It belongs to a log of another game.
+    #[error(
+        "a golden of the game `{game}`, and the log is of `{of_log}`: restore the log's golden, or move this one away \
+         and write one with `verify LOG --accept`"
+    )]
+    Game {
+        /// The golden's game.
+        game: String,
+        /// The log's game.
+        of_log: String,
+    },
+}
+
+/// Checks that a text is a golden that this version can compare.
+///
+/// # Errors
+/// When it has merge conflict markers, is no golden, or is of another version.
+pub fn check(text: &str) -> Result<(), GoldenError> {
+    let is_marker = |line: &str| line.starts_with("<<<<<<< ") || line.starts_with(">>>>>>> ");
+    if let Some(place) = text.lines().position(is_marker) {
+        return Err(GoldenError::Conflict { line: place + 1 });
+    }
+    match text.strip_prefix(TITLE).and_then(|rest| rest.lines().next()).map(str::trim_end) {
+        Some(VERSION) => Ok(()),
+        Some(version) => Err(GoldenError::Version { version: version.to_owned() }),
+        None => Err(GoldenError::Foreign),
+    }
+}
+
+/// Checks that a golden is of this game. A build may name no game.
+///
+/// # Errors
+/// When it is of another game.
+pub fn check_game(golden: &str, of_log: &str) -> Result<(), GoldenError> {
+    let named = golden.lines().nth(1).and_then(|line| line.strip_prefix("game ")?.rsplit_once(", "));
+    match named {
+        Some((game, _)) if !game.is_empty() && game != of_log => {
+            Err(GoldenError::Game { game: game.to_owned(), of_log: of_log.to_owned() })
+        }
+        Some(_) | None => Ok(()),
+    }
+}
 
 /// The outcome of a replay, collected from its rows: digests, counts and every shot in words.
 #[derive(Clone, Debug)]
@@ -91,7 +160,7 @@ impl ReplaySummary {
             text.push_str(&line);
             text.push('\n');
         };
-        line(TITLE.to_owned());
+        line(format!("{TITLE}{VERSION}"));
         line(format!("game {}, {} loop", self.header.game, self.header.mode));
         line(format!("trace {}", self.digest()));
         line(String::new());

@@ -17,7 +17,7 @@ use hitreg_log::memory::{MemoryLimit, NeedsMemory};
 use hitreg_log::merge::MergeError;
 use hitreg_log::record::{Session, SessionHeader};
 use hitreg_log::store::shown::naming_file;
-use hitreg_log::store::{self, StoreError};
+use hitreg_log::store::{self, StoreError, StoreErrorKind};
 use hitreg_log::trace::Digest;
 use hitreg_netcode::replay::ReplayError;
 use hitreg_netcode::settings::SettingError;
@@ -274,6 +274,14 @@ impl LogFile {
             log::read_session_within(memory, &mut read).map_err(|source| EngineError::content(path, source))?;
         Ok(LogFile { session, digest: read.digest() })
     }
+}
+
+/// The digest of a file's bytes.
+pub(crate) fn file_digest(path: &Path) -> Result<Digest, StoreError> {
+    let mut reader = HashingReader::new(store::open(path)?);
+    let read = std::io::copy(&mut reader, &mut std::io::sink());
+    read.map_err(|source| StoreError::new(path, StoreErrorKind::Unreadable(source)))?;
+    Ok(reader.digest())
 }
 
 /// A reader that hashes everything it reads.

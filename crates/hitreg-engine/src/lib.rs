@@ -43,7 +43,7 @@ pub mod verify;
 pub use comparison::{ComparisonSpec, CrossBuild, MissingSide, ReplaySpec, ReplaySpecs, SideTrace, Traces};
 pub use contract::{ContractPoint, PointResult, check_contract};
 pub use effects::look_for_effects;
-pub(crate) use engine::{BuildOutcome, HashingReader, check, for_one_log};
+pub(crate) use engine::{BuildOutcome, HashingReader, check, file_digest, for_one_log};
 pub use engine::{Engine, EngineError, LogFile, panic_text};
 pub use games::{
     Bodies, GameError, Games, MapFile, Playable, ReadySession, RulesError, SelfPlaying, recording, replaying,

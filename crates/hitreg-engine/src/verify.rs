@@ -65,7 +65,11 @@ impl VerifyOptions<'_> {
         // A replay may end with a panic, after which nothing can be withdrawn.
         goldens.withdraw()?;
         // An error in the log takes precedence over one in its golden.
-        let (log, accepted) = match engine.survey(path).and_then(|log| Ok((log, goldens.accepted()?))) {
+        let read = engine.survey(path).and_then(|log| {
+            let accepted = goldens.accepted(&log.header.game)?;
+            Ok((log, accepted))
+        });
+        let (log, accepted) = match read {
             Ok(read) => read,
             Err(error) if error.is_for_memory() => return Err(error),
             Err(error) => return Ok(LogReport::unreadable(path, error.what(path))),

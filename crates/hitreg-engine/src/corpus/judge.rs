@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use super::results::ResultFolder;
 use crate::build::StopSignal;
 use crate::verify::{Goldens, LogReport, LogVerdict, VerdictReason, VerifyOptions};
-use crate::{Engine, EngineError, HashingReader, ReplaySpecs, Traces, for_one_log};
+use crate::{Engine, EngineError, ReplaySpecs, Traces, file_digest, for_one_log};
 use hitreg_analysis::corpus::{LogRow, ResultRow, compared_rows, name_of};
 use hitreg_analysis::diff::{DiffError, DiffOptions, Divergence, diff};
 use hitreg_analysis::summary::Coverage;
@@ -246,10 +246,7 @@ fn digest(log: &Path, identity: FileIdentity, keeper: &ResultKeeper) -> Result<S
     if let Some(digest) = place.as_ref().and_then(known) {
         return Ok(digest);
     }
-    let mut reader = HashingReader::new(store::open(log)?);
-    let read = std::io::copy(&mut reader, &mut std::io::sink());
-    read.map_err(|source| StoreError::new(log, StoreErrorKind::Unreadable(source)))?;
-    let digest = reader.digest().to_string();
+    let digest = file_digest(log)?.to_string();
     if let Some(place) = place {
         keeper.keep(|results| results.note_digest(&place, &identity, &digest));
     }

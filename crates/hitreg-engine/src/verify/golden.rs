@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::verdict::{LogReport, LogVerdict, VerdictReason};
-use crate::EngineError;
-use hitreg_analysis::golden::{self, GoldenChange};
+use crate::{EngineError, file_digest};
+use hitreg_analysis::golden::{self, GoldenChange, GoldenError};
 use hitreg_analysis::text_diff::TextDiff;
+use hitreg_log::sorted::SortedSet;
 use hitreg_log::store::{self, FileType, StoreError, Target, Targets, TemporaryFolder};
+use hitreg_log::trace::Digest;
 
 /// What to do if the outcome differs from the golden.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,8 +74,14 @@ pub struct Proposal {
     pub log: Option<PathBuf>,
     /// The kind of difference from the golden.
     pub kind: GoldenChange,
-    /// The differences from the golden; `None` if there is no golden or nothing differs.
+    /// The differences from the golden, or the whole proposal if there is no golden; `None` if nothing differs.
     pub difference: Option<TextDiff>,
+    /// The proposed text.
+    #[serde(skip)]
+    text: String,
+    /// The files that it is for, as they were when it was written.
+    #[serde(skip)]
+    made_for: String,
 }
 
 impl GoldenUpdate {
@@ -113,9 +121,14 @@ impl Goldens {
         self.path.as_deref()
     }
 
-    /// The text of the golden, if there is one.
-    pub(crate) fn accepted(&self) -> Result<Option<String>, EngineError> {
-        self.path().map_or(Ok(None), read)
+    /// The text of the golden, if there is one, which must be of this game.
+    pub(crate) fn accepted(&self, game: &str) -> Result<Option<String>, EngineError> {
+        let Some(path) = self.path() else { return Ok(None) };
+        let text = read(path)?.map(|(text, _)| text);
+        if let Some(text) = &text {
+            golden::check_game(text, game).map_err(|why| EngineError::unsuitable(path, why.to_string()))?;
+        }
+        Ok(text)
     }
 
     /// Removes an earlier proposal, if this run proposes. What it proposed may no longer hold.
@@ -138,6 +151,7 @@ impl Goldens {
             (Some(text), None | Some(VerdictReason::Golden | VerdictReason::NeedsGolden))
                 if verified.why.is_some() || verified.golden == Golden::None =>
             {
+                let text = self.content(text, None)?;
                 store::save_bytes(target, text.as_bytes())?;
                 Ok(self.report_written(target, verified, Golden::Accepted))
             }
@@ -182,6 +196,7 @@ impl Goldens {
         };
         // Both files are complete before either is renamed. After a crash between the renames, running the command
         // again completes it.
+        let text = self.content(text, Some(recorded))?;
         let mut recorded = store::open(recorded)?;
         let log = store::prepare(log, |out| Ok(std::io::copy(&mut recorded, out).map(drop)?))?;
         let golden = store::prepare(target, |out| Ok(out.write_all(text.as_bytes())?))?;
@@ -189,6 +204,14 @@ impl Goldens {
         golden.put()?;
         let report = self.report_written(target, rerecorded.verified, Golden::Rerecorded);
         Ok(LogReport { detail: Some(format!("before: {before}")), ..report })
+    }
+
+    /// The contents of the file to write: the golden, and the files that a proposal is of.
+    fn content(&self, text: &str, new_log: Option<&Path>) -> Result<String, EngineError> {
+        match (self.keep, &self.path) {
+            (GoldenUpdate::Propose { .. }, Some(golden)) => Ok(text.to_owned() + &made_for(golden, new_log)?),
+            _ => Ok(text.to_owned()),
+        }
     }
 
     fn report_written(&self, target: &Target, verified: LogReport, golden: Golden) -> LogReport {
@@ -215,7 +238,8 @@ fn report_unwritten(verified: LogReport, why: &str) -> LogReport {
 }
 
 /// The proposed goldens in folders or beside logs. A golden, a proposed golden or a proposed log names its log. `unread`
-/// receives the errors of folders below the given ones, and of goldens, that cannot be read.
+/// receives the errors of folders below the given ones, of goldens that cannot be read, and of proposed logs without a
+/// golden.
 ///
 /// # Errors
 /// Fails if a given folder cannot be read, or a file is neither a log nor a golden.
@@ -223,11 +247,16 @@ pub fn proposals_below(paths: &[PathBuf], unread: &mut Vec<EngineError>) -> Resu
     let (mut waiting, mut unread_folders) = (Vec::new(), Vec::new());
     for path in paths {
         match path.is_dir() {
-            true => waiting.extend(store::listed_files_below(path, &["golden.new"], &mut unread_folders)?),
+            true => {
+                let below = store::listed_files_below(path, &["golden.new", "hitlog.new"], &mut unread_folders)?;
+                let is_log = |path: &Path| path.with_extension("").extension().is_some_and(|ending| ending == "hitlog");
+                let golden = |path: PathBuf| if is_log(&path) { proposal_of(&path) } else { path };
+                waiting.extend(below.into_iter().map(golden).collect::<SortedSet<_>>());
+            }
             false => {
                 let is_proposal = path.extension().is_some_and(|extension| extension == "new");
                 let log = if is_proposal { path.with_extension("") } else { path.clone() };
-                let proposal = new(&log.with_extension("golden"));
+                let proposal = proposal_of(&new(&log));
                 match path.exists() {
                     true if store::is_of(path, &FileType::Log)? || store::is_of(path, &FileType::Golden)? => {}
                     true => {
@@ -237,7 +266,8 @@ pub fn proposals_below(paths: &[PathBuf], unread: &mut Vec<EngineError>) -> Resu
                     false if proposal.exists() => {}
                     false => return Err(StoreError::not_found(path).into()),
                 }
-                waiting.extend(proposal.exists().then_some(proposal));
+                let waits = proposal.exists() || new(&log.with_extension("hitlog")).exists();
+                waiting.extend(waits.then_some(proposal));
             }
         }
     }
@@ -250,23 +280,37 @@ impl Proposal {
     fn read(proposed: &Path) -> Result<Proposal, EngineError> {
         let golden = proposed.with_extension("");
         let log = golden.with_extension("hitlog");
-        let text = read(proposed)?.unwrap_or_default();
-        let accepted = read(&golden)?;
+        let (text, made_for) = match read(proposed)? {
+            Some((text, Some(made_for))) => (text, made_for),
+            Some((_, None)) => return Err(EngineError::unsuitable(proposed, format!("this is no proposal{AGAIN}"))),
+            None => {
+                let what = format!("{} is missing{AGAIN}", proposed.display());
+                return Err(EngineError::unsuitable(&new(&log), what));
+            }
+        };
+        let accepted = read(&golden)?.map(|(accepted, _)| accepted);
         let kind = GoldenChange::of(accepted.as_deref(), &text);
-        let difference = accepted.and_then(|accepted| golden::difference(&accepted, &text));
-        Ok(Proposal { log: new(&log).exists().then_some(log), golden, kind, difference })
+        let difference = golden::difference(&accepted.unwrap_or_default(), &text);
+        Ok(Proposal { log: new(&log).exists().then_some(log), golden, kind, difference, text, made_for })
     }
 
     /// Replaces the golden, and the log if a new one was proposed.
     ///
     /// # Errors
-    /// Fails if a file cannot be written.
+    /// Fails if a file changed since the proposal was written, or cannot be written.
     pub fn accept(&self) -> Result<(), EngineError> {
-        let targets = Targets::default();
-        if let Some(log) = &self.log {
-            store::move_to(&new(log), &targets.replaceable_file(log, FileType::Log)?)?;
+        let new_log = self.log.as_deref().map(new);
+        if made_for(&self.golden, new_log.as_deref())? != self.made_for {
+            let what = format!("the log, its golden or the proposed log changed after this proposal{AGAIN}");
+            return Err(EngineError::unsuitable(&new(&self.golden), what));
         }
-        Ok(store::move_to(&new(&self.golden), &targets.file(&self.golden, FileType::Golden)?)?)
+        let targets = Targets::default();
+        let golden = targets.file(&self.golden, FileType::Golden)?;
+        if let (Some(log), Some(new_log)) = (&self.log, &new_log) {
+            store::move_to(new_log, &targets.replaceable_file(log, FileType::Log)?)?;
+        }
+        store::save_bytes(&golden, self.text.as_bytes())?;
+        Ok(store::remove(&targets.file(&new(&self.golden), FileType::Golden)?)?)
     }
 
     /// Deletes the proposal. The golden stays unchanged.
@@ -276,6 +320,29 @@ impl Proposal {
     pub fn reject(&self) -> Result<(), EngineError> {
         discard(&self.golden)
     }
+}
+
+/// What to do about a proposal that does not hold.
+const AGAIN: &str = ": propose again with `verify LOG --propose`";
+
+/// What begins the last line of a proposal, after an empty line.
+const MADE_FOR: &str = "\nproposed for ";
+
+/// The last line of a proposal: the digests of the files that it is for, as they are now. A proposal holds only as long as
+/// they are the same. Line ends of the golden do not count.
+fn made_for(golden: &Path, new_log: Option<&Path>) -> Result<String, EngineError> {
+    let text = |digest: Option<Digest>| digest.map_or("none".to_owned(), |digest| digest.to_string());
+    let of_file = |path: &Path| path.exists().then(|| file_digest(path)).transpose();
+    let accepted = read(golden)?.map(|(text, _)| Digest::of_bytes(text.as_bytes()));
+    let log = of_file(&golden.with_extension("hitlog"))?;
+    let new_log = new_log.map_or(Ok(None), of_file)?;
+    let [log, golden, new_log] = [log, accepted, new_log].map(text);
+    Ok(format!("{MADE_FOR}log {log}, golden {golden}, new log {new_log}\n"))
+}
+
+/// The proposed golden beside a proposed log.
+fn proposal_of(new_log: &Path) -> PathBuf {
+    new(&new_log.with_extension("").with_extension("golden"))
 }
 
 /// Removes the proposal for a golden, and the log that was proposed with it.
@@ -297,17 +364,18 @@ fn new(path: &Path) -> PathBuf {
     name.into()
 }
 
-/// The text of a golden. Line ends that git converted are accepted, and a last line without an end.
-fn read(path: &Path) -> Result<Option<String>, EngineError> {
+/// The text of a golden, and the last line of a proposal. Line ends that git converted are accepted, and a last line
+/// without an end.
+fn read(path: &Path) -> Result<Option<(String, Option<String>)>, EngineError> {
     if !path.exists() {
         return Ok(None);
     }
-    let bytes = Some(store::read_regular(path)?).filter(|bytes| FileType::Golden.is_of(bytes));
-    let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
-    let text = text.ok_or_else(|| {
-        let what = "this is no golden of hitreg: move it away, and write one with `verify LOG --accept`";
-        EngineError::unsuitable(path, what)
-    })?;
-    let text = text.replace("\r\n", "\n");
-    Ok(Some(if text.ends_with('\n') { text } else { text + "\n" }))
+    let text = String::from_utf8(store::read_regular(path)?).map_err(|_| GoldenError::Foreign);
+    let text = text.and_then(|text| golden::check(&text).map(|()| text));
+    let text = text.map_err(|why| EngineError::unsuitable(path, why.to_string()))?.replace("\r\n", "\n");
+    let text = if text.ends_with('\n') { text } else { text + "\n" };
+    Ok(Some(match text.rfind(MADE_FOR) {
+        Some(end) => (text[..end].to_owned(), Some(text[end..].to_owned())),
+        None => (text, None),
+    }))
 }
