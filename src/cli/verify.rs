@@ -533,7 +533,9 @@ struct ReviewedProposal {
 }
 
 pub(super) fn run_review(args: &ReviewArgs, output: &mut Output) -> CommandResult {
-    let asks = !args.accept && !args.reject && output.format == OutputFormat::Text && std::io::stdin().is_terminal();
+    // A pager of the output would read the same terminal.
+    let is_interactive = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    let asks = !args.accept && !args.reject && output.format == OutputFormat::Text && is_interactive;
     let mut reviewed = Vec::new();
     let mut leaves_the_rest = false;
     let is_chosen =
@@ -542,12 +544,12 @@ pub(super) fn run_review(args: &ReviewArgs, output: &mut Output) -> CommandResul
     let (chosen, others): (Vec<Proposal>, Vec<Proposal>) =
         proposals_below(&args.paths, &mut unread)?.into_iter().partition(is_chosen);
     let chosen_count = chosen.len();
-    for proposal in chosen {
+    for (number, proposal) in (1..).zip(chosen) {
         let done = match (args.accept, args.reject) {
             (true, _) => ReviewOutcome::Accepted,
             (_, true) => ReviewOutcome::Rejected,
             _ if asks && !leaves_the_rest => {
-                output.show(&proposal, |page| print_proposal(page, &proposal))?;
+                output.show(&proposal, |page| print_proposal(page, &proposal, (number, chosen_count)))?;
                 match ask()? {
                     Some(done) => done,
                     None => {
@@ -599,14 +601,18 @@ fn ask() -> Result<Option<ReviewOutcome>, CommandError> {
     }
 }
 
-fn print_proposal(page: &mut Page, proposal: &Proposal) {
-    page.styled(BOLD, &proposal.golden.display().to_string());
+/// Prints a proposal under a heading with its kind and its place among the others.
+fn print_proposal(page: &mut Page, proposal: &Proposal, (number, of): (usize, usize)) {
+    let golden = shell_path(&proposal.golden);
+    page.styled(BOLD, &format!("{} ({}, {number} of {of})", proposal.golden.display(), proposal.kind.name()));
     if let Some(log) = &proposal.log {
         page.paragraph(2, &format!("with {}, recorded again", log.display()));
     }
     match &proposal.difference {
-        Some(difference) => page.text_diff(difference, MOST_LINES, "in --format json"),
-        None if proposal.kind == GoldenChange::New => page.paragraph(2, "the log has no golden"),
+        Some(difference) => {
+            let accepted = if proposal.kind == GoldenChange::New { "/dev/null" } else { &golden };
+            page.text_diff(difference, MOST_LINES, &format!("in: diff -u {accepted} {golden}.new"));
+        }
         None => page.paragraph(2, "the outcome is the same"),
     }
 }
@@ -621,14 +627,14 @@ fn print_review(page: &mut Page, reviewed: &[ReviewedProposal], chosen: usize, w
         page.faint(0, "`verify LOG --propose` proposes changed goldens.");
         return;
     }
-    for ReviewedProposal { proposal, done } in &reviewed[..chosen.min(LISTED_PROPOSALS)] {
+    for (number, ReviewedProposal { proposal, done }) in (1..).zip(&reviewed[..chosen.min(LISTED_PROPOSALS)]) {
         let word = match done {
             ReviewOutcome::Accepted => "accepted   ",
             ReviewOutcome::Rejected => "rejected   ",
             ReviewOutcome::Left => "waits      ",
         };
         if *done == ReviewOutcome::Left && !were_shown {
-            print_proposal(page, proposal);
+            print_proposal(page, proposal, (number, chosen));
         }
         page.parts(vec![TextSpan::styled(FAINT, word), proposal.golden.display().to_string().into()]);
     }

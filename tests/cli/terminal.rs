@@ -3,7 +3,7 @@
 #![expect(clippy::disallowed_types, reason = "a terminal is a file")]
 
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 
 use hitreg::log::read_trace;
@@ -78,6 +78,23 @@ fn bars_are_for_terminals() {
             assert!(!folder.done(&format!("{line} --color {color}")).contains("##"), "a pipe gets none");
         }
     }
+}
+
+/// A pager of the output reads the same terminal as a question would.
+#[test]
+fn review_asks_only_if_its_output_is_shown() {
+    let folder = Folder::with_session();
+    assert_eq!(code(&folder.run("verify a.hitlog --propose")), 1);
+    let [mut person, program] = terminal();
+    person.write_all(b"q\n").expect("typed");
+    let output = folder.command("review a.hitlog").stdin(program).output().expect("it runs");
+    assert_eq!(code(&output), 1);
+    assert!(!text(&output.stderr).contains("accept, reject"), "{}", text(&output.stderr));
+    let page = text(&output.stdout);
+    // The counts of a new golden come first, and the rest is in the files.
+    let heads: Vec<&str> = page.lines().map(str::trim).filter(|line| line.starts_with("@@")).collect();
+    assert!(page.starts_with("a.golden (new, 1 of 1)\n") && heads == ["@@ counts @@", "@@ shots @@"], "{page}");
+    assert!(page.contains("in: diff -u /dev/null a.golden.new"), "{page}");
 }
 
 const REMOVED: &str = "\u{1b}[31m";

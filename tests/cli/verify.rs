@@ -180,6 +180,7 @@ fn proposals_are_reviewed() {
     let printed = stdout_text(&list);
     assert_eq!(code(&list), 1, "they wait");
     assert!(printed.contains("-shots met") && printed.contains("waits      ./b.golden"), "{printed}");
+    assert!(printed.contains("./b.golden (counts, 2 of 3)\n"), "{printed}");
     fs::write(folder.path("a.txt"), "hello\n").unwrap();
     assert!(folder.refused("review a.txt").contains("a.txt: this is neither a log nor a golden"));
     folder.done("review a.golden.new --accept");
@@ -192,7 +193,6 @@ fn proposals_are_reviewed() {
     assert!(left.is_empty(), "{left:?}");
 }
 
-#[test]
 /// A proposal replaces only the log and the golden that it was made for, and only by what `verify` wrote.
 #[test]
 fn a_proposal_of_changed_files_is_refused() {
@@ -274,6 +274,7 @@ fn a_golden_without_a_log_is_in_every_summary() {
     }
 }
 
+#[test]
 fn a_proposal_is_removed_when_the_log_is_the_same_again() {
     let folder = Folder::with_session();
     folder.done("verify a.hitlog --accept");
@@ -556,7 +557,8 @@ fn a_log_that_lacks_a_usercmd_that_ran_is_broken() {
 #[test]
 #[cfg(unix)]
 fn review_asks_about_each_proposal_at_a_terminal() {
-    use std::io::Write;
+    use std::io::{Read, Write};
+    use std::process::Stdio;
 
     let folder = Folder::with_session();
     for name in ["b", "c", "d"] {
@@ -571,10 +573,18 @@ fn review_asks_about_each_proposal_at_a_terminal() {
     assert_eq!(exit_of(&folder, "verify . --propose"), 1);
     let [mut master, terminal] = super::terminal::terminal();
     master.write_all(b"what?\na\nr\ns\nquit\n").unwrap();
-    let output = folder.command("review").stdin(terminal).output().unwrap();
+    let mut command = folder.command("review --color never");
+    command.stdin(terminal.try_clone().unwrap()).stdout(terminal).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    drop(command);
+    let mut printed = Vec::new();
+    // The read fails after the program has closed the terminal.
+    let _ = master.read_to_end(&mut printed);
+    let output = child.wait_with_output().unwrap();
     assert_eq!(code(&output), 1, "some are left");
     assert_eq!(text(&output.stderr).matches("accept, reject, skip or quit?").count(), 5);
-    let printed = stdout_text(&output);
+    let printed = text(&printed);
+    assert!(printed.contains("./b.golden (counts, 2 of 4)"), "{printed}");
     assert!(printed.contains("-shots met") && printed.contains("accepted   ./a.golden"), "{printed}");
     assert!(printed.contains("rejected   ./b.golden") && printed.contains("waits      ./d.golden"), "{printed}");
     let goldens = ["a", "b", "c", "d"].map(|name| read(&folder, &format!("{name}.golden")));

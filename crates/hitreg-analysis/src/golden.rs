@@ -186,7 +186,7 @@ pub fn usercmds_of(golden: &str) -> Option<u64> {
 }
 
 /// The difference between the accepted and the replayed golden, as a unified diff of each part without line numbers.
-/// Shots and counts come first, because they show what happened. Digests come last. `None` if the goldens are equal.
+/// Counts come first, because they sum up what happened. Digests come last. `None` if the goldens are equal.
 pub fn difference(accepted: &str, replayed: &str) -> Option<TextDiff> {
     if accepted == replayed {
         return None;
@@ -196,8 +196,8 @@ pub fn difference(accepted: &str, replayed: &str) -> Option<TextDiff> {
     found.say("--- accepted");
     found.say("+++ replayed");
     for (name, before, after) in [
-        ("shots", accepted.shots, replayed.shots),
         ("counts", accepted.counts, replayed.counts),
+        ("shots", accepted.shots, replayed.shots),
         ("digests", accepted.digests, replayed.digests),
     ] {
         found.add([&format!("@@ {name} @@"); 2], &before, &after, CONTEXT_LINES);
@@ -427,12 +427,12 @@ mod tests {
     }
 
     #[test]
-    fn differences_are_shown_in_context_with_outcomes_first() {
+    fn differences_are_shown_in_context_with_counts_first() {
         let before = golden("aa", 1, &["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]);
         let after = golden("bb", 2, &["a", "b", "c", "D", "e", "f", "g", "h", "i", "j", "k"]);
         assert_eq!(difference(&before, &before), None);
-        let expected = "--- accepted\n+++ replayed\n@@ shots @@\n b\n c\n-d\n+D\n e\n f\n@@ shots @@\n i\n j\n+k\n\
-            @@ counts @@\n usercmds 9\n-hits 1\n+hits 2\n\
+        let expected = "--- accepted\n+++ replayed\n@@ counts @@\n usercmds 9\n-hits 1\n+hits 2\n\
+            @@ shots @@\n b\n c\n-d\n+D\n e\n f\n@@ shots @@\n i\n j\n+k\n\
             @@ digests @@\n hitreg golden 1\n game g\n-trace aa\n-ticks 1 aa\n+trace bb\n+ticks 1 bb\n";
         assert_eq!(difference(&before, &after).map(|found| found.to_string()).as_deref(), Some(expected));
         // Text that is not a golden differs, whichever part it is in.

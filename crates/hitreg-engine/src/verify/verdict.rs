@@ -64,7 +64,7 @@ pub struct LogReport {
     /// The view errors of all shots, in units.
     #[serde(skip)]
     pub view_errors: CountedValues,
-    /// The differences from the golden, whatever the verdict: outcomes first, digests last.
+    /// The differences from the golden, whatever the verdict: counts first, digests last.
     pub difference: Option<TextDiff>,
     /// The duration in seconds. It is left out of the JSON, which is the same in every run.
     #[serde(skip)]
