@@ -227,7 +227,12 @@ pub fn write_row(row: &ResultRow) -> String {
 /// # Errors
 /// When the line is not a row of this version.
 pub fn read_row(line: &str) -> Result<ResultRow, String> {
-    let no_row = |error| format!("it is no row of results: {error}");
+    let no_row = |error: serde_json::Error| {
+        let text = error.to_string();
+        // The caller names the line, and the parser sees only this one.
+        let what = text.split_once(" at line ").map_or(&*text, |(what, _)| what);
+        format!("it is no row of results ({what}): delete this line, and run the logs again")
+    };
     #[derive(Deserialize)]
     struct Version {
         v: u64,
@@ -353,7 +358,10 @@ mod tests {
         assert!(
             refused("{\"v\":2,\"row\":\"match\"}").starts_with("it is of version 2, and this build reads version 1")
         );
-        assert!(refused("{\"v\":1,\"row\":\"match\"}").contains("it is no row of results"));
+        let cut = refused("{\"v\":1,\"row\":\"match\"}");
+        assert!(
+            cut.contains("it is no row of results (") && cut.ends_with("): delete this line, and run the logs again")
+        );
         assert!(refused("{\"row\":\"log\"}").contains("missing field `v`"));
         assert!(refused("").contains("it is no row of results"));
     }
