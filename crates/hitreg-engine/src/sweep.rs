@@ -13,6 +13,7 @@ use hitreg_analysis::summary::{Summary, SummaryBuilder, is_relocation};
 use hitreg_analysis::why::is_corrected;
 use hitreg_log::memory::MemoryLimit;
 use hitreg_log::record::{Session, SessionHeader};
+use hitreg_log::rng::Rng;
 use hitreg_log::sorted::SortedSet;
 use hitreg_log::stats::{ShareEstimate, Spread};
 use hitreg_log::trace::schema::{
@@ -305,7 +306,7 @@ impl SurveyedLog {
         repeat: u16,
     ) -> Result<RunFigures, EngineError> {
         let bots = game.bots().ok_or_else(|| self.not_replayed(ReplayError::NoBots(game.name())))?;
-        let seed = Seed(self.header.seed.0.wrapping_add(u64::from(repeat)));
+        let seed = seed_of_repeat(self.header.seed, repeat);
         let ran = bots.replay_with_bots(self.memory, session, settings, seed);
         let ran = ran.map_err(|source| self.not_replayed(source))?;
         let mut figures = FigureCollector::default();
@@ -332,6 +333,12 @@ impl SurveyedLog {
         };
         MemoryLimit::of_bytes(self.memory.bytes().saturating_sub(held)).tasks_at_once(each, most)
     }
+}
+
+/// Returns the seed with which bots play a session: its own at first, then one that is hashed from it. Repeats of logs
+/// with neighbouring seeds are therefore no copies of each other.
+fn seed_of_repeat(of_log: Seed, repeat: u16) -> Seed {
+    if repeat == 0 { of_log } else { Seed(Rng::new(of_log, u64::from(repeat)).next_u64()) }
 }
 
 /// Returns the results if each error concerns one log, and any other error.
@@ -575,6 +582,15 @@ mod tests {
         assert_eq!(values("lag_compensation.enabled=true,false"), ["true", "false"]);
         assert_eq!(values("server.tick_hz=30"), ["30"]);
         assert_eq!(values("preset=half-life,quake3"), ["half-life", "quake3"]);
+    }
+
+    /// A log with the next seed would otherwise play the same sessions, and the interval of both would be too narrow.
+    #[test]
+    fn repeats_of_neighbouring_seeds_are_distinct_sessions() {
+        let seeds = (0..50).flat_map(|seed| (0..16).map(move |repeat| seed_of_repeat(Seed(seed), repeat)));
+        let distinct: SortedSet<u64> = seeds.map(|seed| seed.0).collect();
+        assert_eq!(distinct.len(), 50 * 16);
+        assert_eq!(seed_of_repeat(Seed(7), 0), Seed(7), "the first repeat is the recorded session");
     }
 
     #[test]
