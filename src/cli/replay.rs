@@ -300,6 +300,7 @@ fn play(
     let interpolation = if drawn.is_empty() { scores(game, &log, &options)? } else { Vec::new() };
     let first = log.survey.played().map_or(Micros(i64::MIN), |(first, _)| first);
     let length = part.map_or(log.survey.duration(), |part| part.to - part.from.max(first));
+    let clients = collectors.summary.figures.clients.clone();
     let mut summary = collectors.summary.summary();
     if part.is_none() {
         summary.exercised = log.facts()?.completed(summary.exercised);
@@ -314,7 +315,7 @@ fn play(
     let spreads = distributions(collectors.weighing.round_trips_ms(), &collectors.summary.figures.error_units);
     let header = collectors.summary.header;
     let keys = changed.iter().filter_map(|pair| Some(pair.split_once('=')?.0));
-    let unanswered = header.scope(summary.shots.fired.is_some()).unanswered(keys);
+    let unanswered = header.scope(summary.shots.fired.is_some(), Some(clients)).unanswered(keys);
     Ok(ReplayReport {
         path: path.display().to_string(),
         part: part.map(|Part { from, to }| SessionPart { from_us: from, to_us: to }),

@@ -15,7 +15,7 @@ use crate::page::{SweepPage, sweep_html};
 use crate::replay::WhatIf;
 use crate::report::{self, print_thresholds, sweep_page, what_if_line};
 use crate::store::{self, FileType};
-use crate::sweep::{Axis, LogFigures, PRESET, SEEDS, Sweep, SweepPlan, figure_names};
+use crate::sweep::{Axis, LogFigures, PRESET, SEEDS, SweepPlan, figure_names};
 
 /// Run logs under many values of a setting, and compare hits, view error and corrections
 ///
@@ -158,7 +158,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
         }
     }
     .check()?;
-    let swept = Sweep { is_by_build: args.build.is_some(), ..plan.sweep(&swept_logs.figures) };
+    let swept = plan.sweep(&swept_logs.figures);
     let table = swept.table();
     if let Some(target) = &csv {
         store::save_bytes(target, table.to_csv().as_bytes())?;

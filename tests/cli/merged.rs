@@ -100,6 +100,37 @@ fn usercmds_of_a_client_without_a_log_count() {
     assert!(refused.contains("because it has only what the server received from p2: merge"), "{refused}");
 }
 
+/// No replay shows what a setting of a client does if the client's log is missing.
+#[test]
+fn settings_of_clients_without_a_log_are_untestable() {
+    let folder = Folder::empty();
+    sides::write(6.0, 2, folder.dir.path()).expect("a session");
+    folder.json("merge client0.hitlog server.hitlog -o part.hitlog");
+    folder.json("merge client0.hitlog client1.hitlog server.hitlog -o all.hitlog");
+    for (line, expected) in [
+        ("server.hitlog --b-set interpolation.lerp_ms=0", 125),
+        ("server.hitlog --b-set p1.client.redundancy=1", 125),
+        ("server.hitlog --b-set interpolation.lerp_ms=0 --b-set lag_compensation.enabled=false", 1),
+        ("part.hitlog --b-set p1.interpolation.lerp_ms=0", 125),
+        ("part.hitlog --b-set interpolation.lerp_ms=0", 1),
+        ("all.hitlog --b-set p1.interpolation.lerp_ms=0", 1),
+    ] {
+        let output = folder.run(&format!("diff {line}"));
+        let page = text(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(code(&output), expected, "{line}: {page}");
+        let is_named = page.contains("the log lacks the clients that use these settings");
+        assert_eq!(is_named, expected == 125 || line.contains("enabled"), "{line}: {page}");
+    }
+    assert_eq!(code(&folder.run("bisect ticks server.hitlog --b-set interpolation.lerp_ms=0")), 125);
+    let lacks = "the log lacks the clients that use these settings, so a replay cannot answer interpolation.lerp_ms";
+    let replayed = folder.json("replay server.hitlog --set interpolation.lerp_ms=0");
+    assert_eq!(replayed["unanswered"], serde_json::json!([lacks]));
+    let swept = |rest: &str| folder.json(&format!("sweep server.hitlog --set interpolation.lerp_ms=0,50 {rest}"));
+    assert_eq!(swept("")[1]["unanswered"], lacks);
+    // The time by which the server rewinds a shot depends on the setting.
+    assert!(swept("--what-if rejudge")[1]["unanswered"].is_null());
+}
+
 /// A page about the server's own log reports that log alone. It does not report packets to clients as lost.
 #[test]
 fn a_servers_own_log_shows_only_what_it_contains() {
@@ -152,7 +183,7 @@ fn a_servers_own_log_shows_only_what_it_contains() {
     fs::copy(folder.path("server.hitlog"), folder.path("logs/server.hitlog")).expect("copied");
     for (command, known) in [
         ("verify logs --verbose", "corrections not known"),
-        ("diff logs --b-set interpolation.lerp_ms=50", "corrections, share of usercmds - -"),
+        ("diff logs --b-set lag_compensation.max_unlag_ms=400", "corrections, share of usercmds - -"),
     ] {
         let words = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
         let [first, reused] = [(); 2].map(|()| words(folder.done(&format!("{command} --results kept"))));

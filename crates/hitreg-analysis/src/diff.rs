@@ -147,7 +147,8 @@ pub fn diff(a: &dyn TraceSource, b: &dyn TraceSource, options: &DiffOptions) -> 
     let replayed_rows = count_rows_of_replay([a, b], &tables, &hits)?;
     // If no shots were compared, they decide nothing.
     let has_judged_shots = hits.judged > 0 || !options.on.has_table(shots::NAME);
-    let scopes = headers.map(|header| header.scope(has_judged_shots));
+    let clients = if changed.is_empty() { None } else { clients_of([a, b])? };
+    let scopes = headers.map(|header| header.scope(has_judged_shots, clients.clone()));
     let scope = scopes.into_iter().max_by_key(|scope| (scope.is_open, scope.is_rejudged)).unwrap_or_default();
     let unanswered = scope.unanswered(changed.iter().filter_map(ChangedSetting::key_of_both));
     let (verdict, untestable) = match judge(headers, &tables, replayed_rows, options) {
@@ -180,6 +181,21 @@ pub fn diff(a: &dyn TraceSource, b: &dyn TraceSource, options: &DiffOptions) -> 
         found.notes.extend(unanswered);
     }
     Ok(found)
+}
+
+/// The players whose clients ran on any side, by their client frames; `None` if a trace has no such table.
+fn clients_of(traces: [&dyn TraceSource; 2]) -> Result<Option<SortedSet<u32>>, TraceReadError> {
+    let mut clients = SortedSet::new();
+    for trace in traces {
+        if !trace.tables().iter().any(|(table, _)| table.name == frames::NAME) {
+            return Ok(None);
+        }
+        each_part(trace, frames::NAME, (&["player"], None), &mut |rows| {
+            clients.extend(frames::Columns::read(rows).player);
+            Ok(())
+        })?;
+    }
+    Ok(Some(clients))
 }
 
 /// Takes a table's additional results out of `compared`, with its row counts. The table's differences stay there.

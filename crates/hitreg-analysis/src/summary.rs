@@ -156,8 +156,8 @@ pub struct SummaryBuilder {
     has_shots: bool,
     /// The rows of the table of corrections; `None` without a table.
     acks: Option<u64>,
-    /// The players with client frames.
-    framed: SortedSet<u32>,
+    /// The players with client frames: their clients ran.
+    pub clients: SortedSet<u32>,
     /// The usercmds of each player that were due on the server.
     due: SortedMap<u32, u64>,
     /// The prediction errors of all acks so far, in units, without relocations.
@@ -208,7 +208,7 @@ impl SummaryBuilder {
             }
             frames::NAME => {
                 let frames = frames::Columns::read(rows);
-                self.framed.extend(frames.player);
+                self.clients.extend(frames.player);
                 self.summary.exercised.usercmds += frames.rows as u64;
                 self.summary.exercised.active_usercmds += active(rows, &frames);
             }
@@ -242,9 +242,9 @@ impl SummaryBuilder {
         prediction.error_units = self.error_units.spread();
         prediction.exact = prediction.ground.exact + prediction.air.exact;
         prediction.near = prediction.ground.near + prediction.air.near;
-        let due = self.due.iter().filter(|(player, _)| !self.framed.contains(player));
+        let due = self.due.iter().filter(|(player, _)| !self.clients.contains(player));
         exercised.usercmds += due.map(|(_, due)| due).sum::<u64>();
-        let has_sides = !self.framed.is_empty() && !self.is_open;
+        let has_sides = !self.clients.is_empty() && !self.is_open;
         exercised.corrections = exercised.corrections.filter(|_| knows_corrections(self.acks, has_sides));
         let shots = self.shot_summary();
         (exercised.shots, exercised.hits) = (shots.fired, shots.hit);
@@ -255,7 +255,7 @@ impl SummaryBuilder {
         let ScreenCounts { judged, not_run, agreed, rewound } = &self.screens;
         // In open loop, the game may judge recorded shots again.
         let has_judged = self.has_shots && (!self.is_open || self.shots.fired() > 0);
-        let has_screens = !self.framed.is_empty() || judged.predicted + not_run.predicted > 0;
+        let has_screens = !self.clients.is_empty() || judged.predicted + not_run.predicted > 0;
         let on_server = |count: u64| has_judged.then_some(count);
         let on_screens = if has_judged { judged } else { not_run };
         ShotSummary {

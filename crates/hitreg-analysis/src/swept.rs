@@ -2,8 +2,10 @@
 
 use serde::{Serialize, Serializer};
 
-use hitreg_log::record::WhatIf;
+use hitreg_log::record::{ReplayScope, WhatIf};
+use hitreg_log::sorted::SortedSet;
 use hitreg_log::stats::Spread;
+use hitreg_log::trace::Table;
 
 /// The result of a sweep: a row for each combination, in the order of the axes' values. The last axis changes fastest.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,10 +18,26 @@ pub struct Sweep {
     pub keys: Vec<String>,
     /// The rows.
     pub rows: Vec<SweepRow>,
-    /// Whether a build made the traces, which may lack tables.
-    pub is_by_build: bool,
-    /// Whether all runs are open loop, without a server.
-    pub is_open: bool,
+    /// What the runs of all rows ran together.
+    pub scope: ReplayScope,
+    /// The columns of the traces, if a build made them; a build may leave some out.
+    pub of_build: Option<TraceColumns>,
+}
+
+/// The columns that are in at least one of several traces.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TraceColumns(SortedSet<String>);
+
+impl TraceColumns {
+    /// Adds the columns of a table.
+    pub fn add(&mut self, table: &Table) {
+        self.0.extend(table.columns.iter().map(|column| format!("{}.{}", table.name, column.name)));
+    }
+
+    /// Adds the columns of other traces.
+    pub fn append(&mut self, other: &TraceColumns) {
+        self.0.extend(other.0.iter().cloned());
+    }
 }
 
 /// The figures of one combination.
@@ -27,6 +45,8 @@ pub struct Sweep {
 pub struct SweepRow {
     /// The value of each of [`Sweep::keys`].
     pub values: Vec<String>,
+    /// The settings that differ from a log's own, if a replay of the log must answer for them.
+    pub changed: Vec<String>,
     /// The figures of all sessions together.
     pub figures: SweepFigures,
 }
@@ -136,15 +156,21 @@ impl SweepTable {
 }
 
 impl Sweep {
-    /// The names of the figures that no row has. The interval is none of them: only sessions that bots play again have it.
+    /// The names of the figures that no row has because their columns are not in the build's traces.
     pub fn absent(&self) -> Vec<&'static str> {
-        let names = figures(&SweepFigures::default()).into_iter().map(|(name, _)| name);
-        let mut names: Vec<&'static str> = names.filter(|name| *name != "hit_share_ci95").collect();
-        for row in &self.rows {
-            let cells = figures(&row.figures);
-            names.retain(|name| cells.iter().any(|(known, cell)| known == name && *cell == SweepCell::None));
-        }
-        names
+        let Some(TraceColumns(columns)) = &self.of_build else { return Vec::new() };
+        let rows: Vec<_> = self.rows.iter().map(|row| figures(&row.figures)).collect();
+        let is_unknown = |place: usize| rows.iter().all(|cells| cells[place].2 == SweepCell::None);
+        let is_absent = |column: &str| !column.is_empty() && !columns.contains(column);
+        let named = figures(&SweepFigures::default()).into_iter().enumerate();
+        let absent = named.filter(|(place, (_, column, _))| is_absent(column) && is_unknown(*place));
+        absent.map(|(_, (name, ..))| name).collect()
+    }
+
+    /// Why the replays of a row, or of all rows, cannot show what their settings change, in one sentence for each reason.
+    pub fn unanswered<'r>(&self, rows: impl IntoIterator<Item = &'r SweepRow>) -> Vec<String> {
+        let keys: SortedSet<&str> = rows.into_iter().flat_map(|row| &row.changed).map(String::as_str).collect();
+        self.scope.unanswered(keys)
     }
 
     /// The table of all figures, with one column for each figure.
@@ -152,10 +178,16 @@ impl Sweep {
         let row = |row: &SweepRow| {
             let values = row.values.iter().cloned().map(SweepCell::Text);
             let what_if = std::iter::once(SweepCell::Text(self.what_if.name().to_owned()));
-            values.chain(what_if).chain(figures(&row.figures).into_iter().map(|(_, cell)| cell)).collect()
+            let figures = figures(&row.figures).into_iter().map(|(.., cell)| cell);
+            let unanswered = match self.unanswered([row]) {
+                sentences if sentences.is_empty() => SweepCell::None,
+                sentences => SweepCell::Text(sentences.join("; ")),
+            };
+            values.chain(what_if).chain(figures).chain([unanswered]).collect()
         };
+        let others = figure_names().into_iter().chain(["unanswered".to_owned()]);
         SweepTable {
-            columns: self.keys.iter().cloned().chain(["what_if".to_owned()]).chain(figure_names()).collect(),
+            columns: self.keys.iter().cloned().chain(["what_if".to_owned()]).chain(others).collect(),
             rows: self.rows.iter().map(row).collect(),
         }
     }
@@ -163,10 +195,11 @@ impl Sweep {
 
 /// The names of the figures' columns, which every sweep has.
 pub fn figure_names() -> Vec<String> {
-    figures(&SweepFigures::default()).into_iter().map(|(name, _)| name.to_owned()).collect()
+    figures(&SweepFigures::default()).into_iter().map(|(name, ..)| name.to_owned()).collect()
 }
 
-fn figures(f: &SweepFigures) -> Vec<(&'static str, SweepCell)> {
+/// Each figure: its name, the column of a trace that it needs, and its value. The interval needs bots that play again.
+fn figures(f: &SweepFigures) -> Vec<(&'static str, &'static str, SweepCell)> {
     let count = |count: Option<u64>| count.map_or(SweepCell::None, SweepCell::Count);
     let number = |number: Option<f64>| number.map_or(SweepCell::None, SweepCell::Number);
     // The shortest decimal of a 32-bit float, so that 0.1 is not written as 0.10000000149011612.
@@ -174,29 +207,29 @@ fn figures(f: &SweepFigures) -> Vec<(&'static str, SweepCell)> {
     let part = |spread: Option<Spread>, part: fn(Spread) -> f32| number(spread.and_then(|s| short(part(s))));
     let (view, ms, units) = (f.view_error_units, f.in_cover_ms, f.in_cover_units);
     vec![
-        ("usercmds", count(f.usercmds)),
-        ("shots", count(f.shots)),
-        ("launched", count(f.launched)),
-        ("impacts", count(f.impacts)),
-        ("not_run", count(f.not_run)),
-        ("hits", count(f.hits)),
-        ("hit_share", number(f.hit_share())),
-        ("hit_share_ci95", number(f.hit_share_ci95)),
-        ("missed_on_target", count(f.missed_on_target)),
-        ("view_error_units_p50", part(view, |s| s.p50)),
-        ("view_error_units_p95", part(view, |s| s.p95)),
-        ("view_error_units_max", part(view, |s| s.max)),
-        ("hits_in_cover", count(f.hits_in_cover)),
-        ("in_cover_ms_p50", part(ms, |s| s.p50)),
-        ("in_cover_ms_max", part(ms, |s| s.max)),
-        ("in_cover_units_p50", part(units, |s| s.p50)),
-        ("in_cover_units_max", part(units, |s| s.max)),
-        ("predictions_checked", count(f.checked)),
-        ("corrections", count(f.corrections)),
-        ("correction_units_p50", part(f.correction_units, |s| s.p50)),
-        ("correction_units_p95", part(f.correction_units, |s| s.p95)),
-        ("correction_units_max", part(f.correction_units, |s| s.max)),
-        ("down_bytes_per_s", number(f.down_bytes_per_s)),
-        ("up_bytes_per_s", number(f.up_bytes_per_s)),
+        ("usercmds", "executed.player", count(f.usercmds)),
+        ("shots", "shots.reason", count(f.shots)),
+        ("launched", "shots.reason", count(f.launched)),
+        ("impacts", "shots.reason", count(f.impacts)),
+        ("not_run", "shots.reason", count(f.not_run)),
+        ("hits", "shots.reason", count(f.hits)),
+        ("hit_share", "shots.reason", number(f.hit_share())),
+        ("hit_share_ci95", "", number(f.hit_share_ci95)),
+        ("missed_on_target", "shots.predicted_reason", count(f.missed_on_target)),
+        ("view_error_units_p50", "shots.view_error_units", part(view, |s| s.p50)),
+        ("view_error_units_p95", "shots.view_error_units", part(view, |s| s.p95)),
+        ("view_error_units_max", "shots.view_error_units", part(view, |s| s.max)),
+        ("hits_in_cover", "shots.visible_at_present", count(f.hits_in_cover)),
+        ("in_cover_ms_p50", "shots.in_cover_ms", part(ms, |s| s.p50)),
+        ("in_cover_ms_max", "shots.in_cover_ms", part(ms, |s| s.max)),
+        ("in_cover_units_p50", "shots.in_cover_units", part(units, |s| s.p50)),
+        ("in_cover_units_max", "shots.in_cover_units", part(units, |s| s.max)),
+        ("predictions_checked", "corrections.result", count(f.checked)),
+        ("corrections", "corrections.fields", count(f.corrections)),
+        ("correction_units_p50", "corrections.error_units", part(f.correction_units, |s| s.p50)),
+        ("correction_units_p95", "corrections.error_units", part(f.correction_units, |s| s.p95)),
+        ("correction_units_max", "corrections.error_units", part(f.correction_units, |s| s.max)),
+        ("down_bytes_per_s", "snapshots.bytes", number(f.down_bytes_per_s)),
+        ("up_bytes_per_s", "packets.bytes", number(f.up_bytes_per_s)),
     ]
 }

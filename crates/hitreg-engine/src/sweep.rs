@@ -1,7 +1,7 @@
 //! Runs the same sessions under every combination of one or two settings and presets, with a row of figures for each
 //! combination. This program or another build runs them.
 
-pub use hitreg_analysis::swept::{Sweep, SweepCell, SweepFigures, SweepRow, SweepTable, figure_names};
+pub use hitreg_analysis::swept::{Sweep, SweepCell, SweepFigures, SweepRow, SweepTable, TraceColumns, figure_names};
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use hitreg_analysis::fairness::CoverSums;
 use hitreg_analysis::summary::{Summary, SummaryBuilder, is_relocation};
 use hitreg_analysis::why::is_corrected;
 use hitreg_log::memory::MemoryLimit;
-use hitreg_log::record::{Session, SessionHeader};
+use hitreg_log::record::{ReplayScope, Session, SessionHeader, value_of_setting};
 use hitreg_log::rng::Rng;
 use hitreg_log::sorted::SortedSet;
 use hitreg_log::stats::{ShareEstimate, Spread};
@@ -126,12 +126,24 @@ impl SweepPlan {
             let hit_share_ci95 =
                 hits.filter(|_| self.what_if == WhatIf::Rerecord).and_then(|hits| hits.confidence_95());
             let figures = SweepFigures { hit_share_ci95, ..RunFigures::together(&runs) };
-            SweepRow { values: values.into_iter().map(str::to_owned).collect(), figures }
+            let changed: SortedSet<&String> = runs.iter().flat_map(|run| &run.changed).collect();
+            let values = values.into_iter().map(str::to_owned).collect();
+            SweepRow { values, changed: changed.into_iter().cloned().collect(), figures }
         };
         let rows = self.points().into_iter().enumerate().map(row).collect();
         let keys = self.axes.iter().map(|axis| axis.key().to_owned()).collect();
-        let is_open = logs.iter().flat_map(|LogFigures(runs)| runs).all(|run| run.is_open);
-        Sweep { what_if: self.what_if, repeats: self.repeats(), keys, rows, is_by_build: false, is_open }
+        let runs = || logs.iter().flat_map(|LogFigures(runs)| runs);
+        let scope = ReplayScope {
+            is_open: runs().all(|run| run.is_open),
+            is_rejudged: self.what_if == WhatIf::Rejudge,
+            has_judged_shots: runs().any(|run| run.summary.shots.fired.is_some()),
+            clients: Some(runs().flat_map(|run| &run.clients).copied().collect()),
+        };
+        let of_build = runs().filter_map(|run| run.of_build.clone()).reduce(|mut all, of_run| {
+            all.append(&of_run);
+            all
+        });
+        Sweep { what_if: self.what_if, repeats: self.repeats(), keys, rows, scope, of_build }
     }
 }
 
@@ -203,16 +215,21 @@ impl Axis {
             Some((low, rest)) if key != PRESET => range(&key, given, (low, rest), is_own)?,
             _ => given.split(',').map(|value| value.trim().to_owned()).collect(),
         };
-        for (place, value) in values.iter().enumerate() {
+        let mut known: Vec<String> = Vec::new();
+        for value in &values {
             let set = match key.as_str() {
                 PRESET => settings.apply_preset(value),
                 _ if is_own => Ok(()),
                 key => settings.set(key, value),
             };
             set.map_err(|error| error.to_string())?;
-            if values[..place].contains(value) {
+            // `0` and `00` are one value.
+            let pairs = settings.to_pairs();
+            let meant = value_of_setting(&pairs, &key).filter(|_| !is_own).unwrap_or(value).to_owned();
+            if known.contains(&meant) {
                 return Err(format!("`{key}` has the value {value} twice: leave one out"));
             }
+            known.push(meant);
         }
         Ok(Axis { key, values })
     }
@@ -288,12 +305,14 @@ impl SurveyedLog {
     }
 
     fn figures(&self, game: &dyn Playable, settings: Settings, what_if: WhatIf) -> Result<RunFigures, EngineError> {
+        let changed = settings.changes_from(&own_settings(&self.header)?).into_iter().map(|(key, _)| key).collect();
         let options = self.sweep_options().under(Some(settings), what_if);
         let mut figures = FigureCollector::default();
         let mut add = |header: &TraceHeader, rows: Table| figures.add(header, &rows);
         let attempt = ReplayAttempt { options: &options, encodes: options.sizes };
         let ran = self.replay_rows(game, attempt, &mut add)?;
         let ran = ran.ok_or_else(|| self.not_replayed(ReplayError::NotAsRead))?;
+        figures.run.changed = changed;
         Ok(self.with_traffic(figures, ran.traffic))
     }
 
@@ -352,11 +371,13 @@ fn errors_of_logs<T>(
     results.into_iter().map(of_log).collect()
 }
 
-/// Adds the tables of a trace of any length that have figures.
+/// Adds the tables of a trace of any length that have figures. A build made the trace.
 fn add_trace(figures: &mut FigureCollector, trace: &dyn TraceSource) -> Result<(), TraceReadError> {
+    figures.run.of_build = Some(TraceColumns::default());
     for (table, _) in trace.tables() {
         let Some(schema) = FigureCollector::TABLES.iter().find(|schema| schema.name == table.name) else { continue };
         figures.add(trace.header(), &table.without_rows());
+        figures.run.of_build.iter_mut().for_each(|columns| columns.add(table));
         let columns: Vec<&str> = schema.columns.iter().map(|column| column.name).collect();
         each_part(trace, &table.name, (&columns, None), &mut |rows| {
             figures.add(trace.header(), rows);
@@ -421,6 +442,10 @@ impl ReplaySpec {
 #[derive(Clone, Debug, Default)]
 struct RunFigures {
     is_open: bool,
+    /// The settings that differ from the log's own, if this program replayed it.
+    changed: Vec<String>,
+    /// The columns of the trace, if a build made it.
+    of_build: Option<TraceColumns>,
     has_usercmds: bool,
     /// The players whose clients ran, so that their packets are known.
     clients: SortedSet<u32>,
@@ -455,11 +480,7 @@ impl FigureCollector {
         self.summary.get_or_insert_with(|| SummaryBuilder::of(header)).add(rows);
         self.run.is_open = header.is_open();
         match rows.name.as_str() {
-            frames::NAME => {
-                self.run.has_usercmds = true;
-                self.run.clients.extend(frames::Columns::read(rows).player);
-            }
-            executed::NAME => self.run.has_usercmds = true,
+            frames::NAME | executed::NAME => self.run.has_usercmds = true,
             shots::NAME => self.run.add_shots(&shots::Columns::read(rows)),
             corrections::NAME => self.run.add_corrections(&corrections::Columns::read(rows)),
             _ => {}
@@ -468,7 +489,8 @@ impl FigureCollector {
 
     /// The figures of all rows.
     pub(crate) fn finish(self) -> RunFigures {
-        RunFigures { summary: self.summary.unwrap_or_default().summary(), ..self.run }
+        let summary = self.summary.unwrap_or_default();
+        RunFigures { summary: summary.summary(), clients: summary.clients, ..self.run }
     }
 }
 
@@ -607,6 +629,7 @@ mod tests {
             ("interpolation.mode=off..history", "give a list"),
             ("interpolation.mode=off,linear", "one of off"),
             ("interpolation.lerp_ms=50,50", "twice"),
+            ("interpolation.lerp_ms=0,00", "twice"),
             ("preset=halflife", "did you mean `half-life`?"),
         ] {
             assert!(error(text).contains(said), "{text}: {}", error(text));

@@ -135,10 +135,10 @@ impl TraceHeader {
         self.mode.split(", ").any(|word| word == "open")
     }
 
-    /// Returns what the replay ran.
-    pub fn scope(&self, has_judged_shots: bool) -> ReplayScope {
+    /// Returns what the replay ran. The rows say whether it judged shots, and which players' clients ran.
+    pub fn scope(&self, has_judged_shots: bool, clients: Option<SortedSet<u32>>) -> ReplayScope {
         let is_rejudged = self.mode.split(", ").any(|word| word == "rejudged");
-        ReplayScope { is_open: self.is_open(), is_rejudged, has_judged_shots }
+        ReplayScope { is_open: self.is_open(), is_rejudged, has_judged_shots, clients }
     }
 
     /// Returns whether the trace has the records of a log, and is of no replay.

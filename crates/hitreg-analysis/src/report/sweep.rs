@@ -4,7 +4,7 @@ use super::figures::count;
 use super::page::Page;
 use super::what_if_line;
 use crate::swept::{Sweep, SweepFigures};
-use hitreg_log::record::{ReplayScope, WhatIf};
+use hitreg_log::record::WhatIf;
 use hitreg_log::stats::Spread;
 
 /// The most important figures, with a row for each combination of values.
@@ -32,7 +32,7 @@ pub fn sweep_page(sweep: &Sweep) -> Page {
         page.paragraph(0, &note);
     }
     let absent = sweep.absent();
-    if sweep.is_by_build && !absent.is_empty() {
+    if !absent.is_empty() {
         page.paragraph(0, &format!("not in the build's traces: {}", absent.join(", ")));
     }
     page.line(&format!("rows: {}", sweep.keys.join(" ")));
@@ -70,22 +70,15 @@ fn range(sweep: &Sweep, of: fn(&SweepFigures) -> Option<u64>) -> Option<String> 
 fn note(sweep: &Sweep) -> Option<String> {
     let (first, others) = sweep.rows.split_first()?;
     let are_equal = others.iter().all(|row| row.figures == first.figures);
-    let scope = ReplayScope {
-        is_open: sweep.is_open,
-        is_rejudged: sweep.what_if == WhatIf::Rejudge,
-        has_judged_shots: first.figures.shots.is_some(),
-    };
-    let of_log = !sweep.is_by_build && sweep.what_if != WhatIf::Rerecord;
-    let unanswered =
-        if of_log { scope.unanswered(sweep.keys.iter().map(String::as_str)).join("; ") } else { String::new() };
+    let unanswered = sweep.unanswered(&sweep.rows).join("; ");
     let keys = sweep.keys.join(", ");
     let why = match sweep.what_if {
-        _ if !unanswered.is_empty() && sweep.is_open => format!("{unanswered}."),
+        _ if !unanswered.is_empty() && sweep.scope.is_open => format!("{unanswered}."),
         _ if !unanswered.is_empty() => {
             format!("{unanswered}. --what-if rerecord plays the session again with bots.")
         }
         _ if others.is_empty() || !are_equal => return None,
-        _ if sweep.is_by_build => format!("in the build's traces, these figures do not depend on {keys}."),
+        _ if sweep.of_build.is_some() => format!("in the build's traces, these figures do not depend on {keys}."),
         WhatIf::Rerecord => format!("in these sessions, the figures do not depend on {keys}."),
         _ => format!("in replays of these logs, the figures do not depend on {keys}."),
     };
@@ -124,12 +117,15 @@ fn figures(f: &SweepFigures) -> [String; 11] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::swept::SweepRow;
+    use crate::swept::{SweepRow, TraceColumns};
+    use hitreg_log::record::ReplayScope;
+    use hitreg_log::trace::schema::shots;
 
     #[test]
     fn projectiles_and_shots_that_never_ran_have_their_own_counts() {
         let row = |launched, not_run| SweepRow {
             values: vec!["30".to_owned()],
+            changed: Vec::new(),
             figures: SweepFigures {
                 shots: Some(9),
                 launched: Some(launched),
@@ -140,43 +136,86 @@ mod tests {
         };
         let keys = vec!["client.cmd_hz".to_owned()];
         let rows = vec![row(3, 4), row(5, 4)];
-        let sweep = Sweep { what_if: WhatIf::Replay, repeats: 1, keys, rows, is_by_build: true, is_open: false };
+        let (scope, mut columns) = (ReplayScope::default(), TraceColumns::default());
+        let sweep = |columns: &TraceColumns| Sweep {
+            what_if: WhatIf::Replay,
+            repeats: 1,
+            keys: keys.clone(),
+            rows: rows.clone(),
+            scope: scope.clone(),
+            of_build: Some(columns.clone()),
+        };
+        let text_of = |sweep: &Sweep| sweep_page(sweep).text();
+        let text = text_of(&sweep(&columns));
+        assert!(text.contains("\nnot in the build's traces: usercmds, hits, hit_share, missed_on_target,"), "{text}");
+        assert!(!text.contains("impacts,"), "{text}");
+        // A column without values is in the traces: no hit was in cover.
+        columns.add(&shots::Writer::default().finish(Vec::new()));
+        let text = text_of(&sweep(&columns));
+        assert!(text.contains("\nnot in the build's traces: usercmds, predictions_checked,"), "{text}");
+        let sweep = Sweep { of_build: None, ..sweep(&columns) };
+        assert!(!text_of(&sweep).contains("not in"));
         let markdown = sweep_page(&sweep).markdown();
         assert!(markdown.contains("| shots hit | missed\\* | view p50 | view p95 | cov. hits |"), "{markdown}");
         let text = sweep_page(&sweep).text();
         assert!(text.contains("\nprojectiles: 3 to 5 launched, 2 impacts\n"), "{text}");
         assert!(text.contains("\nshots that clients predicted and no server ran, not counted: 4\n"), "{text}");
-        assert!(text.contains("\nnot in the build's traces: usercmds, hits, hit_share, missed_on_target,"), "{text}");
-        assert!(
-            !text.contains("impacts,") && !sweep_page(&Sweep { is_by_build: false, ..sweep }).text().contains("not in")
-        );
     }
 
     #[test]
     fn equal_rows_have_a_reason() {
-        let row = |shots| SweepRow {
+        // A row with this number of shots. Its setting differs from the log's own.
+        let row = |key: &str, shots| SweepRow {
             values: vec!["30".to_owned()],
+            changed: vec![key.to_owned()],
             figures: SweepFigures { shots: Some(shots), ..SweepFigures::default() },
         };
-        let sweep = |key: &str, is_open, rows| Sweep {
+        let sweep = |key: &str, is_open, shots: &[u64]| Sweep {
             what_if: WhatIf::Replay,
             repeats: 1,
             keys: vec![key.to_owned()],
-            rows,
-            is_by_build: false,
-            is_open,
+            rows: shots.iter().map(|shots| row(key, *shots)).collect(),
+            scope: ReplayScope { is_open, has_judged_shots: true, ..ReplayScope::default() },
+            of_build: None,
         };
-        let of_key = |key, is_open| note(&sweep(key, is_open, vec![row(1), row(1)])).expect("a note");
+        let of_key = |key, is_open| note(&sweep(key, is_open, &[1, 1])).expect("a note");
         assert!(of_key("client.cmd_hz", false).contains("a replay cannot change client.cmd_hz"));
         assert!(of_key("server.update_hz", false).contains("do not depend on server.update_hz"));
         let open = of_key("server.update_hz", true);
         assert!(open.contains("open loop runs no server") && !open.contains("rerecord"), "{open}");
-        assert_eq!(note(&sweep("interpolation.lerp_ms", false, vec![row(1), row(2)])), None);
+        assert_eq!(note(&sweep("interpolation.lerp_ms", false, &[1, 2])), None);
         // Another key made the rows differ.
-        let beside_others = note(&sweep("client.cmd_hz", false, vec![row(1), row(2)]));
+        let beside_others = note(&sweep("client.cmd_hz", false, &[1, 2]));
         assert!(beside_others.is_some_and(|note| note.starts_with("Not answered: the log holds the usercmds")));
-        let single = note(&sweep("client.cmd_hz", false, vec![row(1)]));
+        let single = note(&sweep("client.cmd_hz", false, &[1]));
         assert!(single.is_some_and(|note| note.starts_with("Not answered: the log holds the usercmds")));
-        assert_eq!(note(&sweep("server.update_hz", false, vec![row(1)])), None);
+        assert_eq!(note(&sweep("server.update_hz", false, &[1])), None);
+    }
+
+    /// A preset is a set of settings. The table, too, says which of them a replay does not answer.
+    #[test]
+    fn a_preset_and_its_row_name_what_is_not_answered() {
+        let row = |preset: &str, changed: &[&str]| SweepRow {
+            values: vec![preset.to_owned()],
+            changed: changed.iter().map(|key| (*key).to_owned()).collect(),
+            figures: SweepFigures::default(),
+        };
+        let sweep = Sweep {
+            what_if: WhatIf::Replay,
+            repeats: 1,
+            keys: vec!["preset".to_owned()],
+            rows: vec![row("half-life", &[]), row("nereids", &["client.cmd_hz", "interpolation.mode"])],
+            scope: ReplayScope { has_judged_shots: true, ..ReplayScope::default() },
+            of_build: None,
+        };
+        let why = "the log holds the usercmds that the clients sent, and a replay cannot change client.cmd_hz";
+        assert!(note(&sweep).is_some_and(|note| note.contains(why)));
+        let csv = sweep.table().to_csv();
+        let last: Vec<&str> = csv
+            .lines()
+            .filter_map(|line| line.split_once("replay")?.1.rsplit_once(",,"))
+            .map(|cells| cells.1)
+            .collect();
+        assert_eq!(last, ["", &format!("\"{why}\"")], "{csv}");
     }
 }

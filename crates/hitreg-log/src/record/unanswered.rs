@@ -1,9 +1,10 @@
 //! The settings whose effect a replay cannot show.
 
 use super::split_of_player;
+use crate::sorted::SortedSet;
 
 /// What a replay ran. It decides which changed settings the replay can answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReplayScope {
     /// Whether only clients ran, on recorded snapshots.
     pub is_open: bool,
@@ -11,6 +12,8 @@ pub struct ReplayScope {
     pub is_rejudged: bool,
     /// Whether any shot was judged.
     pub has_judged_shots: bool,
+    /// The players whose clients ran; `None` if it is not known. A server's own log runs none of them.
+    pub clients: Option<SortedSet<u32>>,
 }
 
 /// Why a replay cannot show the effect of a setting.
@@ -20,17 +23,27 @@ enum UnansweredReason {
     RecordedUsercmds,
     /// Only a server uses the setting, and open loop runs none.
     NoServer,
+    /// Only clients use the setting, and none of them ran.
+    NoClient,
     /// The setting decides shots, and none was judged.
     NoShot,
 }
 
+/// The beginnings of the settings that only clients use.
+const OF_CLIENTS: [&str; 4] = ["prediction.", "interpolation.", "extrapolation.", "client."];
+
 impl ReplayScope {
     /// Returns why a replay cannot show what a change of these settings does, in one sentence for each reason. Empty if
     /// it can show the effect of each of them.
-    pub fn unanswered<'k>(self, keys: impl IntoIterator<Item = &'k str>) -> Vec<String> {
+    pub fn unanswered<'k>(&self, keys: impl IntoIterator<Item = &'k str>) -> Vec<String> {
         let reasoned = keys.into_iter().filter_map(|key| Some((self.reason(key)?, key)));
         let reasoned: Vec<(UnansweredReason, &str)> = reasoned.collect();
-        let reasons = [UnansweredReason::RecordedUsercmds, UnansweredReason::NoServer, UnansweredReason::NoShot];
+        let reasons = [
+            UnansweredReason::RecordedUsercmds,
+            UnansweredReason::NoServer,
+            UnansweredReason::NoClient,
+            UnansweredReason::NoShot,
+        ];
         let of_reason = |reason: UnansweredReason| {
             let keys: Vec<&str> = reasoned.iter().filter(|(of, _)| *of == reason).map(|(_, key)| *key).collect();
             let keys = Some(keys.join(", ")).filter(|keys| !keys.is_empty())?;
@@ -41,17 +54,26 @@ impl ReplayScope {
                 UnansweredReason::NoServer => {
                     format!("open loop runs no server, and a replay of the clients alone cannot answer {keys}")
                 }
+                UnansweredReason::NoClient => {
+                    format!("the log lacks the clients that use these settings, so a replay cannot answer {keys}")
+                }
                 UnansweredReason::NoShot => format!("no shot was judged, so a replay cannot answer {keys}"),
             })
         };
         reasons.into_iter().filter_map(of_reason).collect()
     }
 
-    fn reason(self, key: &str) -> Option<UnansweredReason> {
-        let key = split_of_player(key).map_or(key, |(_, of_all)| of_all);
+    fn reason(&self, key: &str) -> Option<UnansweredReason> {
+        let (player, key) = split_of_player(key).map_or((None, key), |(player, of_all)| (Some(player), of_all));
+        let is_of_clients = OF_CLIENTS.iter().any(|beginning| key.starts_with(beginning));
+        let lacks_clients = self.clients.as_ref().is_some_and(|clients| match player {
+            Some(player) => !clients.contains(&player.0.into()),
+            None => clients.is_empty(),
+        });
         let decides_shots = key.starts_with("lag_compensation.") || self.is_rejudged;
         match key {
             "client.cmd_hz" | "client.frames" => Some(UnansweredReason::RecordedUsercmds),
+            _ if is_of_clients && lacks_clients && !self.is_rejudged => Some(UnansweredReason::NoClient),
             _ if !self.is_open => None,
             "client.redundancy" | "client.adaptive_redundancy" | "client.lead_ms" => {
                 Some(UnansweredReason::RecordedUsercmds)
@@ -68,7 +90,8 @@ impl ReplayScope {
 mod tests {
     use super::*;
 
-    const CLOSED: ReplayScope = ReplayScope { is_open: false, is_rejudged: false, has_judged_shots: true };
+    const CLOSED: ReplayScope =
+        ReplayScope { is_open: false, is_rejudged: false, has_judged_shots: true, clients: None };
     const OPEN: ReplayScope = ReplayScope { is_open: true, ..CLOSED };
 
     #[test]
@@ -79,6 +102,18 @@ mod tests {
         let sentences = CLOSED.unanswered(["client.cmd_hz", "server.tick_hz", "p1.client.frames"]);
         let expected = "the log holds the usercmds that the clients sent, and a replay cannot change client.cmd_hz, p1.client.frames";
         assert_eq!(sentences, [expected]);
+    }
+
+    #[test]
+    fn settings_of_clients_need_the_clients_that_use_them() {
+        let of = |clients: &[u32]| ReplayScope { clients: Some(clients.iter().copied().collect()), ..CLOSED };
+        let expected = "the log lacks the clients that use these settings, so a replay cannot answer client.redundancy";
+        assert_eq!(of(&[]).unanswered(["client.redundancy", "server.update_hz", "p1.server.update_hz"]), [expected]);
+        let keys = ["interpolation.lerp_ms", "p1.interpolation.lerp_ms", "p0.prediction.mode"];
+        assert_eq!(of(&[0]).unanswered(keys), [expected.replace("client.redundancy", "p1.interpolation.lerp_ms")]);
+        assert!(of(&[0, 1]).unanswered(keys).is_empty());
+        // The time by which a recorded shot is rewound depends on it.
+        assert!(ReplayScope { is_rejudged: true, ..of(&[]) }.unanswered(["interpolation.lerp_ms"]).is_empty());
     }
 
     #[test]

@@ -234,8 +234,10 @@ impl<'f, G: Netcode> ClosedRun<'_, 'f, G> {
         let players = source.header.players.len();
         let mut tables = TraceTables::new::<G>(players, Arc::clone(&setup.rules));
         tables.wanted = options.tables;
-        let draws_at_once = |player| setup.settings.of_player(PlayerId(player)).drawn_behind_ms() == 0;
-        tables.views.has_teleports = (0..players as u16).any(draws_at_once);
+        let draws_at_once = |player: &u16| setup.settings.of_player(PlayerId(*player)).drawn_behind_ms() == 0;
+        // Without a client, nobody draws.
+        let with_client = |player: &u16| !source.survey.is_heard_only(usize::from(*player));
+        tables.views.has_teleports = (0..players as u16).filter(with_client).any(|player| draws_at_once(&player));
         if options.without_predicted_bodies {
             tables.frames.own = None;
         }
