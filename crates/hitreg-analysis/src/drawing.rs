@@ -1,6 +1,7 @@
 //! Measures how far from the truth clients drew entities: the others, and with drawing by category the own avatar. It
 //! compares every view of a trace with the entity's place on the server at the view's time. An entity that only a client
-//! knows, such as an arrow that it has just shot, has no truth.
+//! knows, such as an arrow that it has just shot, has no truth. A view of an entity that has spawned or teleported since
+//! the drawn state is no measure of drawing, and counts apart.
 
 use std::collections::VecDeque;
 
@@ -8,7 +9,7 @@ use glam::Vec3;
 use serde::Serialize;
 
 use crate::round_trips::{KEPT, RecentTimes};
-use hitreg_log::sorted::SortedMap;
+use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::stats::{CountedValues, Tail};
 use hitreg_log::trace::schema::{bodies, is_bodies, ticks, views};
 use hitreg_log::trace::{Table, TraceHeader};
@@ -16,7 +17,8 @@ use hitreg_log::trace::{Table, TraceHeader};
 /// The views that were drawn in one way.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DrawingScore {
-    /// The category, if the client drew by category; else how the place was found.
+    /// The category, if the client drew by category; else how the place was found. [`TELEPORTED`] has all views across a
+    /// spawn or teleport, without errors.
     pub by: String,
     /// How many views there are.
     pub views: u64,
@@ -24,6 +26,9 @@ pub struct DrawingScore {
     /// entity's places.
     pub error_units: Option<Tail>,
 }
+
+/// The views across a spawn or teleport: between two states, or of a state before it for a time after it.
+pub const TELEPORTED: &str = "teleported";
 
 /// Collects the errors of views from the rows of a replay.
 #[derive(Debug, Default)]
@@ -33,16 +38,16 @@ pub struct ViewErrorCollector {
     /// The rows since the last rows of `ticks`.
     bodies: Vec<Table>,
     views: Vec<Table>,
-    /// Views of times for which no places are known yet.
-    ahead: Vec<View>,
-    by: SortedMap<String, (u64, CountedValues)>,
+    /// Views that wait for more rows, each with its way of drawing.
+    ahead: Vec<(String, View)>,
+    by: SortedMap<String, ViewMeasures>,
     /// Whether the replay has no places of entities.
     is_open_loop: bool,
 }
 
 #[derive(Debug)]
 struct View {
-    by: String,
+    player: u32,
     entity: u32,
     at_us: i64,
     place: Vec3,
@@ -52,7 +57,8 @@ struct View {
 
 /// The columns that are read from these tables.
 const BODIES: &[&str] = &["tick", "entity", "origin.x", "origin.y", "origin.z", "teleports"];
-const VIEWS: &[&str] = &["drawn_at_us", "entity", "origin.x", "origin.y", "origin.z", "how", "category", "teleports"];
+const VIEWS: &[&str] =
+    &["player", "drawn_at_us", "entity", "origin.x", "origin.y", "origin.z", "how", "category", "teleports"];
 
 fn only(table: &Table, columns: &[&str]) -> Table {
     Table::new(&*table.name, columns.iter().filter_map(|name| table.column(name).cloned()).collect())
@@ -85,12 +91,12 @@ impl ViewErrorCollector {
         if self.truth.newest_us.is_none() {
             return Vec::new();
         }
-        let named = |(by, (views, errors)): (String, (u64, CountedValues))| DrawingScore {
-            by,
-            views,
-            error_units: errors.tail(),
-        };
-        self.by.into_iter().map(named).collect()
+        let between = self.by.remove(TELEPORTED).map_or(0, |measures| measures.views + measures.across);
+        let across = between + self.by.values().map(|measures| measures.across).sum::<u64>();
+        let named = |(by, ViewMeasures { views, errors, .. })| DrawingScore { by, views, error_units: errors.tail() };
+        let excluded = DrawingScore { by: TELEPORTED.to_owned(), views: across, error_units: None };
+        let scores = self.by.into_iter().map(named).chain([excluded]);
+        scores.filter(|score| score.views > 0).collect()
     }
 
     fn look(&mut self, at_the_end: bool) {
@@ -117,32 +123,71 @@ impl ViewErrorCollector {
         // Indexed by the codes of the names, within this table.
         let mut by: Vec<_> = ways.names.iter().map(|way| self.by.remove(way)).collect();
         for (row, code) in ways.codes.iter().enumerate() {
-            let (way, Some(drawn)) = (*code as usize, by.get_mut(*code as usize)) else { continue };
-            let (entity, at_us, place) = (views.entity[row], views.drawn_at_us[row], Vec3::new(x[row], y[row], z[row]));
-            let teleports = views.teleports.get(row).copied();
-            let (count, errors) = drawn.get_or_insert_default();
-            if at_the_end || self.truth.newest_us.is_some_and(|newest| at_us <= newest) {
-                *count += 1;
-                let truth = self.truth.at(entity, at_us, teleports);
-                truth.into_iter().for_each(|truth| errors.add(truth.distance(place)));
+            let (way, Some(score)) = (*code as usize, by.get_mut(*code as usize)) else { continue };
+            let view = View {
+                player: views.player[row],
+                entity: views.entity[row],
+                at_us: views.drawn_at_us[row],
+                place: Vec3::new(x[row], y[row], z[row]),
+                teleports: views.teleports.get(row).copied(),
+            };
+            if !at_the_end && self.must_wait(&view) {
+                self.ahead.push((ways.names[way].clone(), view));
             } else {
-                self.ahead.push(View { by: ways.names[way].clone(), entity, at_us, place, teleports });
+                score.get_or_insert_default().add(self.truth.measure(&view));
             }
         }
-        let drawn = ways.names.iter().zip(by).filter_map(|(way, drawn)| Some((way.clone(), drawn?)));
-        self.by.extend(drawn);
+        let scored = ways.names.iter().zip(by).filter_map(|(way, score)| Some((way.clone(), score?)));
+        self.by.extend(scored);
     }
 
-    fn hold(&mut self, view: View, at_the_end: bool) {
-        if !at_the_end && self.truth.newest_us.is_none_or(|newest| view.at_us > newest) {
-            self.ahead.push(view);
+    /// Whether a view must wait for more rows. Views without a teleport count are compared in their order, because what
+    /// a player has drawn before decides ([`Relocation::is_unknown_to`]).
+    fn must_wait(&self, view: &View) -> bool {
+        let is_ahead = self.truth.newest_us.is_none_or(|newest| view.at_us > newest);
+        is_ahead || view.teleports.is_none() && !self.ahead.is_empty()
+    }
+
+    fn hold(&mut self, (by, view): (String, View), at_the_end: bool) {
+        if !at_the_end && self.must_wait(&view) {
+            self.ahead.push((by, view));
             return;
         }
-        let (count, errors) = self.by.entry(view.by).or_default();
-        *count += 1;
-        let truth = self.truth.at(view.entity, view.at_us, view.teleports);
-        truth.into_iter().for_each(|truth| errors.add(truth.distance(view.place)));
+        let measure = self.truth.measure(&view);
+        self.by.entry(by).or_default().add(measure);
     }
+}
+
+/// The measures of the views that were drawn in one way.
+#[derive(Debug, Default)]
+struct ViewMeasures {
+    views: u64,
+    /// The views across a spawn or teleport, which are not among `views`.
+    across: u64,
+    errors: CountedValues,
+}
+
+impl ViewMeasures {
+    fn add(&mut self, measure: ViewMeasure) {
+        match measure {
+            ViewMeasure::AcrossRelocation => self.across += 1,
+            ViewMeasure::NoTruth => self.views += 1,
+            ViewMeasure::Error(units) => {
+                self.views += 1;
+                self.errors.add(units);
+            }
+        }
+    }
+}
+
+/// A view, compared with the entity's places on the server.
+enum ViewMeasure {
+    /// The distance between both places, in units.
+    Error(f32),
+    /// The entity has spawned or teleported since the drawn state, or is just doing so.
+    AcrossRelocation,
+    /// No place is known for this time.
+    NoTruth,
 }
 
 /// The places of all entities on the server.
@@ -154,18 +199,46 @@ struct ServerPositions {
 }
 
 /// The states of one entity.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct EntityHistory {
     number: u32,
     /// In ascending order of time.
     states: VecDeque<BodySample>,
+    /// The spawns and teleports, in ascending order of time.
+    relocations: VecDeque<Relocation>,
     /// The index of the last requested state.
     asked: usize,
+}
+
+/// A spawn or teleport of an entity.
+#[derive(Debug)]
+struct Relocation {
+    /// The time of the first state after it.
+    at_us: i64,
+    /// The place before it.
+    left: Vec3,
+    /// The players who have drawn the entity after it, of those whose views have no teleport count.
+    known_to: SortedSet<u32>,
+}
+
+impl Relocation {
+    /// Whether a view of a later time shows the state before: nearer to its place than to the entity's true place, which
+    /// is `units` away, and no earlier view of the player was nearer to the true place.
+    fn is_unknown_to(&mut self, view: &View, units: f32) -> bool {
+        let is_unknown = !self.known_to.contains(&view.player) && self.left.distance(view.place) < units;
+        if !is_unknown {
+            self.known_to.insert(view.player);
+        }
+        is_unknown
+    }
 }
 
 #[derive(Debug)]
 struct BodySample {
     at_us: i64,
+    tick: u32,
+    /// Whether the entity was gone in the tick before.
+    follows_gap: bool,
     origin: Vec3,
     teleports: u32,
 }
@@ -186,11 +259,20 @@ impl ServerPositions {
             let ([Some(x), Some(y), z], Some(at_us)) = (origin, at_us) else { continue };
             let teleports = teleports.get(row).copied().unwrap_or_default();
             let place = self.place_of(*entity).unwrap_or_else(|place| {
-                self.entities.insert(place, EntityHistory { number: *entity, states: VecDeque::new(), asked: 0 });
+                self.entities.insert(place, EntityHistory { number: *entity, ..EntityHistory::default() });
                 place
             });
-            self.entities[place].states.push_back(BodySample {
+            let EntityHistory { states, relocations, .. } = &mut self.entities[place];
+            let next_tick = |last: &BodySample| times.get(last.tick.wrapping_add(1));
+            let follows_gap = states.back().and_then(next_tick).is_some_and(|next_us| next_us < at_us);
+            let before = states.back().filter(|before| before.teleports != teleports);
+            let relocation =
+                |before: &BodySample| Relocation { at_us, left: before.origin, known_to: SortedSet::new() };
+            relocations.extend(before.map(relocation));
+            states.push_back(BodySample {
                 at_us,
+                tick: *tick,
+                follows_gap,
                 origin: Vec3::new(x, y, z.unwrap_or(0.0)),
                 teleports,
             });
@@ -199,7 +281,10 @@ impl ServerPositions {
 
     /// Forgets the states that only a request for a time before this one needs.
     fn forget(&mut self, before_us: i64) {
-        self.entities.retain_mut(|EntityHistory { states, .. }| {
+        self.entities.retain_mut(|EntityHistory { states, relocations, .. }| {
+            while relocations.front().is_some_and(|first| first.at_us < before_us) {
+                relocations.pop_front();
+            }
             while states.get(1).is_some_and(|next| next.at_us < before_us) {
                 states.pop_front();
             }
@@ -216,29 +301,45 @@ impl ServerPositions {
         }
     }
 
-    /// The place of an entity, interpolated linearly between two ticks. `None` before the first state and after the
-    /// last, across a teleport, and if the entity's teleport count is not the given one.
-    fn at(&mut self, entity: u32, at_us: i64, teleports: Option<u32>) -> Option<Vec3> {
-        let place = self.place_of(entity).ok()?;
-        let EntityHistory { states, asked, .. } = &mut self.entities[place];
+    /// Compares a view with the entity's place, which is interpolated linearly between two ticks. There is none before
+    /// the first state and after the last.
+    ///
+    /// A view shows the state with its teleport count. Without a count, places decide ([`Relocation::is_unknown_to`]).
+    fn measure(&mut self, view: &View) -> ViewMeasure {
+        let Ok(place) = self.place_of(view.entity) else { return ViewMeasure::NoTruth };
+        let EntityHistory { states, relocations, asked, .. } = &mut self.entities[place];
         let is_at = |place: usize| {
-            let is_before = |state: &BodySample| state.at_us < at_us;
+            let is_before = |state: &BodySample| state.at_us < view.at_us;
             place.checked_sub(1).and_then(|before| states.get(before)).is_none_or(is_before)
                 && !states.get(place).is_some_and(is_before)
         };
         // The next request is nearly always close to the last.
         let near = NEAR.iter().filter_map(|by| asked.checked_add_signed(*by)).find(|place| is_at(*place));
         let near = near.filter(|place| *place <= states.len());
-        let place = near.unwrap_or_else(|| states.partition_point(|state| state.at_us < at_us));
+        let place = near.unwrap_or_else(|| states.partition_point(|state| state.at_us < view.at_us));
         *asked = place;
-        let after = states.get(place).filter(|after| teleports.is_none_or(|count| count == after.teleports))?;
-        if after.at_us == at_us {
-            return Some(after.origin);
+        let Some(after) = states.get(place) else { return ViewMeasure::NoTruth };
+        if after.follows_gap && view.at_us < after.at_us {
+            return ViewMeasure::NoTruth;
         }
-        let before = &states[place.checked_sub(1)?];
-        let since = |at_us: i64| at_us.saturating_sub(before.at_us) as f32;
-        let share = since(at_us) / since(after.at_us);
-        (before.teleports == after.teleports).then(|| before.origin.lerp(after.origin, share))
+        if view.teleports.is_some_and(|count| count != after.teleports) {
+            return ViewMeasure::AcrossRelocation;
+        }
+        let truth = match place.checked_sub(1).map(|before| &states[before]) {
+            _ if after.at_us == view.at_us => after.origin,
+            None => return ViewMeasure::NoTruth,
+            Some(before) if before.teleports != after.teleports => return ViewMeasure::AcrossRelocation,
+            Some(before) => {
+                let since = |at_us: i64| at_us.saturating_sub(before.at_us) as f32;
+                before.origin.lerp(after.origin, since(view.at_us) / since(after.at_us))
+            }
+        };
+        let units = truth.distance(view.place);
+        let last = relocations.iter_mut().rfind(|relocation| relocation.at_us <= view.at_us);
+        match last.filter(|_| view.teleports.is_none()).is_some_and(|last| last.is_unknown_to(view, units)) {
+            true => ViewMeasure::AcrossRelocation,
+            false => ViewMeasure::Error(units),
+        }
     }
 }
 
@@ -252,6 +353,10 @@ mod tests {
         let mut drawing = ViewErrorCollector::default();
         trace.tables.iter().for_each(|table| drawing.add(table));
         drawing.drawn()
+    }
+
+    fn across(views: u64) -> DrawingScore {
+        DrawingScore { by: TELEPORTED.to_owned(), views, error_units: None }
     }
 
     /// One entity that moves by 10 units per tick of 10 ms, and teleports in the last tick.
@@ -300,9 +405,10 @@ mod tests {
     fn views_are_compared_with_the_position_at_their_time() {
         let views = [(1, 15_000, 15.0, None), (1, 20_000, 23.0, None), (1, 35_000, 5.0, None), (1, 99_000, 5.0, None)];
         let drawn = drawn(&with_views(moving(), &views));
-        // There is no known place during the teleport and after the last tick.
+        // There is no known place after the last tick.
         let error_units = Tail::of([0.0, 3.0]);
-        assert_eq!(drawn, [DrawingScore { by: "interpolated".to_owned(), views: 4, error_units }]);
+        let interpolated = DrawingScore { by: "interpolated".to_owned(), views: 3, error_units };
+        assert_eq!(drawn, [interpolated, across(1)]);
     }
 
     #[test]
@@ -340,7 +446,30 @@ mod tests {
         let views = [(1, 30_000, 33.0, Some(4)), (1, 40_000, 40.0, Some(4))];
         let drawn = drawn(&with_views(moving(), &views));
         let error_units = Tail::of([3.0]);
-        assert_eq!(drawn, [DrawingScore { by: "simulated".to_owned(), views: 2, error_units }]);
+        assert_eq!(drawn, [DrawingScore { by: "simulated".to_owned(), views: 1, error_units }, across(1)]);
+    }
+
+    /// Between its last state and the next entity with its number, an entity has no place, whether or not the next state
+    /// is known yet.
+    #[test]
+    fn an_entity_that_is_gone_has_no_place() {
+        let mut gone = moving();
+        for table in gone.tables.iter_mut().filter(|table| table.name == bodies::NAME) {
+            *table = table.select(&[0, 1, 3]);
+        }
+        let drawn = drawn(&with_views(gone, &[(1, 20_000, 23.0, None), (1, 30_000, 33.0, None)]));
+        let error_units = Tail::of([3.0]);
+        assert_eq!(drawn, [DrawingScore { by: "interpolated".to_owned(), views: 2, error_units }]);
+    }
+
+    /// A client extrapolates the last state that it knows, also after a spawn.
+    #[test]
+    fn a_view_of_the_body_before_a_spawn_has_no_error_without_a_count() {
+        let views = [(1, 40_000, 35.0, None), (1, 40_000, 898.0, None), (1, 40_000, 400.0, None)];
+        let drawn = drawn(&with_views(moving(), &views));
+        // After it has drawn the spawned body, even a bad view is of that body.
+        let error_units = Tail::of([2.0, 500.0]);
+        assert_eq!(drawn, [DrawingScore { by: "interpolated".to_owned(), views: 2, error_units }, across(1)]);
     }
 
     #[test]

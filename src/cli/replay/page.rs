@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::{HashReport, ReplayReport, SessionPart};
 use crate::cli::figures::{count, counted, duration, measure, ms, replay_mode, share, speed};
 use crate::cli::page::{BAD, GOOD, Page, TextStyle, UNSURE};
-use crate::drawing::DrawingScore;
+use crate::drawing::{DrawingScore, TELEPORTED};
 use crate::fairness::{CoverHits, Fairness};
 use crate::replay::PlayerJumps;
 use crate::score::ModeScore;
@@ -114,8 +114,7 @@ fn print_drawn(page: &mut Page, drawn: &[DrawingScore]) {
         let [p50, p95, p99] = percentiles(drawn.error_units);
         [drawn.by.clone(), count(drawn.views), p50, p95, p99]
     };
-    // The distance between two ends of a teleport is no error of interpolation.
-    let is_teleport = |drawn: &&DrawingScore| drawn.by == "teleported";
+    let is_teleport = |drawn: &&DrawingScore| drawn.by == TELEPORTED;
     let rows = drawn.iter().filter(|drawn| !is_teleport(drawn)).map(row);
     page.table(&["units", ">views", ">p50", ">p95", ">p99"], rows);
     let teleports: u64 = drawn.iter().filter(is_teleport).map(|drawn| drawn.views).sum();
