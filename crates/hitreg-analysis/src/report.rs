@@ -12,7 +12,7 @@ mod sweep;
 mod why;
 mod why_scene;
 
-pub(crate) use corpus::{GROUP_COLUMNS, cause_cells, corpus_subject, group_cells};
+pub(crate) use corpus::{GROUP_COLUMNS, cause_cells, copies_note, corpus_subject, group_cells};
 pub use corpus::{builds_page, corpus_page, print_problems, print_thresholds, verdict_line};
 pub use diff::{diff_answer, diff_junit, diff_line, diff_page};
 pub use divergence::bisect_page;

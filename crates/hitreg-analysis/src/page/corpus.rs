@@ -2,7 +2,7 @@
 
 use crate::corpus::{CorpusSummary, WorstLog};
 use crate::report::figures::count;
-use crate::report::{GROUP_COLUMNS, cause_cells, corpus_page, corpus_subject, group_cells, verdict_line};
+use crate::report::{GROUP_COLUMNS, cause_cells, copies_note, corpus_page, corpus_subject, group_cells, verdict_line};
 use hitreg_log::store::shown::shell_word;
 
 /// The style of the page, without any other file.
@@ -42,6 +42,7 @@ pub fn corpus_html(summary: &CorpusSummary, exists: &dyn Fn(&str) -> bool) -> St
             100.0 * change.rate_b
         ));
     }
+    copies_note(summary).iter().for_each(|note| html.push_str(&format!("<p>{note}</p>\n")));
     if summary.a.is_some() {
         html.push_str(&groups_and_causes(summary));
     }

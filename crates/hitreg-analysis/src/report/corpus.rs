@@ -38,6 +38,7 @@ pub fn corpus_page(summary: &CorpusSummary) -> Page {
         causes(&mut page, summary);
         page.blank();
         weapon_changed(&mut page, summary);
+        copies_note(summary).iter().for_each(|note| page.faint(2, note));
     }
     worst(&mut page, summary);
     unjudged(&mut page, summary);
@@ -180,6 +181,12 @@ fn causes(page: &mut Page, summary: &CorpusSummary) {
         [name, a, b, format!("{:+}", cause.b as i64 - cause.a as i64)]
     };
     page.section("corrections", &[">A", ">B", ">change"], summary.causes.iter().map(row));
+}
+
+/// A note on logs that are copies of others; `None` without any.
+pub(crate) fn copies_note(summary: &CorpusSummary) -> Option<String> {
+    let copies = (summary.copies > 0).then(|| counted(summary.copies, "copied log"))?;
+    Some(format!("{copies}: in all figures, but not in the test for chance."))
 }
 
 fn weapon_changed(page: &mut Page, summary: &CorpusSummary) {
