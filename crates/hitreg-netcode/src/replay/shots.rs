@@ -121,7 +121,9 @@ impl ShotTable {
         let muzzle = G::aim(&judged.fire).0;
         let sight = target.filter(|_| judged.verdict.reason != HitResult::Launched);
         let Some(sight) = sight.map(|target| ShotView { at, tick, muzzle, target }) else { return };
-        let (row, visible) = (self.rows.rows() - 1, covers.visible(&sight));
+        // A shot that hits the target at its present place has reached it, also beside the points that are tested.
+        let is_seen = was_hit && judged.rewind.by == Micros::ZERO;
+        let (row, visible) = (self.rows.rows() - 1, covers.visible(&sight).map(|visible| visible || is_seen));
         self.rows.visible_at_present.codes[row] = visible.map_or(0, |visible| if visible { 1 } else { 2 });
         if was_hit && visible == Some(false) {
             self.waiting.push((row, sight));
