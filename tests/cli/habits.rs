@@ -366,7 +366,10 @@ fn a_trace_of_a_part_names_the_part() {
     assert!(run("info part.hittrace").1.contains("part 0:01 to 0:02 alone"));
     assert!(!run("info whole.hittrace").1.contains("alone"));
     let (ended, said) = run("diff part.hittrace whole.hittrace --summary");
-    assert_eq!((ended, &*said), (1, "differs: A and B are other parts of a session; --overlap compares common rows"));
+    assert_eq!(
+        (ended, &*said),
+        (1, "differs: A and B are different parts of a session; --overlap compares common rows")
+    );
     assert_eq!(run("diff part.hittrace whole.hittrace --overlap").0, 0);
     let (ended, said) = run("diff whole.hittrace part.hittrace");
     assert!(!said.contains("changed, the first"), "{said}");

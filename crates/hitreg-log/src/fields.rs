@@ -165,9 +165,9 @@ impl EntityFields {
         EntityFields { entity: key.entity.0, class: key.class.0, values: values.collect() }
     }
 
-    /// Returns the hash of a state that consists of these bodies, in any order. By entity and then by class, it covers of
-    /// each the entity and the class as 32-bit words, then the [number](CellKind::number) of each value as 64 bits, all
-    /// little-endian.
+    /// Returns the hash of a state that consists of these bodies, in any order. It covers the bodies sorted by entity and
+    /// class. For each body it takes the entity and the class as 32-bit words, then the [number](CellKind::number) of each
+    /// value as 64 bits, all little-endian.
     pub fn hash_all(bodies: &[EntityFields]) -> u64 {
         let mut sorted: Vec<&EntityFields> = bodies.iter().collect();
         sorted.sort_by_key(|body| (body.entity, body.class));

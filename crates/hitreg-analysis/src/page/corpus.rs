@@ -42,8 +42,8 @@ pub fn corpus_html(summary: &CorpusSummary, exists: &dyn Fn(&str) -> bool) -> St
             100.0 * change.rate_b
         ));
     }
-    copies_note(summary).iter().for_each(|note| html.push_str(&format!("<p>{note}</p>\n")));
     if summary.a.is_some() {
+        copies_note(summary).iter().for_each(|note| html.push_str(&format!("<p>{note}</p>\n")));
         html.push_str(&groups_and_causes(summary));
     }
     html.push_str(&worst_logs(summary, exists));

@@ -36,7 +36,7 @@ pub fn diff_line(diff: &TraceDiff) -> String {
             format!("same: {both}, {}{not_compared}", counted(rows, "row"))
         }
         TraceVerdict::Differs if diff.is_of_other_parts => {
-            "differs: A and B are other parts of a session; --overlap compares common rows".to_owned()
+            "differs: A and B are different parts of a session; --overlap compares common rows".to_owned()
         }
         TraceVerdict::Differs => match &diff.first {
             Some(first) => {

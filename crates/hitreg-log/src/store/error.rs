@@ -85,7 +85,7 @@ pub enum StoreErrorKind {
     DiskFull,
     /// The disk became full during a recording.
     #[error(
-        "the disk is full. This file has everything that was written before. Free some space, then run: hitreg recover {} -o {}",
+        "the disk is full. This file has everything that was written until then. Free some space, then run: hitreg recover {} -o {}",
         shell_path(unfinished),
         shell_path(log)
     )]
@@ -97,7 +97,7 @@ pub enum StoreErrorKind {
     },
     /// The system refused to write during a recording.
     #[error(
-        "cannot be written: {}. This file has everything that was written before. To get the log, run: hitreg recover {} -o {}",
+        "cannot be written: {}. This file has everything that was written until then. To get the log, run: hitreg recover {} -o {}",
         reason(source),
         shell_path(unfinished),
         shell_path(log)

@@ -39,48 +39,48 @@ fn many_gaps_are_summed_up() {
 const SWEEP: &str = "sweep LOG --set interpolation.lerp_ms=50,100";
 
 #[test]
-fn ticks_after_a_hole_are_not_reported_as_recorded() {
+fn ticks_after_a_gap_are_not_reported_as_recorded() {
     let folder = Folder::empty();
     folder.done("record synth --players 3 --seconds 16 --delay-ms 40 --loss 1% --no-keyframes -o a.hitlog");
     let mut bytes = fs::read(folder.path("a.hitlog")).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 0x55;
     fs::write(folder.path("damaged.hitlog"), &bytes).unwrap();
-    folder.done("recover damaged.hitlog -o hole.hitlog");
+    folder.done("recover damaged.hitlog -o gap.hitlog");
     let whole = folder.json("replay a.hitlog");
-    let hole = folder.json("replay hole.hitlog");
-    assert!(whole["hashes"]["missing"].is_null() && whole["hashes"]["compared"] == 1024);
-    let [from, to] = ["from_us", "to_us"].map(|at| hole["hashes"]["missing"][at].as_i64().expect("a time"));
+    let gap = folder.json("replay gap.hitlog");
+    assert!(wgap["hashes"]["missing"].is_null() && wgap["hashes"]["compared"] == 1024);
+    let [from, to] = ["from_us", "to_us"].map(|at| gap["hashes"]["missing"][at].as_i64().expect("a time"));
     assert!(from < to && (4_000_000..12_000_000).contains(&from), "{from} to {to}");
-    assert!(hole["hashes"]["compared"].as_u64() < Some(800), "nothing after it was compared: {}", hole["hashes"]);
-    for line in ["replay hole.hitlog", "replay hole.hitlog --from 13 --to 14"] {
+    assert!(gap["hashes"]["compared"].as_u64() < Some(800), "nothing after it was compared: {}", gap["hashes"]);
+    for line in ["replay gap.hitlog", "replay gap.hitlog --from 13 --to 14"] {
         let said = folder.done(line);
         assert!(said.contains("A part is missing, from 0:0") && !said.contains("as recorded: all"), "{said}");
     }
     assert!(folder.done("replay a.hitlog").contains("as recorded: all 1,024 tick hashes match the recording"));
     // Other commands print the same note.
     for (line, exit) in [
-        ("why hole.hitlog --at 1s", 0),
-        ("export hole.hitlog --table shots", 0),
-        (&SWEEP.replace("LOG", "hole.hitlog"), 0),
-        ("diff hole.hitlog --b-set interpolation.lerp_ms=50", 1),
-        ("bisect ticks hole.hitlog --b-set interpolation.lerp_ms=50", 1),
-        ("report hole.hitlog --b-set interpolation.lerp_ms=50 -o hole.html --force", 0),
+        ("why gap.hitlog --at 1s", 0),
+        ("export gap.hitlog --table shots", 0),
+        (&SWEEP.replace("LOG", "gap.hitlog"), 0),
+        ("diff gap.hitlog --b-set interpolation.lerp_ms=50", 1),
+        ("bisect ticks gap.hitlog --b-set interpolation.lerp_ms=50", 1),
+        ("report gap.hitlog --b-set interpolation.lerp_ms=50 -o gap.html --force", 0),
     ] {
         let output = folder.run(line);
         let said = text(&output.stderr);
-        let notes = said.matches("note: hole.hitlog: a part is missing, from 0:").count();
+        let notes = said.matches("note: gap.hitlog: a part is missing, from 0:").count();
         assert_eq!((code(&output), notes), (exit, 1), "{line}: {said}");
-        let whole = folder.run(&line.replace("hole.hitlog", "a.hitlog"));
+        let whole = folder.run(&line.replace("gap.hitlog", "a.hitlog"));
         assert_eq!((code(&whole), text(&whole.stderr)), (exit, String::new()), "{line}");
     }
-    let info = folder.json("info hole.hitlog --replay");
+    let info = folder.json("info gap.hitlog --replay");
     assert!(
         info["shots"].is_null() && info["shots_unknown"].as_str().unwrap().contains("a part of the log is missing"),
         "{info:#}"
     );
     let notes = |line| page(&folder, line).1["sides"][0]["notes"].to_string();
-    assert!(notes("hole.hitlog").contains("a part is missing, from 0:0") && notes("a.hitlog") == "[]");
+    assert!(notes("gap.hitlog").contains("a part is missing, from 0:0") && notes("a.hitlog") == "[]");
 }
 
 /// A replay and `verify` agree about the ticks before the gap of one player.
@@ -188,7 +188,7 @@ fn commands_read_logs_and_traces_from_a_pipe() {
 
 /// Packets whose records are damaged are not lost on the network.
 #[test]
-fn packets_in_a_hole_are_not_counted_as_lost() {
+fn packets_in_a_gap_are_not_counted_as_lost() {
     let folder = Folder::empty();
     folder.done("record synth --players 2 --seconds 20 --delay-ms 40 --loss 2% --no-keyframes -o a.hitlog");
     let mut log = fs::read(folder.path("a.hitlog")).unwrap();
