@@ -49,6 +49,22 @@ fn timeless_rows(folder: &Folder, name: &str) -> Vec<String> {
 /// The options of side B.
 pub(crate) const CHANGE: &str = "--b-set lag_compensation.enabled=false";
 
+/// A copy is no further evidence, whether or not results are kept.
+#[test]
+fn copies_of_a_log_are_counted_with_and_without_kept_results() {
+    let folder = corpus(1);
+    for copy in 1..10 {
+        fs::copy(folder.path("logs/0.hitlog"), folder.path(&format!("logs/{copy}.hitlog"))).expect("a copy");
+    }
+    for kept in ["", " --results kept"] {
+        let output = folder.run(&format!("diff logs {CHANGE} --format json{kept}"));
+        let summary: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!(summary["copies"], 9, "{kept}: {summary:#}");
+    }
+    let page = folder.run(&format!("diff logs {CHANGE}"));
+    assert!(text(&page.stdout).contains("9 copied logs: in all figures"), "{}", text(&page.stdout));
+}
+
 #[test]
 fn folders_patterns_and_manifests_are_one_corpus() {
     let folder = corpus(4);

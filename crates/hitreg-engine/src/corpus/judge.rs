@@ -196,15 +196,15 @@ fn judge_log<J: CorpusJudge>(
         let row = LogRow { verdict: "broken".to_owned(), detail, ..about };
         keep(vec![ResultRow::Log(Box::new(row))], None)
     };
-    // Without a folder, nothing needs the digest.
-    let kept_as = identity.filter(|_| lock(&keeper.folder).is_some());
-    if let Some(identity) = kept_as {
+    // A pipe can be read only once.
+    if let Some(identity) = identity {
         match digest(log, identity, keeper) {
             Ok(digest) => about.log_digest = digest,
             Err(error) => return broken(about, EngineError::from(error).what(log)),
         }
     }
-    let depends_on = kept_as.and_then(|_| judge.depends_on(log));
+    let is_kept = identity.is_some() && lock(&keeper.folder).is_some();
+    let depends_on = is_kept.then(|| judge.depends_on(log)).flatten();
     let parts = [&about.command, &about.log_digest, &about.build_digest, &about.options];
     let parts = parts.into_iter().chain(&depends_on).map(String::as_str).collect::<Vec<_>>().join("\n");
     about.key = Digest::of_bytes(parts.as_bytes()).to_string();
