@@ -38,8 +38,8 @@ pub struct ViewErrorCollector {
     /// The rows since the last rows of `ticks`.
     bodies: Vec<Table>,
     views: Vec<Table>,
-    /// Views that wait for more rows, each with its way of drawing.
-    ahead: Vec<(String, View)>,
+    /// Views that wait for more rows, each with its way of drawing, by player and entity.
+    ahead: SortedMap<(u32, u32), Vec<(String, View)>>,
     by: SortedMap<String, ViewMeasures>,
     /// Whether the replay has no places of entities.
     is_open_loop: bool,
@@ -103,8 +103,13 @@ impl ViewErrorCollector {
         for bodies in std::mem::take(&mut self.bodies) {
             self.truth.add(&bodies, &self.times);
         }
-        for view in std::mem::take(&mut self.ahead) {
-            self.hold(view, at_the_end);
+        for (by, view) in std::mem::take(&mut self.ahead).into_values().flatten() {
+            if !at_the_end && self.must_wait(&view) {
+                self.hold(by, view);
+            } else {
+                let measure = self.truth.measure(&view);
+                self.by.entry(by).or_default().add(measure);
+            }
         }
         for views in std::mem::take(&mut self.views) {
             self.add_views(&views, at_the_end);
@@ -132,7 +137,7 @@ impl ViewErrorCollector {
                 teleports: views.teleports.get(row).copied(),
             };
             if !at_the_end && self.must_wait(&view) {
-                self.ahead.push((ways.names[way].clone(), view));
+                self.hold(ways.names[way].clone(), view);
             } else {
                 score.get_or_insert_default().add(self.truth.measure(&view));
             }
@@ -141,20 +146,15 @@ impl ViewErrorCollector {
         self.by.extend(scored);
     }
 
-    /// Whether a view must wait for more rows. Views without a teleport count are compared in their order, because what
-    /// a player has drawn before decides ([`Relocation::is_unknown_to`]).
+    /// Whether a view must wait for more rows. Views of an entity without a teleport count are compared in their order,
+    /// because what the player has drawn of it before decides ([`Relocation::is_unknown_to`]).
     fn must_wait(&self, view: &View) -> bool {
         let is_ahead = self.truth.newest_us.is_none_or(|newest| view.at_us > newest);
-        is_ahead || view.teleports.is_none() && !self.ahead.is_empty()
+        is_ahead || view.teleports.is_none() && self.ahead.contains_key(&(view.player, view.entity))
     }
 
-    fn hold(&mut self, (by, view): (String, View), at_the_end: bool) {
-        if !at_the_end && self.must_wait(&view) {
-            self.ahead.push((by, view));
-            return;
-        }
-        let measure = self.truth.measure(&view);
-        self.by.entry(by).or_default().add(measure);
+    fn hold(&mut self, by: String, view: View) {
+        self.ahead.entry((view.player, view.entity)).or_default().push((by, view));
     }
 }
 
@@ -409,6 +409,23 @@ mod tests {
         let error_units = Tail::of([0.0, 3.0]);
         let interpolated = DrawingScore { by: "interpolated".to_owned(), views: 3, error_units };
         assert_eq!(drawn, [interpolated, across(1)]);
+    }
+
+    /// A view for a time that never comes, such as of a client with a bad clock.
+    #[test]
+    fn a_view_far_ahead_holds_back_no_view_of_another_entity() {
+        let far = with_views(moving(), &[(2, i64::MAX, 0.0, None), (1, 20_000, 23.0, None)]);
+        let (mut ticks, mut bodies) = (ticks::Writer::default(), bodies::Writer::default());
+        // The first places are no longer known at this time.
+        ticks.push(ticks::Row { tick: 5, at_us: 2 * KEPT.0, hash: 0 });
+        bodies.push(bodies::Row { tick: 5, entity: 1 });
+        let fields = ["origin.x", "origin.y", "origin.z"].map(|name| Column::new(name, ColumnData::F32(vec![0.0])));
+        let later = [bodies.finish(fields.to_vec()), ticks.finish(Vec::new())];
+        let mut drawing = ViewErrorCollector::default();
+        far.tables.iter().chain(&later).for_each(|table| drawing.add(table));
+        let error_units = Tail::of([3.0]);
+        let interpolated = DrawingScore { by: "interpolated".to_owned(), views: 2, error_units };
+        assert_eq!(drawing.drawn(), [interpolated]);
     }
 
     #[test]
