@@ -21,7 +21,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use cell::CellPair;
-use clock::{TickTimes, UNKNOWN};
+use clock::TickTimes;
 use columns::TraceComparison;
 use distributions::{Relocations, TraceTally};
 use hitreg_log::record::{split_of_player, value_of_setting};
@@ -267,9 +267,10 @@ fn fields(shapes: &[&Table]) -> SortedMap<String, bool> {
 
 /// The sort key of divergences: session time, then the table's rank, by which causes come before effects. Divergences of
 /// unknown time come last.
-fn sort_key(divergence: &Divergence) -> (i64, usize, &str) {
+fn sort_key(divergence: &Divergence) -> (bool, Option<i64>, usize, &str) {
     let rank = TableSchema::of(&divergence.table).map_or(usize::MAX, |table| table.rank);
-    (divergence.place.at_us.unwrap_or(UNKNOWN), rank, &divergence.table)
+    let at_us = divergence.place.at_us;
+    (at_us.is_none(), at_us, rank, &divergence.table)
 }
 
 fn judge(

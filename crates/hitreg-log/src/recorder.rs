@@ -144,7 +144,7 @@ impl Recorder {
                 Box::new(begun.count_records(records.clone()))
             }
         };
-        Recorder::begin_live((out, records), header, kinds, options)
+        Recorder::begin_live(out, records, header, kinds, options)
     }
 
     /// Starts a log in any writer. The log is complete only after [`Recorder::finish`].
@@ -160,7 +160,7 @@ impl Recorder {
         let out: Box<dyn Write + Send> = Box::new(out);
         let (out, records) = (BackgroundLogWriter::new(out, &header, options.chunks)?, RecordCounter::default());
         let out = out.when_full(options.when_full).count_records(records.clone());
-        Recorder::begin_live((Box::new(out), records), header, kinds, options)
+        Recorder::begin_live(Box::new(out), records, header, kinds, options)
     }
 
     /// Starts a flight recorder: it keeps the last `span` of a session in memory, packed as in a log.
@@ -175,7 +175,7 @@ impl Recorder {
         let (header, kinds) = about.into_header()?;
         let records = RecordCounter::default();
         let out = FlightBuffer::new(header.clone(), span, records.clone());
-        Recorder::begin_live((Box::new(out), records), header, kinds, options)
+        Recorder::begin_live(Box::new(out), records, header, kinds, options)
     }
 
     /// Starts a trace: the output of a build that replays a log. The build pushes records with the same calls that
@@ -198,7 +198,8 @@ impl Recorder {
     }
 
     fn begin_live(
-        (out, records): (Box<dyn RecordOutput>, RecordCounter),
+        out: Box<dyn RecordOutput>,
+        records: RecordCounter,
         header: SessionHeader,
         kinds: Vec<CustomKind>,
         options: RecorderOptions,

@@ -353,8 +353,15 @@ const TEXTS: &str = "texts";
 /// index in a list.
 pub(super) struct ChunkTexts<'a> {
     texts: &'a Texts,
-    /// The index of each used code, and the list.
-    used: RefCell<(SortedMap<i64, i64>, Vec<&'a str>)>,
+    used: RefCell<UsedTexts<'a>>,
+}
+
+/// The texts that a chunk uses.
+#[derive(Default)]
+struct UsedTexts<'a> {
+    /// The index of each code in the list.
+    indices: SortedMap<i64, i64>,
+    list: Vec<&'a str>,
 }
 
 impl<'a> ChunkTexts<'a> {
@@ -364,7 +371,7 @@ impl<'a> ChunkTexts<'a> {
 
     /// Replaces codes by indices in the chunk's list.
     pub(super) fn to_indices(&self, numbers: &mut [i64]) {
-        let (indices, list) = &mut *self.used.borrow_mut();
+        let UsedTexts { indices, list } = &mut *self.used.borrow_mut();
         for number in numbers.iter_mut().filter(|number| **number != 0) {
             *number = *indices.entry(*number).or_insert_with(|| {
                 list.push(self.texts.get(TextCode(*number as u64)));
@@ -375,7 +382,7 @@ impl<'a> ChunkTexts<'a> {
 
     /// Returns the list.
     fn list(&self) -> Vec<&'a str> {
-        self.used.borrow().1.clone()
+        self.used.borrow().list.clone()
     }
 }
 
