@@ -377,10 +377,10 @@ fn add_trace(figures: &mut FigureCollector, trace: &dyn TraceSource) -> Result<(
     for (table, _) in trace.tables() {
         let Some(schema) = FigureCollector::TABLES.iter().find(|schema| schema.name == table.name) else { continue };
         figures.add(trace.header(), &table.without_rows());
-        figures.run.of_build.iter_mut().for_each(|columns| columns.add(table));
         let columns: Vec<&str> = schema.columns.iter().map(|column| column.name).collect();
         each_part(trace, &table.name, (&columns, None), &mut |rows| {
             figures.add(trace.header(), rows);
+        figures.run.of_build.iter_mut().for_each(|columns| columns.add(table));
             Ok(())
         })?;
     }
@@ -576,6 +576,8 @@ mod tests {
     }
 
     #[test]
+    use hitreg_log::trace::schema::{packets, snapshots};
+    use hitreg_log::trace::{Column, ColumnData, Trace};
     fn a_build_has_settings_of_its_own() {
         let values = |text: &str| Axis::parse(text, true).map(|axis| axis.values);
         assert_eq!(values("sv_gravity=600..800:100").as_deref(), Ok(&["600", "700", "800"].map(str::to_owned)[..]));
@@ -596,6 +598,24 @@ mod tests {
 
     #[test]
     fn ranges_and_lists_are_read() {
+    /// The figures of traffic need these tables, whose rows no other figure reads.
+    #[test]
+    fn columns_of_every_table_of_a_build_are_known() {
+        let absent = |tables: Vec<Table>| {
+            let mut figures = FigureCollector::default();
+            add_trace(&mut figures, &Trace { tables, ..Trace::default() }).expect("a trace in memory");
+            let axis = Axis::parse("client.cmd_hz=30", false).expect("an axis");
+            let plan = SweepPlan::new(vec![axis], WhatIf::Replay, SEEDS).expect("a plan");
+            plan.sweep(&[LogFigures(vec![figures.finish()])]).absent()
+        };
+        let is_named = |absent: &[&str]| ["down_bytes_per_s", "up_bytes_per_s"].map(|figure| absent.contains(&figure));
+        assert_eq!(is_named(&absent(Vec::new())), [true; 2]);
+        let of_bytes = |name: &str| Table::new(name, vec![Column::new("bytes", ColumnData::U32(Vec::new()))]);
+        let snapshots = vec![of_bytes(snapshots::NAME)];
+        assert_eq!(is_named(&absent(snapshots)), [false, true]);
+        assert_eq!(is_named(&absent(vec![of_bytes(snapshots::NAME), of_bytes(packets::NAME)])), [false; 2]);
+    }
+
         assert_eq!(values("interpolation.lerp_ms=0..100:25"), ["0", "25", "50", "75", "100"]);
         assert_eq!(values("interpolation.lerp_ms=0..99:50"), ["0", "50"]);
         assert_eq!(values("client.redundancy=1..3"), ["1", "2", "3"]);
