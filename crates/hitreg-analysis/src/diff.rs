@@ -183,15 +183,22 @@ pub fn diff(a: &dyn TraceSource, b: &dyn TraceSource, options: &DiffOptions) -> 
     Ok(found)
 }
 
-/// The players whose clients ran on any side, by their client frames; `None` if a trace has no such table.
+/// The players whose clients ran on any side: they had a body, or drew entities. Other usercmds are copies of recorded
+/// input. `None` if the frames of a trace do not say who had a body.
 fn clients_of(traces: [&dyn TraceSource; 2]) -> Result<Option<SortedSet<u32>>, TraceReadError> {
     let mut clients = SortedSet::new();
     for trace in traces {
-        if !trace.tables().iter().any(|(table, _)| table.name == frames::NAME) {
+        if !find(&trace.tables(), frames::NAME).is_some_and(|(table, _)| table.column("has_body").is_some()) {
             return Ok(None);
         }
-        each_part(trace, frames::NAME, (&["player"], None), &mut |rows| {
-            clients.extend(frames::Columns::read(rows).player);
+        each_part(trace, frames::NAME, (&["player", "has_body"], None), &mut |rows| {
+            let frames = frames::Columns::read(rows);
+            let with_body = frames.player.iter().zip(frames.has_body).filter(|(_, has_body)| **has_body != 0);
+            clients.extend(with_body.map(|(player, _)| *player));
+            Ok(())
+        })?;
+        each_part(trace, views::NAME, (&["player"], None), &mut |rows| {
+            clients.extend(views::Columns::read(rows).player);
             Ok(())
         })?;
     }

@@ -79,6 +79,25 @@ fn traces_of_other_logs_or_modes_are_noted() {
     }
 }
 
+/// Usercmds that a build copied from the log are no client that ran.
+#[test]
+fn settings_of_clients_need_a_client_that_had_a_body_or_drew() {
+    let verdict = |has_body: bool, draws: bool| {
+        let mut traces = [small(), small()];
+        for (trace, lerp) in traces.iter_mut().zip(["50", "0"]) {
+            trace.header.settings = vec![("interpolation.lerp_ms".to_owned(), lerp.to_owned())];
+            let ColumnData::U32(flags) = data(trace, "frames", "has_body") else { panic!("flags") };
+            flags.fill(has_body.into());
+            trace.tables.retain(|table| draws || table.name != "views");
+        }
+        let [a, b] = traces;
+        diff_of(&a, &b).verdict
+    };
+    assert_eq!(verdict(false, false), TraceVerdict::Untestable);
+    assert_eq!(verdict(true, false), TraceVerdict::Same);
+    assert_eq!(verdict(false, true), TraceVerdict::Same);
+}
+
 #[test]
 fn the_state_before_a_difference_is_of_the_previous_tick() {
     let (a, mut b) = (small(), small());
