@@ -315,7 +315,7 @@ fn play(
     let spreads = distributions(collectors.weighing.round_trips_ms(), &collectors.summary.figures.error_units);
     let header = collectors.summary.header;
     let keys = changed.iter().filter_map(|pair| Some(pair.split_once('=')?.0));
-    let unanswered = header.scope(summary.shots.fired.is_some(), Some(clients)).unanswered(keys);
+    let unanswered = header.scope(summary.shots.fired.is_some(), Some(clients)).unanswered(keys).sentences();
     Ok(ReplayReport {
         path: path.display().to_string(),
         part: part.map(|Part { from, to }| SessionPart { from_us: from, to_us: to }),

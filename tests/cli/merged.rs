@@ -127,6 +127,10 @@ fn settings_of_clients_without_a_log_are_untestable() {
     assert_eq!(replayed["unanswered"], serde_json::json!([lacks]));
     let swept = |rest: &str| folder.json(&format!("sweep server.hitlog --set interpolation.lerp_ms=0,50 {rest}"));
     assert_eq!(swept("")[1]["unanswered"], lacks);
+    // Another log that can answer does not make the sums an answer.
+    let both = folder.json("sweep server.hitlog all.hitlog --set interpolation.lerp_ms=0,50");
+    assert_eq!(both[1]["unanswered"], lacks);
+    assert!(folder.json("sweep all.hitlog --set interpolation.lerp_ms=0,50")[1]["unanswered"].is_null());
     // The time by which the server rewinds a shot depends on the setting.
     assert!(swept("--what-if rejudge")[1]["unanswered"].is_null());
 }

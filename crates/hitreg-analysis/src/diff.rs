@@ -150,7 +150,7 @@ pub fn diff(a: &dyn TraceSource, b: &dyn TraceSource, options: &DiffOptions) -> 
     let clients = if changed.is_empty() { None } else { clients_of([a, b])? };
     let scopes = headers.map(|header| header.scope(has_judged_shots, clients.clone()));
     let scope = scopes.into_iter().max_by_key(|scope| (scope.is_open, scope.is_rejudged)).unwrap_or_default();
-    let unanswered = scope.unanswered(changed.iter().filter_map(ChangedSetting::key_of_both));
+    let unanswered = scope.unanswered(changed.iter().filter_map(ChangedSetting::key_of_both)).sentences();
     let (verdict, untestable) = match judge(headers, &tables, replayed_rows, options) {
         (TraceVerdict::Same, _) if !unanswered.is_empty() => (TraceVerdict::Untestable, Some(unanswered.join("; "))),
         judged => judged,

@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-use hitreg_log::record::{ReplayScope, WhatIf};
+use hitreg_log::record::{UnansweredSettings, WhatIf};
 use hitreg_log::sorted::SortedSet;
 use hitreg_log::stats::Spread;
 use hitreg_log::trace::Table;
@@ -18,8 +18,8 @@ pub struct Sweep {
     pub keys: Vec<String>,
     /// The rows.
     pub rows: Vec<SweepRow>,
-    /// What the runs of all rows ran together.
-    pub scope: ReplayScope,
+    /// Whether only clients ran, on recorded snapshots.
+    pub is_open: bool,
     /// The columns of the traces, if a build made them; a build may leave some out.
     pub of_build: Option<TraceColumns>,
 }
@@ -45,8 +45,8 @@ impl TraceColumns {
 pub struct SweepRow {
     /// The value of each of [`Sweep::keys`].
     pub values: Vec<String>,
-    /// The settings that differ from a log's own, if a replay of the log must answer for them.
-    pub changed: Vec<String>,
+    /// The settings that differ from a log's own, and whose effect the replay of that log cannot show.
+    pub unanswered: UnansweredSettings,
     /// The figures of all sessions together.
     pub figures: SweepFigures,
 }
@@ -167,10 +167,11 @@ impl Sweep {
         absent.map(|(_, (name, ..))| name).collect()
     }
 
-    /// Why the replays of a row, or of all rows, cannot show what their settings change, in one sentence for each reason.
-    pub fn unanswered<'r>(&self, rows: impl IntoIterator<Item = &'r SweepRow>) -> Vec<String> {
-        let keys: SortedSet<&str> = rows.into_iter().flat_map(|row| &row.changed).map(String::as_str).collect();
-        self.scope.unanswered(keys)
+    /// The settings of all rows whose effect a replay cannot show.
+    pub fn unanswered(&self) -> UnansweredSettings {
+        let mut unanswered = UnansweredSettings::default();
+        self.rows.iter().for_each(|row| unanswered.append(&row.unanswered));
+        unanswered
     }
 
     /// The table of all figures, with one column for each figure.
@@ -179,9 +180,9 @@ impl Sweep {
             let values = row.values.iter().cloned().map(SweepCell::Text);
             let what_if = std::iter::once(SweepCell::Text(self.what_if.name().to_owned()));
             let figures = figures(&row.figures).into_iter().map(|(.., cell)| cell);
-            let unanswered = match self.unanswered([row]) {
-                sentences if sentences.is_empty() => SweepCell::None,
-                sentences => SweepCell::Text(sentences.join("; ")),
+            let unanswered = match row.unanswered.is_empty() {
+                true => SweepCell::None,
+                false => SweepCell::Text(row.unanswered.sentences().join("; ")),
             };
             values.chain(what_if).chain(figures).chain([unanswered]).collect()
         };

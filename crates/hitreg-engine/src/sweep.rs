@@ -12,7 +12,7 @@ use hitreg_analysis::fairness::CoverSums;
 use hitreg_analysis::summary::{Summary, SummaryBuilder, is_relocation};
 use hitreg_analysis::why::is_corrected;
 use hitreg_log::memory::MemoryLimit;
-use hitreg_log::record::{ReplayScope, Session, SessionHeader, value_of_setting};
+use hitreg_log::record::{ReplayScope, Session, SessionHeader, UnansweredSettings, value_of_setting};
 use hitreg_log::rng::Rng;
 use hitreg_log::sorted::SortedSet;
 use hitreg_log::stats::{ShareEstimate, Spread};
@@ -114,6 +114,14 @@ impl SweepPlan {
     /// The rows of all logs together. The logs were run under this plan.
     pub fn sweep(&self, logs: &[LogFigures]) -> Sweep {
         let repeats = usize::from(self.repeats());
+        let runs = || logs.iter().flat_map(|LogFigures(runs)| runs);
+        let has_judged_shots = runs().any(|run| run.summary.shots.fired.is_some());
+        let scope_of = |run: &RunFigures| ReplayScope {
+            is_open: run.is_open,
+            is_rejudged: self.what_if == WhatIf::Rejudge,
+            has_judged_shots,
+            clients: Some(run.clients.clone()),
+        };
         let row = |(point, values): (usize, Vec<&str>)| {
             let runs = logs.iter().flat_map(|LogFigures(runs)| &runs[point * repeats..][..repeats]);
             let runs: Vec<&RunFigures> = runs.collect();
@@ -126,24 +134,22 @@ impl SweepPlan {
             let hit_share_ci95 =
                 hits.filter(|_| self.what_if == WhatIf::Rerecord).and_then(|hits| hits.confidence_95());
             let figures = SweepFigures { hit_share_ci95, ..RunFigures::together(&runs) };
-            let changed: SortedSet<&String> = runs.iter().flat_map(|run| &run.changed).collect();
+            // The figures of a log that cannot show a setting's effect are in the sums, whatever other logs can show.
+            let mut unanswered = UnansweredSettings::default();
+            for run in &runs {
+                unanswered.append(&scope_of(run).unanswered(run.changed.iter().map(String::as_str)));
+            }
             let values = values.into_iter().map(str::to_owned).collect();
-            SweepRow { values, changed: changed.into_iter().cloned().collect(), figures }
+            SweepRow { values, unanswered, figures }
         };
         let rows = self.points().into_iter().enumerate().map(row).collect();
         let keys = self.axes.iter().map(|axis| axis.key().to_owned()).collect();
-        let runs = || logs.iter().flat_map(|LogFigures(runs)| runs);
-        let scope = ReplayScope {
-            is_open: runs().all(|run| run.is_open),
-            is_rejudged: self.what_if == WhatIf::Rejudge,
-            has_judged_shots: runs().any(|run| run.summary.shots.fired.is_some()),
-            clients: Some(runs().flat_map(|run| &run.clients).copied().collect()),
-        };
+        let is_open = runs().all(|run| run.is_open);
         let of_build = runs().filter_map(|run| run.of_build.clone()).reduce(|mut all, of_run| {
             all.append(&of_run);
             all
         });
-        Sweep { what_if: self.what_if, repeats: self.repeats(), keys, rows, scope, of_build }
+        Sweep { what_if: self.what_if, repeats: self.repeats(), keys, rows, is_open, of_build }
     }
 }
 
@@ -375,12 +381,12 @@ fn errors_of_logs<T>(
 fn add_trace(figures: &mut FigureCollector, trace: &dyn TraceSource) -> Result<(), TraceReadError> {
     figures.run.of_build = Some(TraceColumns::default());
     for (table, _) in trace.tables() {
+        figures.run.of_build.iter_mut().for_each(|columns| columns.add(table));
         let Some(schema) = FigureCollector::TABLES.iter().find(|schema| schema.name == table.name) else { continue };
         figures.add(trace.header(), &table.without_rows());
         let columns: Vec<&str> = schema.columns.iter().map(|column| column.name).collect();
         each_part(trace, &table.name, (&columns, None), &mut |rows| {
             figures.add(trace.header(), rows);
-        figures.run.of_build.iter_mut().for_each(|columns| columns.add(table));
             Ok(())
         })?;
     }
@@ -570,14 +576,14 @@ impl RunFigures {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hitreg_log::trace::schema::{packets, snapshots};
+    use hitreg_log::trace::{Column, ColumnData, Trace};
 
     fn values(text: &str) -> Vec<String> {
         Axis::parse(text, false).expect(text).values
     }
 
     #[test]
-    use hitreg_log::trace::schema::{packets, snapshots};
-    use hitreg_log::trace::{Column, ColumnData, Trace};
     fn a_build_has_settings_of_its_own() {
         let values = |text: &str| Axis::parse(text, true).map(|axis| axis.values);
         assert_eq!(values("sv_gravity=600..800:100").as_deref(), Ok(&["600", "700", "800"].map(str::to_owned)[..]));
@@ -592,12 +598,6 @@ mod tests {
         }
     }
 
-    fn error(text: &str) -> String {
-        Axis::parse(text, false).expect_err(text)
-    }
-
-    #[test]
-    fn ranges_and_lists_are_read() {
     /// The figures of traffic need these tables, whose rows no other figure reads.
     #[test]
     fn columns_of_every_table_of_a_build_are_known() {
@@ -616,6 +616,12 @@ mod tests {
         assert_eq!(is_named(&absent(vec![of_bytes(snapshots::NAME), of_bytes(packets::NAME)])), [false; 2]);
     }
 
+    fn error(text: &str) -> String {
+        Axis::parse(text, false).expect_err(text)
+    }
+
+    #[test]
+    fn ranges_and_lists_are_read() {
         assert_eq!(values("interpolation.lerp_ms=0..100:25"), ["0", "25", "50", "75", "100"]);
         assert_eq!(values("interpolation.lerp_ms=0..99:50"), ["0", "50"]);
         assert_eq!(values("client.redundancy=1..3"), ["1", "2", "3"]);

@@ -33,7 +33,7 @@ pub use stream::{
     ClockOwner, EventTime, OF_PLAYERS, PlayerRecords, Record, RecordStream, RecordType, each_stream, state_bytes,
 };
 pub use texts::{MAX_TEXT_BYTES, TextCode, TextError, Texts};
-pub use unanswered::ReplayScope;
+pub use unanswered::{ReplayScope, UnansweredSettings};
 pub use unknown::{CustomRow, NumberForm, OwnValue, UnknownColumn, UnknownKind, UnknownRecords};
 
 use crate::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick, named};

@@ -70,10 +70,10 @@ fn range(sweep: &Sweep, of: fn(&SweepFigures) -> Option<u64>) -> Option<String> 
 fn note(sweep: &Sweep) -> Option<String> {
     let (first, others) = sweep.rows.split_first()?;
     let are_equal = others.iter().all(|row| row.figures == first.figures);
-    let unanswered = sweep.unanswered(&sweep.rows).join("; ");
+    let unanswered = sweep.unanswered().sentences().join("; ");
     let keys = sweep.keys.join(", ");
     let why = match sweep.what_if {
-        _ if !unanswered.is_empty() && sweep.scope.is_open => format!("{unanswered}."),
+        _ if !unanswered.is_empty() && sweep.is_open => format!("{unanswered}."),
         _ if !unanswered.is_empty() => {
             format!("{unanswered}. --what-if rerecord plays the session again with bots.")
         }
@@ -118,14 +118,14 @@ fn figures(f: &SweepFigures) -> [String; 11] {
 mod tests {
     use super::*;
     use crate::swept::{SweepRow, TraceColumns};
-    use hitreg_log::record::ReplayScope;
+    use hitreg_log::record::{ReplayScope, UnansweredSettings};
     use hitreg_log::trace::schema::shots;
 
     #[test]
     fn projectiles_and_shots_that_never_ran_have_their_own_counts() {
         let row = |launched, not_run| SweepRow {
             values: vec!["30".to_owned()],
-            changed: Vec::new(),
+            unanswered: UnansweredSettings::default(),
             figures: SweepFigures {
                 shots: Some(9),
                 launched: Some(launched),
@@ -136,13 +136,13 @@ mod tests {
         };
         let keys = vec!["client.cmd_hz".to_owned()];
         let rows = vec![row(3, 4), row(5, 4)];
-        let (scope, mut columns) = (ReplayScope::default(), TraceColumns::default());
+        let mut columns = TraceColumns::default();
         let sweep = |columns: &TraceColumns| Sweep {
             what_if: WhatIf::Replay,
             repeats: 1,
             keys: keys.clone(),
             rows: rows.clone(),
-            scope: scope.clone(),
+            is_open: false,
             of_build: Some(columns.clone()),
         };
         let text_of = |sweep: &Sweep| sweep_page(sweep).text();
@@ -165,17 +165,17 @@ mod tests {
     #[test]
     fn equal_rows_have_a_reason() {
         // A row with this number of shots. Its setting differs from the log's own.
-        let row = |key: &str, shots| SweepRow {
+        let row = |key: &str, is_open, shots| SweepRow {
             values: vec!["30".to_owned()],
-            changed: vec![key.to_owned()],
+            unanswered: ReplayScope { is_open, has_judged_shots: true, ..ReplayScope::default() }.unanswered([key]),
             figures: SweepFigures { shots: Some(shots), ..SweepFigures::default() },
         };
         let sweep = |key: &str, is_open, shots: &[u64]| Sweep {
             what_if: WhatIf::Replay,
             repeats: 1,
             keys: vec![key.to_owned()],
-            rows: shots.iter().map(|shots| row(key, *shots)).collect(),
-            scope: ReplayScope { is_open, has_judged_shots: true, ..ReplayScope::default() },
+            rows: shots.iter().map(|shots| row(key, is_open, *shots)).collect(),
+            is_open,
             of_build: None,
         };
         let of_key = |key, is_open| note(&sweep(key, is_open, &[1, 1])).expect("a note");
@@ -197,7 +197,7 @@ mod tests {
     fn a_preset_and_its_row_name_what_is_not_answered() {
         let row = |preset: &str, changed: &[&str]| SweepRow {
             values: vec![preset.to_owned()],
-            changed: changed.iter().map(|key| (*key).to_owned()).collect(),
+            unanswered: ReplayScope::default().unanswered(changed.iter().copied()),
             figures: SweepFigures::default(),
         };
         let sweep = Sweep {
@@ -205,7 +205,7 @@ mod tests {
             repeats: 1,
             keys: vec!["preset".to_owned()],
             rows: vec![row("half-life", &[]), row("nereids", &["client.cmd_hz", "interpolation.mode"])],
-            scope: ReplayScope { has_judged_shots: true, ..ReplayScope::default() },
+            is_open: false,
             of_build: None,
         };
         let why = "the log holds the usercmds that the clients sent, and a replay cannot change client.cmd_hz";

@@ -1,7 +1,7 @@
 //! The settings whose effect a replay cannot show.
 
 use super::split_of_player;
-use crate::sorted::SortedSet;
+use crate::sorted::{SortedMap, SortedSet};
 
 /// What a replay ran. It decides which changed settings the replay can answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct ReplayScope {
 }
 
 /// Why a replay cannot show the effect of a setting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum UnansweredReason {
     /// The setting decides which usercmds clients make, and the log holds them.
     RecordedUsercmds,
@@ -32,22 +32,28 @@ enum UnansweredReason {
 /// The beginnings of the settings that only clients use.
 const OF_CLIENTS: [&str; 4] = ["prediction.", "interpolation.", "extrapolation.", "client."];
 
-impl ReplayScope {
-    /// Returns why a replay cannot show what a change of these settings does, in one sentence for each reason. Empty if
-    /// it can show the effect of each of them.
-    pub fn unanswered<'k>(&self, keys: impl IntoIterator<Item = &'k str>) -> Vec<String> {
-        let reasoned = keys.into_iter().filter_map(|key| Some((self.reason(key)?, key)));
-        let reasoned: Vec<(UnansweredReason, &str)> = reasoned.collect();
-        let reasons = [
-            UnansweredReason::RecordedUsercmds,
-            UnansweredReason::NoServer,
-            UnansweredReason::NoClient,
-            UnansweredReason::NoShot,
-        ];
-        let of_reason = |reason: UnansweredReason| {
-            let keys: Vec<&str> = reasoned.iter().filter(|(of, _)| *of == reason).map(|(_, key)| *key).collect();
-            let keys = Some(keys.join(", ")).filter(|keys| !keys.is_empty())?;
-            Some(match reason {
+/// The settings whose effect replays cannot show, by reason.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UnansweredSettings(SortedMap<UnansweredReason, SortedSet<String>>);
+
+impl UnansweredSettings {
+    /// Returns whether the replays can show the effect of all settings.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds the settings of other replays.
+    pub fn append(&mut self, other: &UnansweredSettings) {
+        for (reason, keys) in &other.0 {
+            self.0.entry(*reason).or_default().extend(keys.iter().cloned());
+        }
+    }
+
+    /// Returns one sentence for each reason.
+    pub fn sentences(&self) -> Vec<String> {
+        let sentence = |(reason, keys): (&UnansweredReason, &SortedSet<String>)| {
+            let keys = keys.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+            match reason {
                 UnansweredReason::RecordedUsercmds => {
                     format!("the log holds the usercmds that the clients sent, and a replay cannot change {keys}")
                 }
@@ -58,9 +64,22 @@ impl ReplayScope {
                     format!("the log lacks the clients that use these settings, so a replay cannot answer {keys}")
                 }
                 UnansweredReason::NoShot => format!("no shot was judged, so a replay cannot answer {keys}"),
-            })
+            }
         };
-        reasons.into_iter().filter_map(of_reason).collect()
+        self.0.iter().map(sentence).collect()
+    }
+}
+
+impl ReplayScope {
+    /// Returns which of these changed settings have an effect that a replay cannot show.
+    pub fn unanswered<'k>(&self, keys: impl IntoIterator<Item = &'k str>) -> UnansweredSettings {
+        let mut unanswered = UnansweredSettings::default();
+        for key in keys {
+            if let Some(reason) = self.reason(key) {
+                unanswered.0.entry(reason).or_default().insert(key.to_owned());
+            }
+        }
+        unanswered
     }
 
     fn reason(&self, key: &str) -> Option<UnansweredReason> {
@@ -99,7 +118,7 @@ mod tests {
         for key in ["server.update_hz", "client.redundancy", "lag_compensation.enabled", "p1.interpolation.lerp_ms"] {
             assert!(CLOSED.unanswered([key]).is_empty(), "{key}");
         }
-        let sentences = CLOSED.unanswered(["client.cmd_hz", "server.tick_hz", "p1.client.frames"]);
+        let sentences = CLOSED.unanswered(["client.cmd_hz", "server.tick_hz", "p1.client.frames"]).sentences();
         let expected = "the log holds the usercmds that the clients sent, and a replay cannot change client.cmd_hz, p1.client.frames";
         assert_eq!(sentences, [expected]);
     }
@@ -108,9 +127,15 @@ mod tests {
     fn settings_of_clients_need_the_clients_that_use_them() {
         let of = |clients: &[u32]| ReplayScope { clients: Some(clients.iter().copied().collect()), ..CLOSED };
         let expected = "the log lacks the clients that use these settings, so a replay cannot answer client.redundancy";
-        assert_eq!(of(&[]).unanswered(["client.redundancy", "server.update_hz", "p1.server.update_hz"]), [expected]);
+        assert_eq!(
+            of(&[]).unanswered(["client.redundancy", "server.update_hz", "p1.server.update_hz"]).sentences(),
+            [expected]
+        );
         let keys = ["interpolation.lerp_ms", "p1.interpolation.lerp_ms", "p0.prediction.mode"];
-        assert_eq!(of(&[0]).unanswered(keys), [expected.replace("client.redundancy", "p1.interpolation.lerp_ms")]);
+        assert_eq!(
+            of(&[0]).unanswered(keys).sentences(),
+            [expected.replace("client.redundancy", "p1.interpolation.lerp_ms")]
+        );
         assert!(of(&[0, 1]).unanswered(keys).is_empty());
         // The time by which a recorded shot is rewound depends on it.
         assert!(ReplayScope { is_rejudged: true, ..of(&[]) }.unanswered(["interpolation.lerp_ms"]).is_empty());
@@ -121,11 +146,15 @@ mod tests {
         for key in ["prediction.mode", "interpolation.lerp_ms", "client.clock", "lag_compensation.enabled"] {
             assert!(OPEN.unanswered([key]).is_empty(), "{key}");
         }
-        let unanswered = OPEN.unanswered(["client.redundancy", "p0.server.update_hz", "lag_compensation.enabled"]);
+        let unanswered =
+            OPEN.unanswered(["client.redundancy", "p0.server.update_hz", "lag_compensation.enabled"]).sentences();
         assert_eq!(unanswered.len(), 2, "{unanswered:?}");
         let no_shot = ReplayScope { has_judged_shots: false, ..OPEN };
-        assert_eq!(no_shot.unanswered(["lag_compensation.enabled"]).len(), 1);
+        assert_eq!(no_shot.unanswered(["lag_compensation.enabled"]).sentences().len(), 1);
         assert!(no_shot.unanswered(["interpolation.lerp_ms"]).is_empty());
-        assert_eq!(ReplayScope { is_rejudged: true, ..no_shot }.unanswered(["interpolation.lerp_ms"]).len(), 1);
+        assert_eq!(
+            ReplayScope { is_rejudged: true, ..no_shot }.unanswered(["interpolation.lerp_ms"]).sentences().len(),
+            1
+        );
     }
 }
