@@ -483,11 +483,16 @@ fn a_build_that_writes_less_than_the_log_is_described() {
     assert!(code == 0 && page.contains("golden matches"), "{page}");
     // A trace without any result equals its own golden, so none is accepted.
     script(&folder.path("idle"), &format!("exec {hitreg} \"$@\" --tables frames,executed"));
-    fs::remove_file(folder.path("a.golden")).unwrap();
-    for options in ["--build ./idle", "--build ./idle --accept"] {
+    let golden = fs::read(folder.path("a.golden")).unwrap();
+    let is_untestable = |options: &&str| {
         let (code, page) = verified(options);
         assert!(code == 125 && page.contains("the replay simulated nothing: the log records bodies"), "{page}");
-    }
+    };
+    ["--build ./idle", "--build ./idle --accept", "--build ./idle --propose"].iter().for_each(is_untestable);
+    assert_eq!(fs::read(folder.path("a.golden")).unwrap(), golden, "the golden of another build stays");
+    assert!(!folder.path("a.golden.new").exists());
+    fs::remove_file(folder.path("a.golden")).unwrap();
+    ["--build ./idle", "--build ./idle --accept"].iter().for_each(is_untestable);
     assert!(!folder.path("a.golden").exists());
     let checked = stdout_text(&folder.run("check ./idle a.hitlog"));
     assert!(checked.contains("no other results and no two state hashes"), "{checked}");

@@ -417,6 +417,8 @@ fn judge_figures(
         .map(|detail| LogFinding { reason: VerdictReason::Contradiction, detail })
         .or(replay_difference)
         .or_else(|| compare_recorded(facts, ran))
+        // Before the golden: a trace without results must not replace it.
+        .or_else(|| find_empty_replay(facts))
         .or_else(|| golden_difference.as_ref().map(of_golden))
         .or_else(|| find_untested(facts, ran, &figures, &exercised, reference));
     let same = LogReport::new(LogVerdict::Same);
@@ -468,6 +470,14 @@ fn compare_replays(first: &ReplaySummary, second: &ReplaySummary) -> Option<LogF
     Some(LogFinding { reason: VerdictReason::Replays, detail })
 }
 
+/// Says that another build simulated nothing that its trace shows.
+fn find_empty_replay(facts: &LogFacts) -> Option<LogFinding> {
+    let detail = "the replay simulated nothing: the log records bodies, and the trace has no bodies, no other results \
+                  and no two state hashes";
+    let finding = LogFinding { reason: VerdictReason::NothingCompared, detail: detail.to_owned() };
+    facts.replay_is_empty.then_some(finding)
+}
+
 /// Why agreement shows nothing, or does not cover the whole log.
 fn find_untested(
     facts: &LogFacts,
@@ -486,11 +496,6 @@ fn find_untested(
             "a part of the log is missing, from {from} to {to}: {judged} of its {with_hash} ticks could be compared, and these match"
         );
         return untestable(VerdictReason::Gap, detail);
-    }
-    if facts.replay_is_empty {
-        let detail = "the replay simulated nothing: the log records bodies, and the trace has no bodies, no other results \
-                      and no two state hashes";
-        return untestable(VerdictReason::NothingCompared, detail.to_owned());
     }
     // Another build may write no hashes, or run no server. Then only a golden can decide.
     let has_no_hash = with_hash > 0 && (exercised.ticks == 0 || facts.replay_has_no_hash);
