@@ -306,10 +306,12 @@ impl Proposal {
         }
         let targets = Targets::default();
         let golden = targets.file(&self.golden, FileType::Golden)?;
+        // The golden is complete before the log is replaced.
+        let prepared = store::prepare(&golden, |out| Ok(out.write_all(self.text.as_bytes())?))?;
         if let (Some(log), Some(new_log)) = (&self.log, &new_log) {
             store::move_to(new_log, &targets.replaceable_file(log, FileType::Log)?)?;
         }
-        store::save_bytes(&golden, self.text.as_bytes())?;
+        prepared.put()?;
         Ok(store::remove(&targets.file(&new(&self.golden), FileType::Golden)?)?)
     }
 
