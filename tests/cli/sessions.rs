@@ -165,6 +165,17 @@ fn all_commands_count_a_servers_own_log_alike() {
     assert!(page.contains("run with --replay to count"), "{page}");
 }
 
+#[test]
+fn options_may_change_the_players_of_a_scenario_with_links() {
+    let folder = Folder::empty();
+    let links = "[[links]]\ndelay_ms = 5.0\n".repeat(5);
+    fs::write(folder.path("links.toml"), format!("seconds = 1.0\n{links}")).unwrap();
+    folder.done("record synth --scenario links.toml --players 5 -o a.hitlog");
+    for line in ["record synth --scenario links.toml -o b", "record synth --scenario links.toml --players 2 -o b"] {
+        assert!(folder.refused(line).contains("the number of [[links]] cannot be 5"), "{line}");
+    }
+}
+
 /// One seed over two links gives two comparable logs. Their difference does not blame the build.
 #[test]
 fn no_build_is_blamed_for_a_difference_between_two_logs() {

@@ -107,32 +107,34 @@ pub enum ScenarioError {
 }
 
 impl Scenario {
-    /// Parses a scenario from TOML.
+    /// Parses a scenario from TOML. Options may still change the number of players, so only [`check`](Scenario::check)
+    /// compares it with the number of links.
     ///
     /// # Errors
-    /// When the text is not TOML, has unknown keys, numbers out of bounds, or more links than players.
+    /// When the text is not TOML, has unknown keys, or numbers out of bounds.
     pub fn parse(text: &str) -> Result<Scenario, ScenarioError> {
         // This does not use `serial`, because its errors have no line number, and people edit these files.
         let scenario: Scenario =
             toml::from_str(text).map_err(|error| ScenarioError::Syntax(error.to_string().trim().to_owned()))?;
-        scenario.check()?;
-        let (links, players) = (scenario.links.len(), scenario.players);
-        if links > usize::from(players) {
-            let takes = format!("at most one for each of {players} players");
-            return Err(ScenarioError::OutOfBounds {
-                what: "the number of [[links]]",
-                value: links.to_string(),
-                takes,
-            });
-        }
+        scenario.check_numbers()?;
         Ok(scenario)
     }
 
     /// Checks every number except the settings, which are checked when they are parsed.
     ///
     /// # Errors
-    /// Names the first number that is out of bounds.
+    /// Names the first number that is out of bounds, or says that there are more links than players.
     pub fn check(&self) -> Result<(), ScenarioError> {
+        self.check_numbers()?;
+        let (links, players) = (self.links.len(), self.players);
+        if links > usize::from(players) {
+            let (what, takes) = ("the number of [[links]]", format!("at most one for each of {players} players"));
+            return Err(ScenarioError::OutOfBounds { what, value: links.to_string(), takes });
+        }
+        Ok(())
+    }
+
+    fn check_numbers(&self) -> Result<(), ScenarioError> {
         if !(1..=PLAYERS_MAX).contains(&self.players) {
             let takes = format!("1 to {PLAYERS_MAX}");
             return Err(ScenarioError::OutOfBounds { what: "players", value: self.players.to_string(), takes });
