@@ -35,12 +35,17 @@ pub(super) struct DefaultOption {
 }
 
 impl DefaultOption {
-    /// The option without those of its values that a message does not mention.
+    /// The option without those of its values that a message does not mention. A bare name such as `set`, or a value
+    /// without a letter, may be there by chance: a message mentions these only together.
     fn mentioned_in(&self, message: &str) -> Vec<&OsString> {
+        let is_named =
+            [format!("--{}", self.name), format!("`{}`", self.name)].iter().any(|name| has_word(message, name));
+        let has_name = has_word(message, &self.name);
         let is_mentioned = |word: &&OsString| {
             let text = word.to_string_lossy();
             let value = text.split_once('=').map_or("", |(_, value)| value);
-            [&*self.name, value, &key_of(word)].iter().any(|part| has_word(message, part))
+            let has_part = |part: &str| has_word(message, part) && (has_name || part.chars().any(char::is_alphabetic));
+            is_named || has_part(value) || has_part(&key_of(word))
         };
         self.words.iter().filter(is_mentioned).collect()
     }

@@ -192,8 +192,11 @@ fn an_error_about_a_value_of_the_file_names_the_file() {
     config(&folder, "[export]\noutput = \"rows\"\n");
     assert!(folder.done("export a.hitlog").contains("shots"));
     config(&folder, "[record.synth]\nseconds = 1\n");
-    let refused = folder.refused("record synth --preset quak");
-    assert!(!refused.contains("this file adds"), "{refused}");
+    // The message about players has `1 to 64`, which says nothing about the seconds.
+    for line in ["record synth --preset quak", "record synth --players 0"] {
+        let refused = folder.refused(line);
+        assert!(!refused.contains("this file adds"), "{refused}");
+    }
 }
 
 /// A build obeys its arguments, not a config file in its working folder.
