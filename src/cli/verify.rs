@@ -541,8 +541,13 @@ pub(super) fn run_review(args: &ReviewArgs, output: &mut Output) -> CommandResul
     let is_chosen =
         |proposal: &Proposal| args.kind.is_empty() || args.kind.iter().any(|kind| kind == proposal.kind.name());
     let mut unread = Vec::new();
-    let (chosen, others): (Vec<Proposal>, Vec<Proposal>) =
-        proposals_below(&args.paths, &mut unread)?.into_iter().partition(is_chosen);
+    let (proposals, broken) = proposals_below(&args.paths, &mut unread)?;
+    for proposal in broken {
+        // A broken proposal has no kind.
+        let decided = if args.reject && args.kind.is_empty() { proposal.reject() } else { Err(proposal.error) };
+        unread.extend(decided.err());
+    }
+    let (chosen, others): (Vec<Proposal>, Vec<Proposal>) = proposals.into_iter().partition(is_chosen);
     let chosen_count = chosen.len();
     for (number, proposal) in (1..).zip(chosen) {
         let done = match (args.accept, args.reject) {

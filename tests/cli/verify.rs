@@ -226,9 +226,11 @@ fn a_proposal_of_changed_files_is_refused() {
         let message = text(&refused.stderr);
         assert_eq!(code(&refused), 128, "{line}");
         assert!(message.contains("old.golden.new is missing: propose again"), "{line}: {message}");
+        assert!(message.contains("old.hitlog --propose --rerecord`"), "{line}: {message}");
     }
+    folder.done("review . --reject");
+    assert!(!folder.path("old.hitlog.new").exists(), "a broken proposal is rejected");
     fs::write(folder.path("old.golden.new"), &files[3]).unwrap();
-    fs::remove_file(folder.path("old.hitlog.new")).unwrap();
     assert_eq!(exit_of(&folder, "review . --accept"), 128);
     fs::write(folder.path("old.hitlog.new"), new_log).unwrap();
     folder.done("review . --accept");

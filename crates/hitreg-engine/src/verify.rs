@@ -6,7 +6,7 @@ mod records;
 mod verdict;
 
 pub(crate) use golden::Goldens;
-pub use golden::{Golden, GoldenUpdate, Proposal, proposals_below};
+pub use golden::{BrokenProposal, Golden, GoldenUpdate, Proposal, proposals_below};
 pub(crate) use records::{
     BodyRows, RecordComparison, RecordDifference, before_gap, body_trace, shot_trace, shows_no_simulation,
 };

@@ -9,6 +9,7 @@ use crate::{EngineError, file_digest};
 use hitreg_analysis::golden::{self, GoldenChange, GoldenError};
 use hitreg_analysis::text_diff::TextDiff;
 use hitreg_log::sorted::SortedSet;
+use hitreg_log::store::shown::shell_path;
 use hitreg_log::store::{self, FileType, StoreError, Target, Targets, TemporaryFolder};
 use hitreg_log::trace::Digest;
 
@@ -82,6 +83,14 @@ pub struct Proposal {
     /// The files that it is for, as they were when it was written.
     #[serde(skip)]
     made_for: String,
+}
+
+/// A proposed golden that cannot be read, or a proposed log without one.
+#[derive(Debug)]
+pub struct BrokenProposal {
+    golden: PathBuf,
+    /// What is wrong.
+    pub error: EngineError,
 }
 
 impl GoldenUpdate {
@@ -238,12 +247,14 @@ fn report_unwritten(verified: LogReport, why: &str) -> LogReport {
 }
 
 /// The proposed goldens in folders or beside logs. A golden, a proposed golden or a proposed log names its log. `unread`
-/// receives the errors of folders below the given ones, of goldens that cannot be read, and of proposed logs without a
-/// golden.
+/// receives the errors of folders below the given ones.
 ///
 /// # Errors
 /// Fails if a given folder cannot be read, or a file is neither a log nor a golden.
-pub fn proposals_below(paths: &[PathBuf], unread: &mut Vec<EngineError>) -> Result<Vec<Proposal>, EngineError> {
+pub fn proposals_below(
+    paths: &[PathBuf],
+    unread: &mut Vec<EngineError>,
+) -> Result<(Vec<Proposal>, Vec<BrokenProposal>), EngineError> {
     let (mut waiting, mut unread_folders) = (Vec::new(), Vec::new());
     for path in paths {
         match path.is_dir() {
@@ -272,8 +283,24 @@ pub fn proposals_below(paths: &[PathBuf], unread: &mut Vec<EngineError>) -> Resu
         }
     }
     unread.extend(unread_folders.into_iter().map(EngineError::from));
-    let read = |path: &PathBuf| Proposal::read(path).map_err(|error| unread.push(error)).ok();
-    Ok(waiting.iter().filter_map(read).collect())
+    let (mut proposals, mut broken) = (Vec::new(), Vec::new());
+    for path in waiting {
+        match Proposal::read(&path) {
+            Ok(proposal) => proposals.push(proposal),
+            Err(error) => broken.push(BrokenProposal { golden: path.with_extension(""), error }),
+        }
+    }
+    Ok((proposals, broken))
+}
+
+impl BrokenProposal {
+    /// Deletes the proposed files.
+    ///
+    /// # Errors
+    /// Fails if a file cannot be removed, or is neither a log nor a golden.
+    pub fn reject(&self) -> Result<(), EngineError> {
+        discard(&self.golden)
+    }
 }
 
 impl Proposal {
@@ -282,9 +309,12 @@ impl Proposal {
         let log = golden.with_extension("hitlog");
         let (text, made_for) = match read(proposed)? {
             Some((text, Some(made_for))) => (text, made_for),
-            Some((_, None)) => return Err(EngineError::unsuitable(proposed, format!("this is no proposal{AGAIN}"))),
+            Some((_, None)) => {
+                let what = format!("this is no proposal{}", propose_again(&log));
+                return Err(EngineError::unsuitable(proposed, what));
+            }
             None => {
-                let what = format!("{} is missing{AGAIN}", proposed.display());
+                let what = format!("{} is missing{}", proposed.display(), propose_again(&log));
                 return Err(EngineError::unsuitable(&new(&log), what));
             }
         };
@@ -301,7 +331,8 @@ impl Proposal {
     pub fn accept(&self) -> Result<(), EngineError> {
         let new_log = self.log.as_deref().map(new);
         if made_for(&self.golden, new_log.as_deref())? != self.made_for {
-            let what = format!("the log, its golden or the proposed log changed after this proposal{AGAIN}");
+            let again = propose_again(&self.golden.with_extension("hitlog"));
+            let what = format!("the log, its golden or the proposed log changed after this proposal{again}");
             return Err(EngineError::unsuitable(&new(&self.golden), what));
         }
         let targets = Targets::default();
@@ -325,7 +356,11 @@ impl Proposal {
 }
 
 /// What to do about a proposal that does not hold.
-const AGAIN: &str = ": propose again with `verify LOG --propose`";
+fn propose_again(log: &Path) -> String {
+    let rerecord = if new(log).exists() { " --rerecord" } else { "" };
+    let log = shell_path(log);
+    format!(": propose again with `hitreg verify {log} --propose{rerecord}`, or run `hitreg review {log} --reject`")
+}
 
 /// What begins the last line of a proposal, after an empty line.
 const MADE_FOR: &str = "\nproposed for ";
