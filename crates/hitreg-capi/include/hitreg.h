@@ -37,7 +37,7 @@
  *   number 0 is refused. In other columns, 0 means none, or before the first.
  * - Threads: a stream belongs to the thread that first pushes into it. One thread at a time may use
  *   a description, a recorder or a trace. Any number of threads may read a log.
- * - After a fork, the child process must not use the parent's recorders and streams.
+ * - After a fork, the child process must not use the parent's recorders, playbacks and streams.
  *
  * Generated from crates/hitreg-capi by its tests; edit hitreg.h.in and src. */
 
@@ -90,7 +90,7 @@ typedef enum hitreg_code {
   HITREG_ERROR_FILE = 10,
   // The row does not exist.
   HITREG_ERROR_NO_ROW = 11,
-  // The stream belongs to another thread, or the recorder to the parent process.
+  // The stream belongs to another thread, or the recorder or playback to the parent process.
   HITREG_ERROR_THREAD = 12,
   // The library panicked. Please report it.
   HITREG_ERROR_PANIC = 13,
@@ -334,7 +334,8 @@ hitreg_code hitreg_recorder_written(const hitreg_recorder *recorder, hitreg_writ
 hitreg_code hitreg_recorder_finish(hitreg_recorder *recorder,
                                    hitreg_written *written);
 
-// Frees a recorder; does nothing for null. Without a finish, `PATH.part` keeps everything recorded so far.
+// Frees a recorder; does nothing for null, or in a child process of a fork. Without a finish, `PATH.part` keeps
+// everything recorded so far.
 void hitreg_recorder_free(hitreg_recorder *recorder);
 
 /* ============================================================================================== */
@@ -1424,7 +1425,7 @@ hitreg_code hitreg_playback_next(hitreg_playback *playback, hitreg_stream *strea
 // not end the playback, if `hitreg_playback_begin` has not started a trace.
 hitreg_code hitreg_playback_finish(hitreg_playback *playback);
 
-// Frees a playback and its log; does nothing for null.
+// Frees a playback and its log; does nothing for null, or in a child process of a fork.
 void hitreg_playback_free(hitreg_playback *playback);
 
 /* ============================================================================================== */

@@ -9,7 +9,7 @@ use ::hitreg_log::recorder::{FinishError, PushError};
 use self::hitreg_code::{
     HITREG_ERROR_DESCRIPTION, HITREG_ERROR_FILE, HITREG_ERROR_FINISHED, HITREG_ERROR_LATE, HITREG_ERROR_MISFIT,
     HITREG_ERROR_NULL, HITREG_ERROR_OVERRUN, HITREG_ERROR_PANIC, HITREG_ERROR_SIZE, HITREG_ERROR_STOPPED,
-    HITREG_ERROR_VALUE, HITREG_OK,
+    HITREG_ERROR_THREAD, HITREG_ERROR_VALUE, HITREG_OK,
 };
 
 /// Result of a call.
@@ -42,7 +42,7 @@ pub enum hitreg_code {
     HITREG_ERROR_FILE = 10,
     /// The row does not exist.
     HITREG_ERROR_NO_ROW = 11,
-    /// The stream belongs to another thread, or the recorder to the parent process.
+    /// The stream belongs to another thread, or the recorder or playback to the parent process.
     HITREG_ERROR_THREAD = 12,
     /// The library panicked. Please report it.
     HITREG_ERROR_PANIC = 13,
@@ -53,6 +53,31 @@ pub enum hitreg_code {
 pub(super) struct Failure {
     pub(super) code: hitreg_code,
     pub(super) says: String,
+}
+
+/// The process that created a handle. In a child process of a fork, the handle is a copy: the threads behind it are
+/// missing, so they cannot end.
+pub(super) struct OwnProcess(u32);
+
+impl OwnProcess {
+    pub(super) fn current() -> OwnProcess {
+        OwnProcess(std::process::id())
+    }
+
+    pub(super) fn is_current(&self) -> bool {
+        self.0 == std::process::id()
+    }
+
+    /// Refuses a call in a child process. `what` names the handle.
+    pub(super) fn check(&self, what: &str) -> Result<(), Failure> {
+        match self.is_current() {
+            true => Ok(()),
+            false => Err(fail(
+                HITREG_ERROR_THREAD,
+                format!("this {what} belongs to the parent process: a child process must not use it"),
+            )),
+        }
+    }
 }
 
 thread_local! {

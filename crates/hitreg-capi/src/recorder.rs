@@ -17,7 +17,8 @@ use crate::guard::hitreg_code::{
     self, HITREG_ERROR_FINISHED, HITREG_ERROR_NULL, HITREG_ERROR_THREAD, HITREG_ERROR_VALUE,
 };
 use crate::guard::{
-    self, Failure, answer, array, declared_size, fail, fill, fits, free, guard, handle, look, place, sized, text,
+    self, Failure, OwnProcess, answer, array, declared_size, fail, fill, fits, free, guard, handle, look, place, sized,
+    text,
 };
 use crate::hitreg_table::{self, *};
 use crate::types::{TableNumber, no_series, own_values, player, read_bits, values_of};
@@ -26,22 +27,14 @@ use crate::{hitreg_description, hitreg_effect, hitreg_log, hitreg_options, hitre
 /// A log that is being written. Any thread may use it, one at a time.
 pub struct hitreg_recorder {
     recorder: Recorder,
-    /// The process that runs the recorder's thread. A child process of a fork lacks the thread.
-    process: u32,
+    process: OwnProcess,
     is_finished: bool,
 }
 
 impl hitreg_recorder {
-    fn is_of_this_process(&self) -> bool {
-        self.process == std::process::id()
-    }
-
     /// Returns the recorder, if this process created it and `hitreg_recorder_finish` has not ended it.
     fn running(&self) -> Result<&Recorder, Failure> {
-        if !self.is_of_this_process() {
-            let says = "this recorder belongs to the parent process, which goes on recording: a child must not use it";
-            return Err(fail(HITREG_ERROR_THREAD, says));
-        }
+        self.process.check("recorder")?;
         match self.is_finished {
             false => Ok(&self.recorder),
             true => Err(fail(HITREG_ERROR_FINISHED, "the recording is finished: nothing more is recorded")),
@@ -140,7 +133,7 @@ pub unsafe extern "C" fn hitreg_recorder_trace(
 /// # Safety
 /// `recorder` is writable.
 unsafe fn made(handle: *mut *mut hitreg_recorder, recorder: Recorder) -> Result<(), Failure> {
-    let made = hitreg_recorder { recorder, process: std::process::id(), is_finished: false };
+    let made = hitreg_recorder { recorder, process: OwnProcess::current(), is_finished: false };
     // SAFETY: the caller upholds this function's contract.
     unsafe { answer(handle, Box::into_raw(Box::new(made))) }
 }
@@ -220,7 +213,8 @@ fn figures(written: ::hitreg_log::recorder::RecordingSummary) -> hitreg_written 
     }
 }
 
-/// Frees a recorder; does nothing for null. Without a finish, `PATH.part` keeps everything recorded so far.
+/// Frees a recorder; does nothing for null, or in a child process of a fork. Without a finish, `PATH.part` keeps
+/// everything recorded so far.
 ///
 /// # Safety
 /// `recorder` is null, or a recorder that was not freed.
@@ -228,8 +222,7 @@ fn figures(written: ::hitreg_log::recorder::RecordingSummary) -> hitreg_written 
 pub unsafe extern "C" fn hitreg_recorder_free(recorder: *mut hitreg_recorder) {
     // SAFETY: the caller upholds this function's contract.
     unsafe {
-        // In a child process, the memory is a copy, and its thread cannot end.
-        if recorder.as_ref().is_some_and(hitreg_recorder::is_of_this_process) {
+        if recorder.as_ref().is_some_and(|recorder| recorder.process.is_current()) {
             free(recorder);
         }
     }

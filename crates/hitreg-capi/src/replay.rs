@@ -13,7 +13,7 @@ use ::hitreg_log::trace::{Column, ColumnData, Table, Trace, TraceHeader};
 use crate::guard::hitreg_code::{
     self, HITREG_ERROR_FILE, HITREG_ERROR_FINISHED, HITREG_ERROR_MISFIT, HITREG_ERROR_NO_ROW, HITREG_ERROR_VALUE,
 };
-use crate::guard::{Failure, answer, array, fail, free, guard, handle, look, place, text};
+use crate::guard::{Failure, OwnProcess, answer, array, fail, free, guard, handle, look, place, text};
 use crate::hitreg_table::HITREG_TABLE_CUSTOM;
 use crate::recorder::{new_stream, own};
 use crate::{hitreg_description, hitreg_how, hitreg_log, hitreg_log_setting, hitreg_stream, hitreg_type};
@@ -22,6 +22,7 @@ use crate::{hitreg_description, hitreg_how, hitreg_log, hitreg_log_setting, hitr
 pub struct hitreg_playback {
     /// `None` after `hitreg_playback_finish`.
     playback: Option<Playback>,
+    process: OwnProcess,
     log: hitreg_log,
     /// The settings that were asked for.
     settings: Vec<(String, CString)>,
@@ -106,7 +107,13 @@ pub unsafe extern "C" fn hitreg_playback_open(
         let log = hitreg_log::of(session, digest);
         answer(
             playback,
-            Box::into_raw(Box::new(hitreg_playback { playback: Some(opened), log, settings, rows: SortedMap::new() })),
+            Box::into_raw(Box::new(hitreg_playback {
+                playback: Some(opened),
+                process: OwnProcess::current(),
+                log,
+                settings,
+                rows: SortedMap::new(),
+            })),
         )
     })
 }
@@ -227,18 +234,24 @@ pub unsafe extern "C" fn hitreg_playback_finish(playback: *mut hitreg_playback) 
     })
 }
 
-/// Frees a playback and its log; does nothing for null.
+/// Frees a playback and its log; does nothing for null, or in a child process of a fork.
 ///
 /// # Safety
 /// `playback` is null, or a playback that was not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hitreg_playback_free(playback: *mut hitreg_playback) {
     // SAFETY: the caller upholds this function's contract.
-    unsafe { free(playback) }
+    unsafe {
+        if playback.as_ref().is_some_and(|playback| playback.process.is_current()) {
+            free(playback);
+        }
+    }
 }
 
 impl hitreg_playback {
+    /// Returns the playback, if this process opened it and `hitreg_playback_finish` has not ended it.
     fn running(&mut self) -> Result<&mut Playback, Failure> {
+        self.process.check("playback")?;
         self.playback.as_mut().ok_or_else(over)
     }
 }
