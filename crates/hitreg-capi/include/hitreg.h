@@ -1336,7 +1336,8 @@ static inline hitreg_code hitreg_log_received(const hitreg_log *log, uint32_t pl
 /* ============================================================================================== */
 /* 9. Playback: replaying a log as a build                                                        */
 /*                                                                                                */
-/*     hitreg_playback *playback;                                                                 */
+/*     hitreg_playback *playback = NULL;                                                          */
+/*     hitreg_stream *stream = NULL;                                                              */
 /*     int exit_code;                                                                             */
 /*     hitreg_step step;                                                                          */
 /*     if (hitreg_playback_open(argc, argv, "mygame", &playback, &exit_code) != HITREG_OK) {      */
