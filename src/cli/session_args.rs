@@ -230,7 +230,23 @@ pub(super) fn parse_share(text: &str) -> Result<f64, String> {
 
 #[cfg(test)]
 mod tests {
+    use clap::{Args, Command};
+
     use super::*;
+
+    #[test]
+    fn scenario_options_are_those_of_a_session_and_its_links() {
+        let session = SessionArgs::augment_args(Command::new("session"));
+        let all = PacketFaultArgs::augment_args(LinkArgs::augment_args(session));
+        let names =
+            all.get_arguments().filter_map(clap::Arg::get_long).filter(|name| !["scenario", "game"].contains(name));
+        // A session that others join has no delay of its own, so `record synth` and `record live` define it.
+        let mut of_session: Vec<_> = names.chain(["delay-ms"]).collect();
+        of_session.sort_unstable();
+        let mut listed = SCENARIO_OPTIONS.to_vec();
+        listed.sort_unstable();
+        assert_eq!(listed, of_session);
+    }
 
     #[test]
     fn loss_is_a_share_or_a_percentage() {
