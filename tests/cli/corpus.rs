@@ -63,6 +63,11 @@ fn copies_of_a_log_are_counted_with_and_without_kept_results() {
     }
     let page = folder.run(&format!("diff logs {CHANGE}"));
     assert!(text(&page.stdout).contains("9 copied logs: in all figures"), "{}", text(&page.stdout));
+    // `verify` has no test for chance.
+    folder.done("verify logs --results verified");
+    folder.done("summary verified --html verified.html");
+    let html = fs::read_to_string(folder.path("verified.html")).expect("a page");
+    assert!(!html.contains("test for chance"), "{html}");
 }
 
 #[test]
