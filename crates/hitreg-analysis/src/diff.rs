@@ -188,19 +188,25 @@ pub fn diff(a: &dyn TraceSource, b: &dyn TraceSource, options: &DiffOptions) -> 
 fn clients_of(traces: [&dyn TraceSource; 2]) -> Result<Option<SortedSet<u32>>, TraceReadError> {
     let mut clients = SortedSet::new();
     for trace in traces {
-        if !find(&trace.tables(), frames::NAME).is_some_and(|(table, _)| table.column("has_body").is_some()) {
+        if find(&trace.tables(), frames::NAME).is_none_or(|(table, _)| table.column("has_body").is_none()) {
             return Ok(None);
         }
+        let mut without_body = SortedSet::new();
         each_part(trace, frames::NAME, (&["player", "has_body"], None), &mut |rows| {
             let frames = frames::Columns::read(rows);
-            let with_body = frames.player.iter().zip(frames.has_body).filter(|(_, has_body)| **has_body != 0);
-            clients.extend(with_body.map(|(player, _)| *player));
+            for (player, has_body) in frames.player.iter().zip(frames.has_body) {
+                let players = if *has_body != 0 { &mut clients } else { &mut without_body };
+                players.insert(*player);
+            }
             Ok(())
         })?;
-        each_part(trace, views::NAME, (&["player"], None), &mut |rows| {
-            clients.extend(views::Columns::read(rows).player);
-            Ok(())
-        })?;
+        // The table of views is large, and nearly every client has a body.
+        if without_body.iter().any(|player| !clients.contains(player)) {
+            each_part(trace, views::NAME, (&["player"], None), &mut |rows| {
+                clients.extend(views::Columns::read(rows).player);
+                Ok(())
+            })?;
+        }
     }
     Ok(Some(clients))
 }
