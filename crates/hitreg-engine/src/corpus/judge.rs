@@ -196,11 +196,16 @@ fn judge_log<J: CorpusJudge>(
         let row = LogRow { verdict: "broken".to_owned(), detail, ..about };
         keep(vec![ResultRow::Log(Box::new(row))], None)
     };
+    let change = || match FileIdentity::of(log) {
+        now if now == identity || judge.writes_logs() => None,
+        None => Some("the file disappeared during the run: restore it, and run the command again".to_owned()),
+        Some(_) => Some(EngineError::from(StoreError::new(log, StoreErrorKind::Changed)).what(log)),
+    };
     // A pipe can be read only once.
     if let Some(identity) = identity {
         match digest(log, identity, keeper) {
             Ok(digest) => about.log_digest = digest,
-            Err(error) => return broken(about, EngineError::from(error).what(log)),
+            Err(error) => return broken(about, change().unwrap_or_else(|| EngineError::from(error).what(log))),
         }
     }
     let is_kept = identity.is_some() && lock(&keeper.folder).is_some();
@@ -218,12 +223,7 @@ fn judge_log<J: CorpusJudge>(
         describe(log, &mut about);
     }
     let judged = for_one_log(log, || judge.judge(log, about.clone()));
-    let change = match FileIdentity::of(log) {
-        now if now == identity || judge.writes_logs() => None,
-        None => Some("the file disappeared during the run: restore it, and run the command again".to_owned()),
-        Some(_) => Some(EngineError::from(StoreError::new(log, StoreErrorKind::Changed)).what(log)),
-    };
-    match (judged, change) {
+    match (judged, change()) {
         (Ok((mut rows, report)), None) => {
             if let Some(ResultRow::Log(row)) = rows.last_mut() {
                 row.is_reusable = may_reuse && judge.may_reuse(row);
