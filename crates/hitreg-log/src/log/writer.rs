@@ -184,11 +184,16 @@ pub enum QueuePolicy {
     Drop,
 }
 
-/// The number of records in written chunks, of one file or of all files of a recording. Gaps do not count.
+/// The number of records in written chunks, of one file or of all files of a recording.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RecordCounter(Arc<AtomicU64>);
 
 impl RecordCounter {
+    /// Whether a record counts. A gap because of an overrun does not: the recorder itself adds it.
+    pub(crate) fn counts(record: &Record) -> bool {
+        !matches!(record, Record::Gap(GapRecord { why: GapCause::Overrun, .. }))
+    }
+
     pub(crate) fn add(&self, records: u64) {
         self.0.fetch_add(records, Ordering::Relaxed);
     }
@@ -323,7 +328,7 @@ impl<W: Write + Send + 'static> BackgroundLogWriter<W> {
     /// # Errors
     /// When the record does not fit, or the thread has stopped after an error, which is returned once.
     pub fn push(&mut self, record: Record) -> Result<(), WriteError> {
-        let counts = !matches!(record, Record::Gap(_));
+        let counts = RecordCounter::counts(&record);
         self.push_uncounted(record)?;
         self.current_records += u64::from(counts);
         Ok(())

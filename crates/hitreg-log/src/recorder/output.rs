@@ -278,7 +278,7 @@ impl RecordOutput for FlightBuffer {
             self.begun.get_or_insert(at);
         }
         self.cut.update(&record);
-        let counts = !matches!(record, Record::Gap(_));
+        let counts = RecordCounter::counts(&record);
         self.kept.add(record)?;
         self.records.add(counts.into());
         Ok(())
