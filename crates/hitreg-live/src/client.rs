@@ -278,11 +278,12 @@ impl<B: Body> ClientEnd for ClientSocketEnd<'_, B> {
         u16::try_from(bytes).ok()
     }
 
-    fn send(&mut self, at: Micros, _packet: ClientPacket) {
+    fn send(&mut self, at: Micros, _packet: ClientPacket) -> bool {
         let ClientSocketEnd { socket, connection } = self;
         while let Some(datagram) = connection.poll_transmit() {
             socket.outbound.send_on(socket.line, Direction::Up, at, socket.server, datagram);
         }
+        false
     }
 }
 

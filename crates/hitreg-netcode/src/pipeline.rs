@@ -370,6 +370,10 @@ pub struct Correction {
     pub explanation: Explanation,
     /// The explanation if the server ran all usercmds as they were made.
     pub if_all_ran: Explanation,
+    /// Whether a loss of usercmds gives a place less than half as far from the server's place as the predicted one.
+    pub is_nearer_with_loss: bool,
+    /// The usercmds of the prediction: the last one that had run before it, if known, and the acked ones.
+    pub usercmds: Vec<Usercmd>,
     /// Effects that the client played but that did not happen on the server. The driver should stop them.
     pub cancelled_effects: Vec<(CommandSeq, Effect)>,
 }

@@ -52,13 +52,16 @@ pub(super) struct MissFinding {
     pub(super) explanation: Explanation,
     /// The explanation if the server ran all usercmds as they were made.
     pub(super) if_all_ran: Explanation,
+    /// Whether a hypothesis about lost usercmds gives a place less than half as far from the server's place as the
+    /// predicted one.
+    pub(super) is_nearer_with_loss: bool,
     /// The effects of the usercmds as the server ran them, if known.
     pub(super) server_effects: Option<Vec<(CommandSeq, Effect)>>,
 }
 
 impl MissFinding {
     fn of(explanation: Explanation) -> Self {
-        MissFinding { explanation, if_all_ran: explanation, server_effects: None }
+        MissFinding { explanation, if_all_ran: explanation, is_nearer_with_loss: false, server_effects: None }
     }
 }
 
@@ -106,14 +109,14 @@ fn find_cause<G: Game>(
     };
     // A player who pushes against another hardly moves, so a lost usercmd changes nothing. It explains nothing that the
     // usercmds explain without a loss.
-    let lost_from = start.filter(|_| !is_right && !is_by_player);
-    match lost_from.and_then(|start| effects_with_input_lost(context, fields, miss, start)) {
-        None => MissFinding::of(if_all_ran),
-        server_effects => {
-            let explanation = Explanation::new(Cause::InputLost, evidence::REPRODUCED);
-            MissFinding { explanation, if_all_ran, server_effects }
-        }
-    }
+    let Some(lost_from) = start.filter(|_| !is_right && !is_by_player) else { return MissFinding::of(if_all_ran) };
+    let (least_units, server_effects) = search_lost_input(context, fields, miss, lost_from);
+    let is_nearer_with_loss = least_units < 0.5 * miss.predicted.offset_from(miss.authoritative).length();
+    let explanation = match &server_effects {
+        Some(_) => Explanation::new(Cause::InputLost, evidence::REPRODUCED),
+        None => if_all_ran,
+    };
+    MissFinding { explanation, if_all_ran, is_nearer_with_loss, server_effects }
 }
 
 /// Returns the evidence that the body met a player who moved from its place in the snapshot before to its place in the
@@ -152,17 +155,20 @@ fn bodies_between<G: Game>(miss: &AckedPrediction<'_, G::Body>, fraction: f32) -
     bodies
 }
 
-/// Returns the effects of the first hypothesis about lost usercmds that reproduces the server's body exactly. Lost
-/// usercmds are replaced as the server replaces them. `before` is the state before the acked usercmds.
-fn effects_with_input_lost<G: Game>(
+/// Returns the least distance from the server's place among the hypotheses about lost usercmds, in units, and the effects
+/// of the first hypothesis that reproduces the server's body exactly. Lost usercmds are replaced as the server replaces
+/// them. `before` is the state before the acked usercmds.
+fn search_lost_input<G: Game>(
     context: &PredictionContext<'_, G>,
     fields: &PredictedFields,
     miss: &AckedPrediction<'_, G::Body>,
     mut before: HypothesisState<G::Body>,
-) -> Option<Vec<(CommandSeq, Effect)>> {
+) -> (f32, Option<Vec<(CommandSeq, Effect)>>) {
     let commands = miss.commands;
-    let reproduces = |state: HypothesisState<G::Body>, end: usize| {
+    let mut least_units = f32::INFINITY;
+    let mut reproduces = |state: HypothesisState<G::Body>, end: usize| {
         let HypothesisState { body, notes, .. } = state.run(context, &commands[end..]);
+        least_units = least_units.min(body.offset_from(miss.authoritative).length());
         fields.are_equal(&body, miss.authoritative).then_some(notes.effects)
     };
     let mut hypotheses = 0;
@@ -171,17 +177,17 @@ fn effects_with_input_lost<G: Game>(
         for (end, lost) in (start + 1..).zip(&commands[start..]) {
             hypotheses += 1;
             if hypotheses > MOST_HYPOTHESES {
-                return None;
+                return (least_units, None);
             }
             replaced.run_replacement(context, lost);
             let found = reproduces(before.clone(), end).or_else(|| reproduces(replaced.clone(), end));
             if found.is_some() {
-                return found;
+                return (least_units, found);
             }
         }
         before = before.run(context, std::slice::from_ref(first));
     }
-    None
+    (least_units, None)
 }
 
 /// A body after some usercmds, of which the server may have lost some.

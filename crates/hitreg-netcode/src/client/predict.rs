@@ -319,13 +319,22 @@ impl<G: Game> Window<G> {
         });
         let mut cancelled_effects = std::mem::take(&mut self.cancelled_effects);
         let correction = (!errors.is_empty()).then(|| {
-            let MissFinding { explanation, if_all_ran, server_effects } =
+            let MissFinding { explanation, if_all_ran, is_nearer_with_loss, server_effects } =
                 self.cause_search.explain(context, &self.fields, &acked);
             if let Some(server_effects) = server_effects {
                 let has = |seq, kind| server_effects.iter().any(|(of, effect)| *of == seq && effect.kind == kind);
                 cancelled_effects.extend(effects.into_iter().filter(|(seq, effect)| !has(*seq, effect.kind)));
             }
-            Correction { command: snapshot.ack, errors, reran, explanation, if_all_ran, cancelled_effects }
+            Correction {
+                command: snapshot.ack,
+                errors,
+                reran,
+                explanation,
+                if_all_ran,
+                is_nearer_with_loss,
+                usercmds: acked.last_command.iter().chain(acked.commands).cloned().collect(),
+                cancelled_effects,
+            }
         });
         ReconcileOutcome { comparison, correction, round_trip: None }
     }

@@ -12,6 +12,7 @@ use super::shots::{CoverTracker, ShotKey, ShotTable};
 use super::views::{DrawnScreen, Variables, ViewTable};
 use super::{Part, rejudged_table};
 use crate::game::{Body, CellKind, Effect, FieldSchema, Game, GameInput, RecordedShot};
+use crate::history::body_of;
 use crate::pipeline::{ClientFrameOutput, PredictedShot, ReconcileOutcome, TickEvent, TickOutcome};
 use crate::session::{Observer, ScreenView, SessionEvent};
 use hitreg_log::record::{Execution, Texts, cells_of};
@@ -299,6 +300,10 @@ impl TraceTables {
         if wanted.has(&shots::SCHEMA) {
             self.covers.ticked(outcome.tick);
         }
+        if has_corrections(wanted) {
+            let is_alive = |player: PlayerId| body_of(G::entities(world), player.entity()).map(Body::is_alive);
+            self.corrections.ticked(is_alive);
+        }
         let present = G::entities(world).iter().filter(|(_, body)| !body.is_absent());
         for (entity, body) in present.filter(|_| wanted.has(&bodies::SCHEMA) || wanted.has(&shots::SCHEMA)) {
             body.write(&mut self.written);
@@ -325,9 +330,12 @@ impl<G: Game> Observer<G> for TraceTables {
         }
         match *event {
             SessionEvent::Frame { player, output, ref screen } => self.frame(player, at, output, screen),
-            SessionEvent::PacketSent { player, packet } => {
+            SessionEvent::PacketSent { player, packet, will_arrive } => {
                 if let Some(network) = &mut self.network {
                     network.packet_sent(player, &packet);
+                }
+                if will_arrive && has_corrections(wanted) {
+                    self.corrections.packet_will_arrive(player, &packet);
                 }
             }
             SessionEvent::PacketReached { player, packet: received } => {

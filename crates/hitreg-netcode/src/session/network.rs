@@ -303,7 +303,7 @@ impl<B: Body, L: Link> ServerEnds<B> for SessionNetwork<B, L> {
                 departure.send_datagrams(|| servers[index].poll_transmit(), QueuedEvent::Down);
             }
             Transport::Nominal => {
-                departure.send(snapshot.nominal_bytes(), QueuedEvent::Snapshot { snapshot, acked: None })
+                departure.send(snapshot.nominal_bytes(), QueuedEvent::Snapshot { snapshot, acked: None });
             }
             Transport::Unencoded(unencoded) => {
                 departure.send(0, QueuedEvent::Snapshot { snapshot, acked: unencoded.acked(index) });
@@ -341,7 +341,7 @@ impl<B: Body, L: Link> ClientEnd for NetworkEnd<'_, B, L> {
         }
     }
 
-    fn send(&mut self, at: Micros, packet: ClientPacket) {
+    fn send(&mut self, at: Micros, packet: ClientPacket) -> bool {
         let index = usize::from(self.player.0);
         let SessionNetwork { links, queue, transport, intruder, client_requests, .. } = &mut *self.network;
         let (link, player) = (&mut links[index].up, self.player);
@@ -355,10 +355,10 @@ impl<B: Body, L: Link> ClientEnd for NetworkEnd<'_, B, L> {
                     }
                     clients[index].handle_timeout(at);
                 }
-                departure.send_datagrams(|| clients[index].poll_transmit(), QueuedEvent::Up);
+                departure.send_datagrams(|| clients[index].poll_transmit(), QueuedEvent::Up)
             }
             Transport::Nominal | Transport::Unencoded(_) => {
-                departure.send(packet.nominal_bytes(), QueuedEvent::Packet(packet));
+                departure.send(packet.nominal_bytes(), QueuedEvent::Packet(packet))
             }
         }
     }
@@ -375,23 +375,25 @@ struct Departure<'n, B, L> {
 }
 
 impl<B: Clone, L: Link> Departure<'_, B, L> {
-    /// Sends all datagrams that `next` returns.
+    /// Sends all datagrams that `next` returns. Returns whether any of them arrives.
     fn send_datagrams(
         &mut self,
         mut next: impl FnMut() -> Option<Vec<u8>>,
         arrives: impl Fn(Vec<u8>) -> QueuedEvent<B>,
-    ) {
+    ) -> bool {
+        let mut any_arrives = false;
         while let Some(datagram) = next() {
             let injected = self.intruder.as_mut().and_then(|i| i.intercept(self.player, self.number, &datagram));
             if let Some(InjectedDatagram { delay, number, bytes }) = injected {
                 self.queue.push(self.at + delay, self.player, number, arrives(bytes));
             }
-            self.send(size(datagram.len()), arrives(datagram));
+            any_arrives |= self.send(size(datagram.len()), arrives(datagram));
         }
+        any_arrives
     }
 
-    /// Queues a transmission at the time at which the link delivers it.
-    fn send(&mut self, bytes: u16, arrives: QueuedEvent<B>) {
+    /// Queues a transmission at the time at which the link delivers it. Returns whether it arrives.
+    fn send(&mut self, bytes: u16, arrives: QueuedEvent<B>) -> bool {
         let fate = self.link.send(self.at, bytes);
         if let Some(second) = fate.second {
             self.queue.push(second, self.player, self.number, arrives.clone());
@@ -399,6 +401,7 @@ impl<B: Clone, L: Link> Departure<'_, B, L> {
         if let Some(first) = fate.first {
             self.queue.push(first, self.player, self.number, arrives);
         }
+        fate.first.is_some()
     }
 }
 

@@ -96,7 +96,7 @@ impl<G: Game, S: RecordSink + ?Sized> Observer<G> for SessionRecorder<'_, S, G> 
             SessionEvent::Frame { player, output, .. } => {
                 Record::Frame(player, FrameRecord { at, command: output.command.clone(), ..FrameRecord::default() })
             }
-            SessionEvent::PacketSent { player, packet } => Record::Sent(player, packet),
+            SessionEvent::PacketSent { player, packet, .. } => Record::Sent(player, packet),
             SessionEvent::PacketReached { player, packet: received } => {
                 self.sink.record(Record::Reached(player, ArrivalRecord { number: received.packet.number, at }));
                 if !self.heard.contains(&player) {

@@ -69,8 +69,8 @@ pub trait ClientEnd {
     /// own body.
     fn pack(&mut self, at: Micros, packet: &mut ClientPacket, predicted: Option<Vec3>) -> Option<u16>;
 
-    /// Sends the packet that was prepared last.
-    fn send(&mut self, at: Micros, packet: ClientPacket);
+    /// Sends the packet that was prepared last. Returns whether it will arrive; false if the link does not know that.
+    fn send(&mut self, at: Micros, packet: ClientPacket) -> bool;
 }
 
 /// Runs one tick of the server and sends the snapshots that are due.
@@ -144,10 +144,11 @@ pub fn frame<G: Game>(
     if let Some(bytes) = packed {
         client.handle_sent(&packet, bytes);
     }
-    if let Some(packet) = packet.record(at, packed.unwrap_or_else(|| packet.nominal_bytes())) {
-        observer.event(at, &SessionEvent::PacketSent { player, packet });
+    let record = packet.record(at, packed.unwrap_or_else(|| packet.nominal_bytes()));
+    let will_arrive = end.send(at, packet);
+    if let Some(packet) = record {
+        observer.event(at, &SessionEvent::PacketSent { player, packet, will_arrive });
     }
-    end.send(at, packet);
 }
 
 /// Passes a snapshot to its client. Returns whether it corrected a compared prediction.
@@ -238,6 +239,8 @@ pub enum SessionEvent<'a, G: Game> {
         player: PlayerId,
         /// The packet.
         packet: PacketRecord,
+        /// Whether the packet will arrive. False if that is not known yet, as in a live session.
+        will_arrive: bool,
     },
     /// A client's packet reached the server.
     PacketReached {

@@ -250,7 +250,7 @@ impl Observer<Arena> for SessionWatch {
                     drawn_at: screen.drawn_at,
                 });
             }
-            SessionEvent::PacketSent { player, packet } => self.packets.push((player, packet)),
+            SessionEvent::PacketSent { player, packet, .. } => self.packets.push((player, packet)),
             SessionEvent::PacketReached { player, packet: received } => {
                 self.reached.push((player, ArrivalRecord { number: received.packet.number, at }));
             }
