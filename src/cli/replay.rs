@@ -84,7 +84,7 @@ pub(super) struct Args {
     /// A new log to write: the same input, with the states of this build's server; for several logs, a folder
     #[arg(long, value_name = "LOG", conflicts_with_all = ["from", "to"])]
     record: Option<OutputPath>,
-    /// Encode every datagram, to report bytes; several times slower
+    /// Encode every datagram, to report bytes; several times slower. With wire.sizes=nominal, report nominal bytes
     #[arg(long)]
     sizes: bool,
     #[command(flatten)]

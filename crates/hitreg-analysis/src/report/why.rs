@@ -185,7 +185,7 @@ fn unjudged(shot: &ShotExplanation) -> String {
         None => {}
     }
     let Some((tick, how)) = &shot.executed else {
-        return "never: the usercmd did not arrive, or ran without firing".to_owned();
+        return format!("never: {}", not_handled(shot.carried.as_ref()));
     };
     match how.as_str() {
         "run" => format!("in tick {tick}, without firing"),
@@ -193,6 +193,15 @@ fn unjudged(shot: &ShotExplanation) -> String {
         "over_budget" => format!("never: refused in tick {tick}, because the player had used up its simulation time"),
         "stood_in" => stand_in(*tick),
         _ => format!("never: the usercmd had not arrived in tick {tick}"),
+    }
+}
+
+/// Why no tick handled a usercmd.
+fn not_handled(carried: Option<&UsercmdPath>) -> &'static str {
+    match carried {
+        Some(UsercmdPath { arrived_us: Some(_), .. }) => "the recording ends before the usercmd's tick",
+        Some(UsercmdPath { is_lost: true, .. }) => "the usercmd did not arrive",
+        _ => "the usercmd had not arrived at the end of the recording, or ran without firing",
     }
 }
 
@@ -705,6 +714,16 @@ mod tests {
         let (hitgroup, also_hit) = (Some(hitgroup), Some(also_hit));
         let hit = ShotResult { reason: "hit".to_owned(), target: Some(target), hitgroup, damage: Some(60), also_hit };
         assert_eq!(came(&hit), "hit p0, head, 60 damage; also p10 legs 20; p3 arm 16 by 2 pellets");
+    }
+
+    #[test]
+    fn a_usercmd_that_no_tick_handled_is_explained_by_its_packets() {
+        let path = |arrived_us, is_lost| UsercmdPath { sent_us: 0, arrived_us, is_lost, packets: 1 };
+        assert_eq!(not_handled(Some(&path(Some(5), false))), "the recording ends before the usercmd's tick");
+        assert_eq!(not_handled(Some(&path(None, true))), "the usercmd did not arrive");
+        for unknown in [None, Some(&path(None, false))] {
+            assert!(not_handled(unknown).starts_with("the usercmd had not arrived at the end"));
+        }
     }
 
     #[test]

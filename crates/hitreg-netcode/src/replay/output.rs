@@ -174,7 +174,7 @@ pub enum ReplayError {
     NoRejudging(&'static str),
     /// A setting for rejudging affects more than the judging of shots.
     #[error(
-        "`{key}` changes more than the hit test (only {} change just that): use --what-if replay",
+        "`{key}` changes more than the hit test (only {} change just that): use --what-if replay or rerecord",
         REJUDGED.join("* and ")
     )]
     NotForJudging {

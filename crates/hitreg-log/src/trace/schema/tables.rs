@@ -451,7 +451,7 @@ table! {
     usercmds: u32;
     /// The newest snapshot that the client had received.
     ack: u32;
-    /// Size of its datagram in bytes, if the replay encodes datagrams.
+    /// Size of its datagram in bytes, if the replay encodes datagrams; nominal with `wire.sizes=nominal`.
     bytes: OptionalNumber, optional = true;
 }
 
@@ -482,7 +482,7 @@ table! {
     helper_ms: f32, unit = Unit::Millis;
     /// Number of warnings in it about usercmds out of sequence.
     warnings: u32;
-    /// Size of its datagrams in bytes, if the replay encodes datagrams.
+    /// Size of its datagrams in bytes, if the replay encodes datagrams; nominal with `wire.sizes=nominal`.
     bytes: OptionalNumber, optional = true;
     /// Number of changed entities, effects and warnings without room in it, if the replay encodes datagrams.
     left_out: OptionalNumber, optional = true;
