@@ -192,7 +192,7 @@ pub(crate) struct DelayClient<G: Game> {
 }
 
 /// The number of usercmds that may wait for an ack.
-const MAX_UNACKED: usize = 512;
+const UNACKED_MAX: usize = 512;
 
 impl<G: Game> ClientPipeline<G> for DelayClient<G> {
     fn new(setup: Setup<G>, player: PlayerId) -> DelayClient<G> {
@@ -233,7 +233,7 @@ impl<G: Game> ClientPipeline<G> for DelayClient<G> {
         self.last = self.last.next();
         let server_time = if self.newest.is_some() { now + self.offset } else { Micros::ZERO };
         let command = Usercmd { seq: self.last, lerp_msec: 0, server_time, input: input.clone() };
-        if self.recent.len() == MAX_UNACKED {
+        if self.recent.len() == UNACKED_MAX {
             self.recent.pop_front();
         }
         self.recent.push_back((now, command.clone()));

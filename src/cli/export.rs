@@ -311,13 +311,13 @@ fn plain_name(table: &str, keeps_capitals: bool) -> String {
     // A long name is cut, and its digest tells it from others.
     match name.len() {
         0 => "%".to_owned(),
-        1..=MOST_NAME_BYTES => name,
-        _ => format!("{}%{:032x}", &name[..MOST_NAME_BYTES - 40], Digest::of_bytes(table.as_bytes()).0),
+        1..=NAME_BYTES_MAX => name,
+        _ => format!("{}%{:032x}", &name[..NAME_BYTES_MAX - 40], Digest::of_bytes(table.as_bytes()).0),
     }
 }
 
 /// The most bytes of a table's name in the name of its file.
-const MOST_NAME_BYTES: usize = 200;
+const NAME_BYTES_MAX: usize = 200;
 
 /// The kind of an earlier export of this table.
 fn like(table: &Table, format: RowFormat) -> FileType {

@@ -47,7 +47,7 @@ fn replaced_times(times: u64) -> Option<String> {
 
 /// The largest difference between the times of a capture and the server's clock without a warning. It is above delays of
 /// the network and pauses of a server.
-const MOST_CLOCK_ERROR: Micros = Micros::from_s(2);
+const CLOCK_ERROR_MAX: Micros = Micros::from_s(2);
 
 const NO_USERCMDS: &str = "the capture has no usercmds of clients in the game, so the log cannot be replayed: capture both \
                            directions";
@@ -148,7 +148,7 @@ fn import_recording(from: Quake3Recording<'_>, to: &OutputPath, output: &mut Out
 }
 
 /// A capture in which more than one in so many datagrams cannot be decoded has gaps.
-const MOST_UNDECODED: u64 = 20;
+const DATAGRAMS_PER_UNDECODED: u64 = 20;
 
 impl Quake3ImportReport {
     fn new(
@@ -161,14 +161,15 @@ impl Quake3ImportReport {
             // A demo has one client and one direction.
             RecordingKind::Demo => undecoded.why.to_string(),
         });
-        let off = (clock_error > MOST_CLOCK_ERROR).then(|| {
+        let off = (clock_error > CLOCK_ERROR_MAX).then(|| {
             format!(
                 "the times of the capture are off by up to {} from the server's clock, so delays and durations are wrong: \
                  it needs nanoseconds of a monotonic clock (docs/openarena.md)",
                 duration(clock_error)
             )
         });
-        let gaps = (from == RecordingKind::Capture && counts.undecoded * MOST_UNDECODED > counts.datagrams).then(|| {
+        let lacks_datagrams = counts.undecoded * DATAGRAMS_PER_UNDECODED > counts.datagrams;
+        let gaps = (from == RecordingKind::Capture && lacks_datagrams).then(|| {
             "over 5 % of the datagrams cannot be decoded, mostly because the capture lacks the snapshots that they refer to: the log \
              lacks states and hits"
                 .to_owned()

@@ -332,7 +332,7 @@ fn covered(mut spans: Vec<(i64, i64)>) -> i64 {
 }
 
 fn print_connections(page: &mut Page, info: &SessionInfo, numbers: SnapshotNumbers, as_received: &ReceivedUsercmds) {
-    const MOST_ROWS: usize = 8;
+    const ROWS_MAX: usize = 8;
     let missing = format!(">server\n{}", numbers.missing());
     let (down, up) = ([">from\nsent", &missing, ">\nchoked"], [">to\nsent", ">server\nlost"]);
     let rtt = [">round\np5", ">trip,\np50", ">ms\np95", ">\np99"];
@@ -361,13 +361,13 @@ fn print_connections(page: &mut Page, info: &SessionInfo, numbers: SnapshotNumbe
     }
     let all = || row("all", info.usercmds, &info.packets, &info.packets_up, &info.rtt_ms);
     let all = (info.by_player.len() > 1).then(all);
-    page.table(&head, info.by_player.iter().enumerate().take(MOST_ROWS).map(of_player).chain(all));
+    page.table(&head, info.by_player.iter().enumerate().take(ROWS_MAX).map(of_player).chain(all));
     let first = match as_received {
         ReceivedUsercmds::All => "the arrival of a usercmd",
         ReceivedUsercmds::None | ReceivedUsercmds::Some(_) => "making a usercmd",
     };
     page.faint(2, &format!("packets; round trip: from {first} to receiving its ack"));
-    for (number, player) in info.by_player.iter().enumerate().take(MOST_ROWS) {
+    for (number, player) in info.by_player.iter().enumerate().take(ROWS_MAX) {
         for (way, packets) in [("from", &player.packets), ("to", &player.packets_up)] {
             if let Some(stopped) = stopped_link(packets) {
                 let sent = packets.sent.map_or(String::new(), |sent| format!(" of {}", count(sent)));
@@ -384,7 +384,7 @@ fn print_connections(page: &mut Page, info: &SessionInfo, numbers: SnapshotNumbe
         page.faint(2, "no reply: client packets without one, lost in either direction or answered");
         page.faint(2, "together with the next; a reply's number is that of the client packet");
     }
-    if info.by_player.len() > MOST_ROWS {
+    if info.by_player.len() > ROWS_MAX {
         page.faint(2, "(--format json lists the other players)");
     }
 }

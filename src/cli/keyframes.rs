@@ -36,7 +36,7 @@ pub(super) struct Args {
     #[arg(short, long, value_name = "LOG")]
     output: OutputPath,
     /// Interval between keyframes
-    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = clap::value_parser!(u32).range(SHORTEST_EVERY_S as i64..=3600))]
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = clap::value_parser!(u32).range(INTERVAL_S_MIN as i64..=3600))]
     every: u32,
 }
 
@@ -54,7 +54,7 @@ struct KeyframesReport {
 #[derive(clap::Args)]
 pub(super) struct KeyframeArgs {
     /// Interval between keyframes [default: 10 for sessions of a minute or more, else none]
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(SHORTEST_EVERY_S as i64..=3600))]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(INTERVAL_S_MIN as i64..=3600))]
     keyframes: Option<u32>,
     /// Write no keyframes; `hitreg keyframes` can add them later
     #[arg(long, conflicts_with = "keyframes")]
@@ -62,10 +62,10 @@ pub(super) struct KeyframeArgs {
 }
 
 /// Shorter recordings get no keyframes by default, because replaying them from the beginning is fast.
-const LONG: Micros = Micros::from_s(60);
+const KEYFRAMED_LENGTH_MIN: Micros = Micros::from_s(60);
 const USUAL_EVERY_S: u32 = 10;
 /// The shortest interval between keyframes.
-const SHORTEST_EVERY_S: u32 = 1;
+const INTERVAL_S_MIN: u32 = 1;
 
 impl KeyframeArgs {
     /// Refuses requested keyframes that a session of this length, or a log that goes to a stream, cannot have.
@@ -96,7 +96,7 @@ impl KeyframeArgs {
         length: Micros,
         output: &Output,
     ) -> Result<usize, CommandError> {
-        let usual = (!self.no_keyframes && length >= LONG).then_some(USUAL_EVERY_S);
+        let usual = (!self.no_keyframes && length >= KEYFRAMED_LENGTH_MIN).then_some(USUAL_EVERY_S);
         let Some(every) = self.keyframes.or(usual) else { return Ok(0) };
         // A stream cannot be read again.
         if log.is_stream() {
@@ -175,14 +175,14 @@ fn make(engine: &Engine<'_>, log: &SurveyedLog, every_s: u32) -> Result<Result<V
 
 fn too_short(length: Micros, every_s: u32, option: &str) -> String {
     let length_in_words = duration(length);
-    match length < Micros::from_s(SHORTEST_EVERY_S.into()) {
+    match length < Micros::from_s(INTERVAL_S_MIN.into()) {
         true => format!(
             "the session is {length_in_words} long, too short for keyframes: the first is after at least \
-             {SHORTEST_EVERY_S} s"
+             {INTERVAL_S_MIN} s"
         ),
         false => format!(
             "the session is {length_in_words} long, and the first keyframe is after {every_s} s: use a shorter \
-             interval, such as {option} {SHORTEST_EVERY_S}"
+             interval, such as {option} {INTERVAL_S_MIN}"
         ),
     }
 }

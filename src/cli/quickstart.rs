@@ -253,7 +253,7 @@ impl QuickstartReport<'_> {
     }
 
     fn print_without(&self, page: &mut Page) {
-        const MOST_ROWS: usize = 6;
+        const ROWS_MAX: usize = 6;
         let (on, off) = (&self.summary.shots, &self.without_lag_compensation);
         for (what, hit, fired) in [("with it", on.hit, on.fired), ("without it", off.hit, off.fired)] {
             let (hit, fired) = (hit.unwrap_or_default(), fired.unwrap_or_default());
@@ -264,7 +264,7 @@ impl QuickstartReport<'_> {
             page.paragraph(2, "No shot changed.");
             return;
         }
-        let first = MOST_ROWS.min(all.len());
+        let first = ROWS_MAX.min(all.len());
         page.paragraph(2, &format!("{} changed, the first {first}:", counted(all.len() as u64, "shot")));
         let head = [">at", "shooter", ">rewind", "shooter saw", "with (damage)", "without (damage)"];
         let of = |side: &Option<ShotOutcome>, words: fn(&ShotOutcome) -> String| {
@@ -277,7 +277,7 @@ impl QuickstartReport<'_> {
             let (saw, with, without) = (of(&shot.a, on_screen), of(&shot.a, verdict), of(&shot.b, verdict));
             [at, format!("p{}", shot.shooter), rewind, saw, with, without]
         };
-        page.table(&head, all.iter().take(MOST_ROWS).map(row));
+        page.table(&head, all.iter().take(ROWS_MAX).map(row));
         page.faint(2, &what_if_line(WhatIf::Rejudge));
     }
 }

@@ -216,7 +216,7 @@ pub(super) struct SoakArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     players: Option<u16>,
     /// Maximum length of each session, from 100
-    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u32).range(i64::from(soak::SHORTEST_MS)..))]
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u32).range(i64::from(soak::SESSION_MS_MIN)..))]
     length_ms: Option<u32>,
     /// Faults to leave out, separated by commas
     #[arg(long, value_name = "FAULT,FAULT", value_delimiter = ',', value_parser = a_fault())]

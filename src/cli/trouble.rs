@@ -171,7 +171,7 @@ impl CommandError {
 
     /// What to use instead of a file that does not exist: the files of its kind in its folder.
     fn files_nearby(&self) -> String {
-        const MOST: usize = 4;
+        const NAMES_MAX: usize = 4;
         let path = match self {
             CommandError::Store(StoreError { path, kind: StoreErrorKind::NotFound })
             | CommandError::Engine(EngineError::Store(StoreError { path, kind: StoreErrorKind::NotFound }))
@@ -188,8 +188,8 @@ impl CommandError {
         let mut names: Vec<String> =
             paths.filter_map(|file| Some(file.file_name()?.to_string_lossy().into_owned())).collect();
         names.sort_unstable();
-        let rest = if names.len() > MOST { ", ..." } else { "" };
-        names.truncate(MOST);
+        let rest = if names.len() > NAMES_MAX { ", ..." } else { "" };
+        names.truncate(NAMES_MAX);
         if !names.is_empty() {
             return format!("{pattern}; this folder has {}{rest}", printable_lines(&names.join(", ")));
         }

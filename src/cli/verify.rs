@@ -360,7 +360,7 @@ fn print_log(page: &mut Page, log: &LogReport, args: &Args, program: &str) {
         page.paragraph(11, detail);
     }
     if let Some(difference) = &log.difference {
-        page.text_diff(difference, MOST_LINES, "in --format json");
+        page.text_diff(difference, DIFFERENCE_LINES_MAX, "in --format json");
     }
     for (label, next) in next_commands(log, args, program) {
         page.parts(vec![TextSpan::styled(FAINT, format!("           {label}: ")), next.into()]);
@@ -412,7 +412,7 @@ fn describe_comparison(log: &LogReport) -> String {
 }
 
 /// The maximum number of lines of a golden's difference.
-const MOST_LINES: usize = 30;
+const DIFFERENCE_LINES_MAX: usize = 30;
 
 /// The commands to run next, in order, each with its label.
 fn next_commands(log: &LogReport, args: &Args, program: &str) -> Vec<(&'static str, String)> {
@@ -616,7 +616,7 @@ fn print_proposal(page: &mut Page, proposal: &Proposal, (number, of): (usize, us
     match &proposal.difference {
         Some(difference) => {
             let accepted = if proposal.kind == GoldenChange::New { "/dev/null" } else { &golden };
-            page.text_diff(difference, MOST_LINES, &format!("in: diff -u {accepted} {golden}.new"));
+            page.text_diff(difference, DIFFERENCE_LINES_MAX, &format!("in: diff -u {accepted} {golden}.new"));
         }
         None => page.paragraph(2, "the outcome is the same"),
     }

@@ -22,7 +22,7 @@ use super::folder::words;
 /// A bad link: 80 ms, 15 ms jitter, 3 % loss, reordering.
 const FAR: &str = "--delay-ms 80 --jitter-ms 15 --loss 3% --reorder 2% --duplicate 1%";
 /// The most that a kill may lose: one second, and the time for a write on a busy machine.
-const MAX_LOST: Micros = Micros::from_ms(1_500);
+const LOST_TIME_MAX: Micros = Micros::from_ms(1_500);
 
 /// A folder for one session.
 pub(crate) struct SessionFolder {
@@ -387,7 +387,7 @@ fn a_killed_server_loses_at_most_a_second() {
     });
     let heard = heard.into_iter().max().expect("two clients");
     assert!(heard > Micros::from_s(2), "{heard:?}");
-    assert!(place.verified("session.hitlog") > heard - MAX_LOST);
+    assert!(place.verified("session.hitlog") > heard - LOST_TIME_MAX);
 }
 
 #[test]
@@ -411,7 +411,7 @@ fn a_killed_client_loses_at_most_a_second() {
     assert_eq!(merged["cut_off"], serde_json::json!(["client0.hitlog.part"]));
     let heard = time_at_server(&place.log("server.hitlog").players[player]);
     assert!(heard > Micros::from_s(1), "{heard:?}");
-    assert!(place.verified("session.hitlog") > heard - MAX_LOST);
+    assert!(place.verified("session.hitlog") > heard - LOST_TIME_MAX);
 }
 
 /// A client that was killed before the session began leaves its place to another.

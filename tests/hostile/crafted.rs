@@ -14,9 +14,9 @@ use super::container::{get, pack_chunks, set, unpack_chunks};
 use super::sides;
 
 /// The memory limit of any command. Commands that hold a session run under [`LIMIT_MIB`](super::child::LIMIT_MIB).
-const MAX_MEMORY: usize = 512 << 20;
+const MEMORY_BYTES_MAX: usize = 512 << 20;
 /// The limit of all allocations of a command, a measure of work.
-const MAX_WORK: usize = 8 << 30;
+const ALLOCATED_BYTES_MAX: usize = 8 << 30;
 
 /// The commands that read logs, in groups that take about the same time; `F` is the file.
 const REPLAYS: &[&str] = &[
@@ -72,8 +72,14 @@ fn run_bounded_with_files(folder: &Path, line: &str, there: &[&str]) -> (i32, St
     fs::create_dir(folder.join("out")).expect("a folder");
     let ran = run(folder, line);
     assert!(!ran.output.contains("panicked"), "{line}: {}", ran.output);
-    assert!(ran.peak < MAX_MEMORY, "{line}: {} MiB, exit {}: {}", ran.peak >> 20, ran.code, ran.output);
-    assert!(ran.total < MAX_WORK, "{line}: {} MiB in all, exit {}: {}", ran.total >> 20, ran.code, ran.output);
+    assert!(ran.peak < MEMORY_BYTES_MAX, "{line}: {} MiB, exit {}: {}", ran.peak >> 20, ran.code, ran.output);
+    assert!(
+        ran.total < ALLOCATED_BYTES_MAX,
+        "{line}: {} MiB in all, exit {}: {}",
+        ran.total >> 20,
+        ran.code,
+        ran.output
+    );
     assert!([0, 1, 125, 128].contains(&ran.code), "{line}: exit {}", ran.code);
     if ran.code == 128 && !line.starts_with("verify") {
         assert!(ran.output.contains(": ") && ran.output.len() < 4000, "{line}: {}", ran.output);
@@ -204,8 +210,8 @@ fn rules_with_millions_of_entries_are_refused() {
 fn the_maximum_of_players() -> Vec<u8> {
     let mut session = session();
     let player = session.header.players[1].clone();
-    session.header.players.resize(log::MAX_PLAYERS, player);
-    session.players.resize_with(log::MAX_PLAYERS, Default::default);
+    session.header.players.resize(log::LOG_PLAYERS_MAX, player);
+    session.players.resize_with(log::LOG_PLAYERS_MAX, Default::default);
     let ticks = session.ticks.clone();
     for n in 0..3 {
         session.ticks.extend(ticks.iter().map(|tick| TickRecord {
@@ -224,15 +230,15 @@ run_groups_bounded!(the_maximum_of_players_without_records_stays_within_limits, 
 fn traces_larger_than_any_memory_are_refused() {
     let mut session = session();
     let player = session.header.players[1].clone();
-    session.header.players.resize(log::MAX_PLAYERS, player);
-    session.players.resize_with(log::MAX_PLAYERS, Default::default);
+    session.header.players.resize(log::LOG_PLAYERS_MAX, player);
+    session.players.resize_with(log::LOG_PLAYERS_MAX, Default::default);
     let tick = |n: u32| TickRecord { tick: Tick(n + 1), at: Micros(i64::from(n) * 15_625), hash: None };
     session.ticks = (0..1_500_000).map(tick).collect();
     let folder = TempDir::new().expect("a folder");
     fs::write(folder.path().join("f.hitlog"), log_bytes(&session)).expect("written");
     let ran = run_within(None, folder.path(), "shrink f.hitlog --while true -o out.hitlog");
     assert!(ran.code == 128 && ran.output.contains("f.hitlog: this needs about"), "{}: {}", ran.code, ran.output);
-    assert!(ran.peak < MAX_MEMORY, "{} MiB", ran.peak >> 20);
+    assert!(ran.peak < MEMORY_BYTES_MAX, "{} MiB", ran.peak >> 20);
     assert!(!folder.path().join("out.hitlog").exists(), "shrink leaves something behind");
 }
 
@@ -332,9 +338,9 @@ fn repeated_series_are_refused() {
 fn many_empty_chunks(side: Option<RecordedSide>) -> Vec<u8> {
     let mut session = session();
     let player = session.header.players[1].clone();
-    session.header.players.resize(log::MAX_PLAYERS, player);
+    session.header.players.resize(log::LOG_PLAYERS_MAX, player);
     session.header.side = side;
-    session.players.resize_with(log::MAX_PLAYERS, Default::default);
+    session.players.resize_with(log::LOG_PLAYERS_MAX, Default::default);
     let mut chunks = unpack_chunks(&log_bytes(&session));
     chunks.truncate(2);
     let nothing = Vec::from([(Value::from("index"), 0.into()), (Value::from("before"), 0.into())]);

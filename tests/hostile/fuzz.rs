@@ -16,12 +16,12 @@ const MUTANTS: u64 = 300;
 const WORK: usize = 512 << 20;
 const WORK_PER_BYTE: usize = 4096;
 /// The limit of a reader's memory at a time, in addition to this program's. A reader above it ends the program.
-const MAX_AT_ONCE: usize = 1 << 30;
+const MEMORY_BYTES_MAX: usize = 1 << 30;
 /// The CPU time limit of one input, hundreds of times the usual time.
-const MAX_CPU_TIME: Duration = Duration::from_secs(10);
+const CPU_TIME_MAX: Duration = Duration::from_secs(10);
 /// The limits of saved inputs: bytes of one, and number for each target.
-const MAX_SAVED_BYTES: usize = 2048;
-const MAX_SAVED: usize = 40;
+const SAVED_BYTES_MAX: usize = 2048;
+const SAVED_INPUTS_MAX: usize = 40;
 /// One target runs at a time, because allocations are counted for the whole program.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
@@ -61,13 +61,13 @@ pub(crate) fn target_within(
             std::fs::write(&found, bytes).expect("written");
         }
         if seconds.is_some() {
-            let most = crate::MEMORY.allocated() + MAX_AT_ONCE.max(work / 4);
+            let most = crate::MEMORY.allocated() + MEMORY_BYTES_MAX.max(work / 4);
             crate::MEMORY.set_limit(most).expect("it takes less now");
         }
         let (before, began) = (crate::MEMORY.total_allocated(), thread_cpu_time());
         let read = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| read(bytes)));
         let (asked, took) = (crate::MEMORY.total_allocated() - before, thread_cpu_time() - began);
-        assert!(took < MAX_CPU_TIME, "{name}, {which}: {took:?} of a processor for {} bytes", bytes.len());
+        assert!(took < CPU_TIME_MAX, "{name}, {which}: {took:?} of a processor for {} bytes", bytes.len());
         match read {
             Ok(output) if asked <= work + WORK_PER_BYTE * bytes.len() => without_details(&output),
             _ => {
@@ -89,7 +89,7 @@ pub(crate) fn target_within(
         let mut rng = Rng::new(Seed(seed), 0x6675_7a7a);
         let bytes = mutate(&corpus[rng.below(corpus.len() as u64) as usize], &mut rng);
         let output = tried(&bytes, &format!("HITREG_FUZZ_SEED={seed}"));
-        if keeps && bytes.len() <= MAX_SAVED_BYTES && come_to.len() < MAX_SAVED && come_to.insert(output) {
+        if keeps && bytes.len() <= SAVED_BYTES_MAX && come_to.len() < SAVED_INPUTS_MAX && come_to.insert(output) {
             std::fs::create_dir_all(&folder).expect("a folder");
             std::fs::write(folder.join(format!("{:03}", come_to.len())), &bytes).expect("written");
             corpus.push(bytes);

@@ -29,9 +29,9 @@ const STREAMING_TRACES: &[(&str, i32)] = &[
     ("diff a.hittrace b.hittrace --why 1", 1),
 ];
 /// The allowed growth for a log of four times the length. Peaks vary with the filling of buffers.
-const MAX_GROWTH: usize = 24 << 20;
+const GROWTH_BYTES_MAX: usize = 24 << 20;
 /// The memory limit of two parallel legs, as of all commands that stream.
-const MAX_PEAK: usize = 200 << 20;
+const PEAK_BYTES_MAX: usize = 200 << 20;
 /// The shorter session is too long for the commands that read small files into memory.
 const SECONDS: u32 = 65;
 
@@ -59,7 +59,12 @@ fn check_peaks(prepare: &[&str], streaming: &[(&str, i32)]) -> TempDir {
         eprintln!("{line}: {} MiB, {} MiB for four times the length", short >> 20, long >> 20);
     }
     for ((line, _), (short, long)) in streaming.iter().zip(short.iter().zip(&long)) {
-        assert!(*long < (short + MAX_GROWTH).min(MAX_PEAK), "{line}: {} MiB, and {} MiB", short >> 20, long >> 20);
+        assert!(
+            *long < (short + GROWTH_BYTES_MAX).min(PEAK_BYTES_MAX),
+            "{line}: {} MiB, and {} MiB",
+            short >> 20,
+            long >> 20
+        );
     }
     folder
 }
@@ -68,7 +73,7 @@ fn check_peaks(prepare: &[&str], streaming: &[(&str, i32)]) -> TempDir {
 fn memory_of_logs_is_constant_for_four_times_the_length() {
     let folder = check_peaks(&[], STREAMING_LOGS);
     let two_legs = run(folder.path(), "verify F --threads 2");
-    let is_bounded = two_legs.code == 0 && two_legs.peak < MAX_PEAK;
+    let is_bounded = two_legs.code == 0 && two_legs.peak < PEAK_BYTES_MAX;
     assert!(is_bounded, "two legs: {} MiB, {}", two_legs.peak >> 20, two_legs.output);
 }
 
@@ -89,7 +94,7 @@ fn memory_of_a_merge_is_constant_for_four_times_the_length() {
     };
     let (short, long) = (peak(SECONDS), peak(4 * SECONDS));
     eprintln!("merge: {} MiB, {} MiB for four times the length", short >> 20, long >> 20);
-    assert!(long < (short + MAX_GROWTH).min(MAX_PEAK), "{} MiB, and {} MiB", short >> 20, long >> 20);
+    assert!(long < (short + GROWTH_BYTES_MAX).min(PEAK_BYTES_MAX), "{} MiB, and {} MiB", short >> 20, long >> 20);
 }
 
 /// Shots of one player, each in its own tick. The first has no verdict, so it comes after the others.

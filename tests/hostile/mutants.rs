@@ -16,7 +16,7 @@ const EXTREME: [u64; 12] =
     [0, 1, 2, 127, 128, 255, 65_535, 65_536, 0x7FFF_FFFF, 0xFFFF_FFFF, i64::MAX as u64, u64::MAX];
 
 /// The byte limit of repetitions.
-const MAX_REPEATED: usize = 4 << 20;
+const REPEATED_BYTES_MAX: usize = 4 << 20;
 
 /// Changes one value of a chunk.
 pub(crate) fn mutate_value(value: &mut Value, rng: &mut Rng) {
@@ -29,7 +29,7 @@ pub(crate) fn mutate_value(value: &mut Value, rng: &mut Rng) {
             0 => {
                 let item = items[rng.below(items.len() as u64) as usize].clone();
                 let count: usize = 1 << rng.below(18);
-                items.resize(items.len() + count.min(MAX_REPEATED / encoded(&item).len()), item);
+                items.resize(items.len() + count.min(REPEATED_BYTES_MAX / encoded(&item).len()), item);
             }
             1 => {
                 items.remove(rng.below(items.len() as u64) as usize);
@@ -70,7 +70,7 @@ pub(crate) fn mutant(chunks: &[Value], rng: &mut Rng) -> Vec<u8> {
                 let index = 1 + rng.below(chunks.len() as u64 - 1) as usize;
                 let chunk = chunks[index].clone();
                 let count: usize = 1 << rng.below(8);
-                chunks.resize(chunks.len() + count.min(MAX_REPEATED / encoded(&chunk).len()), chunk);
+                chunks.resize(chunks.len() + count.min(REPEATED_BYTES_MAX / encoded(&chunk).len()), chunk);
                 index
             }
             _ => rng.below(chunks.len() as u64) as usize,

@@ -21,7 +21,7 @@ const EXTREME: [&str; 14] = [
 ];
 
 /// The byte limit of repetitions.
-const MAX_REPEATED: usize = 1 << 20;
+const REPEATED_BYTES_MAX: usize = 1 << 20;
 
 /// The bytes with changes in up to eight places.
 pub(crate) fn bytes(good: &[u8], rng: &mut Rng) -> Vec<u8> {
@@ -70,9 +70,9 @@ pub(crate) fn text(good: &str, rng: &mut Rng) -> String {
         let at = rng.below(lines.len().max(1) as u64) as usize;
         let Some(line) = lines.get(at).cloned() else { continue };
         match rng.below(5) {
-            0 => lines.extend(vec![line.clone(); (1 << rng.below(12)).min(MAX_REPEATED / (line.len() + 1))]),
+            0 => lines.extend(vec![line.clone(); (1 << rng.below(12)).min(REPEATED_BYTES_MAX / (line.len() + 1))]),
             1 => drop(lines.remove(at)),
-            2 => lines[at] = line.repeat((1 << rng.below(8)).min(MAX_REPEATED / (line.len() + 1))),
+            2 => lines[at] = line.repeat((1 << rng.below(8)).min(REPEATED_BYTES_MAX / (line.len() + 1))),
             _ => {
                 let words: Vec<&str> = line.split(' ').collect();
                 let word = rng.below(words.len() as u64) as usize;

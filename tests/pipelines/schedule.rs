@@ -74,7 +74,7 @@ fn play_for(seconds: f64, link: LinkModel, seed: u64, settings: &[(&str, &str)])
 }
 
 /// The time that clients need to adjust their clocks.
-const SETTLED: Micros = Micros::from_s(6);
+const CLOCKS_ADJUSTED_AT: Micros = Micros::from_s(6);
 
 #[test]
 fn input_waits_for_its_tick_and_almost_none_is_late() {
@@ -84,7 +84,7 @@ fn input_waits_for_its_tick_and_almost_none_is_late() {
         let fates = play(link, 7, &[]);
         let (mut ran, mut missed) = (0, 0);
         for (key, (at, stamp)) in &fates.made {
-            let Some((how, tick)) = fates.executed.get(key).filter(|_| *at > SETTLED) else { continue };
+            let Some((how, tick)) = fates.executed.get(key).filter(|_| *at > CLOCKS_ADJUSTED_AT) else { continue };
             match how {
                 Execution::Run => {
                     ran += 1;
@@ -97,7 +97,7 @@ fn input_waits_for_its_tick_and_almost_none_is_late() {
         }
         assert!(ran > 6_000, "{ran} ran");
         assert!(f64::from(missed) <= may_miss * f64::from(ran), "{missed} of {ran} missed");
-        let late = fates.helpers.iter().filter(|(at, _)| *at > SETTLED);
+        let late = fates.helpers.iter().filter(|(at, _)| *at > CLOCKS_ADJUSTED_AT);
         let off: Vec<i16> = late.map(|(_, helper)| (*helper - 146).abs()).collect();
         let far = off.iter().filter(|off| **off > 20).count();
         assert!(off.len() > 6_000 && far * 100 < off.len(), "{far} of {} helpers are far from the lead", off.len());
@@ -134,7 +134,7 @@ fn a_clock_does_not_overshoot_when_it_begins() {
             let ahead = |(at, stamp): &(Micros, Micros)| (*stamp - *at).as_ms_f64();
             let most = fates.made.values().map(ahead).fold(f64::MIN, f64::max);
             assert!(most <= needed + 50.0, "{what}: {most} ms ahead, {needed} ms needed");
-            let settled = fates.made.values().filter(|(at, _)| *at > SETTLED).map(ahead);
+            let settled = fates.made.values().filter(|(at, _)| *at > CLOCKS_ADJUSTED_AT).map(ahead);
             let least = settled.fold(f64::MAX, f64::min);
             assert!(least >= needed - 15.0, "{what}: {least} ms ahead, {needed} ms needed");
             let mut ran = BTreeMap::<(PlayerId, Tick), u32>::new();
@@ -330,7 +330,7 @@ fn input_of_a_second_ahead_is_accepted_at_every_tick_rate() {
 fn share_run(fates: &UsercmdFates) -> f64 {
     let ran = |key| fates.executed.get(key).is_some_and(|(how, _)| *how == Execution::Run);
     // The last second of input has no tick in the session.
-    let made = fates.made.iter().filter(|(_, (at, _))| (SETTLED..Micros::from_s(58)).contains(at));
+    let made = fates.made.iter().filter(|(_, (at, _))| (CLOCKS_ADJUSTED_AT..Micros::from_s(58)).contains(at));
     let (ran, all) = made.fold((0, 0), |(run, all), (key, _)| (run + u32::from(ran(key)), all + 1));
     assert!(all > 5_000, "{all} made");
     f64::from(ran) / f64::from(all)
@@ -346,7 +346,7 @@ fn the_server_accepts_every_lead_that_clients_steer_to() {
         let fates = play(link.clone(), 7, &rates);
         let share = share_run(&fates);
         assert!(share == 1.0, "{rates:?}: {share} of the usercmds ran");
-        let warned = fates.warnings.iter().filter(|(at, _)| *at > SETTLED).count();
+        let warned = fates.warnings.iter().filter(|(at, _)| *at > CLOCKS_ADJUSTED_AT).count();
         assert_eq!(warned, 0, "{rates:?}");
     }
 }

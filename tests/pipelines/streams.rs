@@ -64,7 +64,7 @@ pub(crate) fn joined_rows(file: &[u8], options: &ReplayOptions) -> (Trace, Repla
         trace.header = header.clone();
         // Views wait for the bodies that they are packed against. All other tables are written when full.
         let bytes = rows.rows() * rows.columns.len() * 4;
-        assert!(rows.name == "views" || bytes < PART_MOST, "{} bytes of `{}` at once", bytes, rows.name);
+        assert!(rows.name == "views" || bytes < PART_BYTES_MAX, "{} bytes of `{}` at once", bytes, rows.name);
         *parts.entry(rows.name.clone()).or_default() += 1;
         trace.append(rows).expect("the same columns");
     });
@@ -72,7 +72,7 @@ pub(crate) fn joined_rows(file: &[u8], options: &ReplayOptions) -> (Trace, Repla
 }
 
 /// The byte limit of rows in memory for each table except views.
-const PART_MOST: usize = (2 << 20) + (1 << 17);
+const PART_BYTES_MAX: usize = (2 << 20) + (1 << 17);
 
 pub(crate) fn bad_link() -> LinkModel {
     LinkModel {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 pub use side::{SideFigures, compared_rows};
 pub(crate) use side::{paired, three_digits};
-pub(crate) use summary::LEAST_CHANGED_LOGS;
+pub(crate) use summary::CHANGED_LOGS_MIN;
 pub use summary::{
     CorpusSummary, CorpusSummaryBuilder, CorrectionCause, NO_CACHE, ShotGroup, SideCounts, THIS_BUILD, UnjudgedLog,
     VerdictCounts, ViewErrors, WeaponChange, WorstLog, command_line,

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use glam::Vec3;
 use serde::Serialize;
 
-use crate::round_trips::{KEPT, RecentTimes};
+use crate::round_trips::{RecentTimes, TIMES_KEPT};
 use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::stats::{CountedValues, Tail};
 use hitreg_log::trace::schema::{bodies, is_bodies, ticks, views};
@@ -115,7 +115,7 @@ impl ViewErrorCollector {
             self.add_views(&views, at_the_end);
         }
         if let Some(newest) = self.truth.newest_us {
-            self.truth.forget(newest.saturating_sub(KEPT.0));
+            self.truth.forget(newest.saturating_sub(TIMES_KEPT.0));
             self.times.forget(newest);
         }
     }
@@ -244,7 +244,7 @@ struct BodySample {
 }
 
 /// Offsets from the last requested state that are tried first.
-const NEAR: [isize; 7] = [0, 1, -1, 2, -2, 3, -3];
+const FIRST_OFFSETS: [isize; 7] = [0, 1, -1, 2, -2, 3, -3];
 
 impl ServerPositions {
     fn add(&mut self, table: &Table, times: &RecentTimes) {
@@ -314,7 +314,7 @@ impl ServerPositions {
                 && !states.get(place).is_some_and(is_before)
         };
         // The next request is nearly always close to the last.
-        let near = NEAR.iter().filter_map(|by| asked.checked_add_signed(*by)).find(|place| is_at(*place));
+        let near = FIRST_OFFSETS.iter().filter_map(|by| asked.checked_add_signed(*by)).find(|place| is_at(*place));
         let near = near.filter(|place| *place <= states.len());
         let place = near.unwrap_or_else(|| states.partition_point(|state| state.at_us < view.at_us));
         *asked = place;
@@ -417,7 +417,7 @@ mod tests {
         let far = with_views(moving(), &[(2, i64::MAX, 0.0, None), (1, 20_000, 23.0, None)]);
         let (mut ticks, mut bodies) = (ticks::Writer::default(), bodies::Writer::default());
         // The first places are no longer known at this time.
-        ticks.push(ticks::Row { tick: 5, at_us: 2 * KEPT.0, hash: 0 });
+        ticks.push(ticks::Row { tick: 5, at_us: 2 * TIMES_KEPT.0, hash: 0 });
         bodies.push(bodies::Row { tick: 5, entity: 1 });
         let fields = ["origin.x", "origin.y", "origin.z"].map(|name| Column::new(name, ColumnData::F32(vec![0.0])));
         let later = [bodies.finish(fields.to_vec()), ticks.finish(Vec::new())];

@@ -34,7 +34,7 @@ struct SnapshotAcks {
 }
 
 /// The most usercmds in memory.
-const MOST_USERCMDS: usize = 1 << 20;
+const USERCMDS_MAX: usize = 1 << 20;
 
 /// Passes on the round trips of the acks in `corrections`.
 ///
@@ -77,7 +77,7 @@ pub(crate) fn each_ack(
     let mut is_more = true;
     each_part(trace, corrections::NAME, (columns, None), &mut |rows| {
         let acks = corrections::Columns::read(rows);
-        while is_more && !finder.has_usercmds_of(&acks) && finder.usercmds() < MOST_USERCMDS {
+        while is_more && !finder.has_usercmds_of(&acks) && finder.usercmds() < USERCMDS_MAX {
             match frames()? {
                 Some(rows) => finder.add(&rows, &mut |_| {}),
                 None => is_more = false,
@@ -105,7 +105,7 @@ pub(crate) fn each_snapshot_trip(
     let columns = ["player", "snapshot", "at_us", "took_ms", "ack"];
     each_part(trace, snapshots::NAME, (&columns, None), &mut |rows| {
         let sent = snapshots::Columns::read(rows);
-        while !made.has_all(sent.player, sent.ack) && made.count < MOST_USERCMDS {
+        while !made.has_all(sent.player, sent.ack) && made.count < USERCMDS_MAX {
             match frames()? {
                 Some(rows) => made.add(&rows),
                 None => break,
@@ -197,7 +197,7 @@ impl RoundTripFinder {
         }
         if self.is_open {
             self.look(found);
-            if self.usercmds() > MOST_USERCMDS {
+            if self.usercmds() > USERCMDS_MAX {
                 // Players without acks come before the last one, each with the times of the whole session.
                 self.made_at.retain(|player, _| frames.player.last() == Some(player));
             }
@@ -307,7 +307,7 @@ fn sent_and_arrived(sent: &snapshots::Columns<'_>, row: usize) -> Option<(Micros
 
 /// How long times are kept. It exceeds the time between related rows of two tables in a streamed replay, and the delay
 /// of drawing.
-pub(crate) const KEPT: Micros = Micros::from_s(64);
+pub(crate) const TIMES_KEPT: Micros = Micros::from_s(64);
 /// Older times are removed once in this time, because each removal passes over all of them.
 const REMOVAL_INTERVAL: Micros = Micros::from_s(4);
 
@@ -361,7 +361,7 @@ impl RecentTimes {
     pub(crate) fn forget(&mut self, newest_us: i64) {
         if newest_us >= self.removal_us {
             self.removal_us = newest_us.saturating_add(REMOVAL_INTERVAL.0);
-            self.at_us.retain(|(_, at_us)| *at_us >= newest_us.saturating_sub(KEPT.0));
+            self.at_us.retain(|(_, at_us)| *at_us >= newest_us.saturating_sub(TIMES_KEPT.0));
         }
     }
 }

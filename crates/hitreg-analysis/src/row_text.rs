@@ -141,10 +141,10 @@ fn value<'t>(column: &'t Column, row: usize, text: &'t mut String) -> &'t str {
 /// Writes a real number so that readers take it for one: -0 and numbers with more digits than an integer of 53 bits with
 /// a dot or an exponent.
 fn write_real(text: &mut String, value: impl Display + LowerExp, size: f64) -> std::fmt::Result {
-    const MOST: f64 = (1_u64 << 53) as f64;
+    const EXACT_INTEGER_MAX: f64 = (1_u64 << 53) as f64;
     match size {
         _ if size == 0.0 && size.is_sign_negative() => write!(text, "-0.0"),
-        _ if size.abs() > MOST && size.is_finite() => write!(text, "{value:e}"),
+        _ if size.abs() > EXACT_INTEGER_MAX && size.is_finite() => write!(text, "{value:e}"),
         _ => write!(text, "{value}"),
     }
 }

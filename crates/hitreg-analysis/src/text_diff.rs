@@ -47,9 +47,9 @@ pub struct LinePart {
 
 /// The most lines of a change for which words are compared. Word changes in longer changes are unreadable and slow to
 /// find.
-const MOST_LINES: usize = 60;
+const WORD_DIFF_LINES_MAX: usize = 60;
 /// The lowest similarity of words, from 0 to 1, for lines to count as related.
-const LEAST_ALIKE: f32 = 0.5;
+const SIMILARITY_MIN: f32 = 0.5;
 
 impl TextDiff {
     /// Adds a heading.
@@ -72,7 +72,9 @@ impl TextDiff {
                     DiffTag::Equal => {
                         self.lines.extend(before.iter().map(|line| DiffLine::whole(LineOrigin::Both, line)))
                     }
-                    DiffTag::Replace if before.len() + after.len() <= MOST_LINES => self.add_words(before, after),
+                    DiffTag::Replace if before.len() + after.len() <= WORD_DIFF_LINES_MAX => {
+                        self.add_words(before, after)
+                    }
                     DiffTag::Delete | DiffTag::Insert | DiffTag::Replace => {
                         self.lines.extend(before.iter().map(|line| DiffLine::whole(LineOrigin::Before, line)));
                         self.lines.extend(after.iter().map(|line| DiffLine::whole(LineOrigin::After, line)));
@@ -86,7 +88,7 @@ impl TextDiff {
     fn add_words(&mut self, before: &[&str], after: &[&str]) {
         let both = [before, after].map(|lines| lines.iter().flat_map(|line| words(line)).collect::<Vec<_>>());
         let changes = differ(&both);
-        let is_alike = similar::diff_ratio(&changes, both[0].len(), both[1].len()) >= LEAST_ALIKE;
+        let is_alike = similar::diff_ratio(&changes, both[0].len(), both[1].len()) >= SIMILARITY_MIN;
         let mut changed = [0, 1].map(|side| vec![false; both[side].len()]);
         for change in changes.iter().filter(|change| is_alike && change.tag() != DiffTag::Equal) {
             changed[0][change.old_range()].fill(true);

@@ -40,7 +40,7 @@ const HEARD_UNITS: f32 = 260.0;
 const FIELD_COSINE: f32 = 0.64;
 
 /// How long a bot remembers a player who is out of sight, in µs.
-const MEMORY: Micros = Micros(2_500_000);
+const FOE_MEMORY: Micros = Micros(2_500_000);
 
 /// The steepest pitch, in degrees.
 const STEEPEST_DEG: f32 = 89.0;
@@ -181,7 +181,7 @@ impl ArenaBot {
                 if foe.in_sight {
                     foe.body = *body;
                     foe.last_seen = now;
-                } else if (now - foe.last_seen).0 > MEMORY.0 {
+                } else if (now - foe.last_seen).0 > FOE_MEMORY.0 {
                     self.foe = None;
                 }
             }

@@ -17,13 +17,13 @@ pub(crate) const BUILT_IN: &[(&str, &str)] =
     &[("courtyard", include_str!("../maps/courtyard.map")), ("orchard", include_str!("../maps/orchard.map"))];
 
 /// The most brushes of a map, which bounds the time to load a bad file.
-const MOST_BRUSHES: usize = 8_192;
+const BRUSHES_MAX: usize = 8_192;
 
 /// The most sides of a brush, for the same reason.
-const MOST_SIDES: usize = 48;
+const BRUSH_SIDES_MAX: usize = 48;
 
 /// The most props of one kind; a walker's posts are numbered in one byte.
-const MOST_PROPS: usize = 255;
+const PROPS_MAX: usize = 255;
 
 /// Sides whose normal is more vertical than this count as floor, roof or ramp.
 const STEEP: f64 = 0.7;
@@ -147,8 +147,8 @@ pub struct SpawnPoint {
 impl SpawnPoint {
     /// Raises the place until a standing player fits, by at most the difference between Quake's hull and Half-Life's.
     fn raised_until_free(self, solid: &CollisionWorld) -> Option<SpawnPoint> {
-        const MOST_UNITS: u32 = 16;
-        (0..=MOST_UNITS).find_map(|up| {
+        const RAISE_UNITS_MAX: u32 = 16;
+        (0..=RAISE_UNITS_MAX).find_map(|up| {
             let origin = self.origin + Vec3::Z * up as f32;
             (solid.inside(SolidHull::Standing, origin) == SweepContact::Nothing)
                 .then_some(SpawnPoint { origin, ..self })
@@ -238,7 +238,7 @@ impl Props {
     }
 
     pub(crate) fn are_few(&self) -> bool {
-        [self.trees.len(), self.apples.len(), self.bells.len(), self.posts.len()].into_iter().all(|n| n <= MOST_PROPS)
+        [self.trees.len(), self.apples.len(), self.bells.len(), self.posts.len()].into_iter().all(|n| n <= PROPS_MAX)
     }
 }
 
@@ -261,7 +261,7 @@ mod stored_brushes {
     use serde::de::{Deserialize, Deserializer, Error};
     use serde::{Serialize, Serializer};
 
-    use super::{ConvexBrush, Facet, MOST_BRUSHES, MOST_SIDES};
+    use super::{BRUSH_SIDES_MAX, BRUSHES_MAX, ConvexBrush, Facet};
 
     pub(super) fn serialize<S: Serializer>(brushes: &[ConvexBrush], serializer: S) -> Result<S::Ok, S::Error> {
         brushes.iter().map(ConvexBrush::facets).collect::<Vec<_>>().serialize(serializer)
@@ -269,13 +269,13 @@ mod stored_brushes {
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ConvexBrush>, D::Error> {
         let brushes: Vec<Vec<Facet>> = Vec::deserialize(deserializer)?;
-        if brushes.len() > MOST_BRUSHES {
-            return Err(D::Error::custom(format!("{} brushes; the most is {MOST_BRUSHES}", brushes.len())));
+        if brushes.len() > BRUSHES_MAX {
+            return Err(D::Error::custom(format!("{} brushes; the most is {BRUSHES_MAX}", brushes.len())));
         }
         let to_brush = |(brush, facets): (usize, Vec<Facet>)| {
-            if facets.len() > MOST_SIDES {
+            if facets.len() > BRUSH_SIDES_MAX {
                 let found = facets.len();
-                return Err(D::Error::custom(format!("brush {brush}: {found} sides; the most is {MOST_SIDES}")));
+                return Err(D::Error::custom(format!("brush {brush}: {found} sides; the most is {BRUSH_SIDES_MAX}")));
             }
             ConvexBrush::new(facets).map_err(|source| D::Error::custom(format!("brush {brush}: {source}")))
         };

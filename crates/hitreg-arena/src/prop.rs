@@ -42,7 +42,7 @@ const WALKER_STANDS_US: Range<u32> = 100_000..700_000;
 const WALKER_AHEAD_US: i32 = 750_000;
 
 /// The longest fall that is computed.
-const LONGEST_FALL: Micros = Micros::from_s(10);
+const FALL_TIME_MAX: Micros = Micros::from_s(10);
 
 /// The server-only state of a prop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -189,7 +189,7 @@ fn is_falling(apple: &ArenaBody) -> bool {
 /// Moves a body along its parabola until something blocks it; there it lies. The result does not depend on the step
 /// size.
 pub(crate) fn fall(rules: &ArenaRules, hull: SolidHull, body: &ArenaBody, dt: Micros) -> ArenaBody {
-    let dt_s = dt.min(LONGEST_FALL).as_s_f64() as f32;
+    let dt_s = dt.min(FALL_TIME_MAX).as_s_f64() as f32;
     let gained = Vec3::NEG_Z * rules.movement.gravity * dt_s;
     let to = body.origin + (body.velocity + gained * 0.5) * dt_s;
     let way = rules.map.solid().sweep(hull, body.origin, to);

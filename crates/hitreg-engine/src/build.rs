@@ -395,7 +395,7 @@ fn key(build: &Build, request: &BuildRequest<'_>) -> Option<Digest> {
 }
 
 /// The size limit for the libraries beside a build. A build with more is never cached.
-const LIBRARIES_MOST_BYTES: u64 = 256 << 20;
+const LIBRARIES_BYTES_MAX: u64 = 256 << 20;
 /// Environment variables that choose the libraries of a program.
 const LOADERS: [&str; 5] = ["LD_LIBRARY_PATH", "LD_PRELOAD", "LD_AUDIT", "DYLD_LIBRARY_PATH", "DYLD_INSERT_LIBRARIES"];
 
@@ -409,7 +409,7 @@ fn identity(path: &Path) -> Result<Option<Digest>, Error> {
         let value = std::env::var_os(loader).unwrap_or_default();
         all.push_str(&format!(" {}", Digest::of_bytes(value.as_encoded_bytes())));
     }
-    let mut left = LIBRARIES_MOST_BYTES;
+    let mut left = LIBRARIES_BYTES_MAX;
     for library in libraries_beside(path)? {
         let Some(less) = left.checked_sub(std::fs::metadata(&library)?.len()) else { return Ok(None) };
         left = less;
@@ -509,7 +509,7 @@ impl OneSidedLog {
 }
 
 /// The size limit of a cache; the oldest traces are removed first.
-const CACHE_MOST_BYTES: u64 = 1 << 30;
+const CACHE_BYTES_MAX: u64 = 1 << 30;
 
 /// A folder of cached traces.
 #[derive(Clone)]
@@ -539,7 +539,7 @@ impl Cache {
         let traces = OwnFolder::open(&folder.join("traces"));
         let folder = traces.map_err(|source| CacheError { folder: folder.to_owned(), source })?;
         let cache = Cache { folder, on_reuse: Arc::new(on_reuse) };
-        cache.forget_oldest(CACHE_MOST_BYTES);
+        cache.forget_oldest(CACHE_BYTES_MAX);
         Ok(cache)
     }
 

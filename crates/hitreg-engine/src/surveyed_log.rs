@@ -31,7 +31,7 @@ use keyframes::KeyframeRef;
 
 /// The limit for open-loop streaming, in unpacked bytes over all passes. Open-loop streaming reads the log once per
 /// player. A log above this limit is loaded into memory instead.
-const MAX_PASS_BYTES: u64 = 4 << 30;
+const PASSES_BYTES_MAX: u64 = 4 << 30;
 /// A log that needs at most this many bytes of memory, together with its trace, is loaded as a whole. The trace of a
 /// part that needs no more stays in memory.
 const SHORT_LOG_BYTES: usize = 16 << 20;
@@ -132,7 +132,7 @@ impl SurveyedLog {
 
     /// Whether the log is replayed open loop, and that replay can be streamed.
     fn streams_clients(&self, game: &dyn Playable, options: &ReplayOptions) -> bool {
-        let is_soon_read = self.survey.pass_bytes() <= MAX_PASS_BYTES;
+        let is_soon_read = self.survey.pass_bytes() <= PASSES_BYTES_MAX;
         is_soon_read && !game.judges_again() && self.source().streams_clients(options)
     }
 

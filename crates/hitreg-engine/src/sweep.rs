@@ -25,7 +25,7 @@ use hitreg_netcode::replay::{ReplayAttempt, ReplayError, ReplayOptions, TrafficB
 use hitreg_netcode::settings::{KEYS, SettingError, Settings, ValueKind};
 
 /// The limit on the number of combinations in one sweep.
-pub const POINTS_MAX: usize = 10_000;
+pub const SWEEP_POINTS_MAX: usize = 10_000;
 
 /// The default number of seeds when bots play again.
 pub const SEEDS: u16 = 16;
@@ -62,8 +62,8 @@ impl SweepPlan {
             return Err(format!("{count} settings are given: a sweep takes one or two, and presets"));
         }
         let points = axes.iter().fold(1usize, |points, axis| points.saturating_mul(axis.values().len()));
-        if points > POINTS_MAX {
-            return Err(format!("that makes {points} combinations; the most is {POINTS_MAX}"));
+        if points > SWEEP_POINTS_MAX {
+            return Err(format!("that makes {points} combinations; the most is {SWEEP_POINTS_MAX}"));
         }
         if seeds < 2 {
             return Err(format!("a confidence interval needs at least 2 seeds, not {seeds}"));

@@ -25,7 +25,7 @@ use hitreg_netcode::protocol::{Direction, HeardCounts, PassingDatagram, SessionL
 use hitreg_netcode::session::Links;
 
 /// The most datagrams that may wait for the recording thread.
-const WAITING: usize = 1 << 15;
+const QUEUED_DATAGRAMS_MAX: usize = 1 << 15;
 
 /// The most clients of a proxy at a time; each has a socket and a thread. A new client replaces the one that has been
 /// silent for longest.
@@ -125,7 +125,7 @@ pub fn proxy(
     let clock = MonotonicClock::start();
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let (seen, to_hear) = sync_channel(WAITING);
+        let (seen, to_hear) = sync_channel(QUEUED_DATAGRAMS_MAX);
         let forwarding = Forwarder::new(clock, &front, options, &over, seen);
         let thread = spawn(scope, "forward", || forwarding.run(scope))?;
         let mut hearing = ProxyRecorder { clock, listener, sink, began: None, ahead: Vec::new() };

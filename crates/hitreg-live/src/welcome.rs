@@ -13,7 +13,7 @@ use hitreg_log::record::{Origin, PlayerInfo, RecordedSide, SessionHeader, Sessio
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::{Hz, Micros, PlayerId, Seed};
 use hitreg_netcode::game::{Game, GameInput};
-use hitreg_netcode::session::scenario::{PLAYERS_MAX, SECONDS_MAX};
+use hitreg_netcode::session::scenario::{SCENARIO_PLAYERS_MAX, SCENARIO_SECONDS_MAX};
 use hitreg_netcode::settings::{SettingError, Settings};
 use hitreg_netcode::wire::{ASKED_BYTES_MAX, WELCOME_BYTES_MAX};
 
@@ -124,13 +124,13 @@ impl Welcome {
     /// Returns the log header for a client that plays by this welcome as `player`, with its own rules.
     pub(super) fn header<G: Game>(&self, rules: &G::Rules, player: PlayerId) -> Result<SessionHeader, WelcomeError> {
         let refuse = |what, value| Err(WelcomeError::OutOfBounds { what, value });
-        if !(1..=PLAYERS_MAX).contains(&self.players) {
+        if !(1..=SCENARIO_PLAYERS_MAX).contains(&self.players) {
             return refuse("the number of players", self.players.into());
         }
         if player.0 >= self.players {
             return refuse("the player's number", player.0.into());
         }
-        if !(1..=Micros((SECONDS_MAX * 1e6) as i64).0).contains(&self.length.0) {
+        if !(1..=Micros((SCENARIO_SECONDS_MAX * 1e6) as i64).0).contains(&self.length.0) {
             return refuse("the length in µs", self.length.0);
         }
         let mut settings = preset(self.preset.as_deref())?;

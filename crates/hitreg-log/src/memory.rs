@@ -10,13 +10,13 @@ pub struct MemoryLimit {
 
 impl Default for MemoryLimit {
     fn default() -> MemoryLimit {
-        MemoryLimit::LEAST
+        MemoryLimit::MIN
     }
 }
 
 impl MemoryLimit {
     /// The lowest limit: that of a machine with 8 GiB or less, or with an unknown amount of memory.
-    pub const LEAST: MemoryLimit = MemoryLimit { bytes: 2 << 30 };
+    pub const MIN: MemoryLimit = MemoryLimit { bytes: 2 << 30 };
 
     /// Returns a limit of this many bytes.
     pub const fn of_bytes(bytes: usize) -> MemoryLimit {
@@ -26,7 +26,7 @@ impl MemoryLimit {
     /// Returns the limit of a machine with this many bytes of physical memory; `None` if unknown.
     pub fn of_machine(physical_bytes: Option<u64>) -> MemoryLimit {
         let quarter = physical_bytes.map_or(0, |bytes| usize::try_from(bytes / 4).unwrap_or(usize::MAX));
-        MemoryLimit { bytes: quarter.max(MemoryLimit::LEAST.bytes) }
+        MemoryLimit { bytes: quarter.max(MemoryLimit::MIN.bytes) }
     }
 
     /// Returns the limit in bytes.

@@ -99,7 +99,7 @@ impl SideLogs for SessionLogs {
 ///
 /// A client records on for a round trip after the server's last record. A killed server leaves its clients recording
 /// until they time out.
-const LATER_MOST: Micros = Micros::from_s(2);
+const CLIENT_EXCESS_MAX: Micros = Micros::from_s(2);
 
 /// The end of a session that was cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -159,7 +159,7 @@ impl SessionEnd {
             let cut = SessionCut { tick: tick.tick, at: tick.at, player: Some(first.player), without };
             return Ok(SessionEnd { tick: cut.tick, until: cut.at, cut: Some(cut) });
         }
-        let early = server.zip(clients).filter(|(server, clients)| *clients - *server > LATER_MOST);
+        let early = server.zip(clients).filter(|(server, clients)| *clients - *server > CLIENT_EXCESS_MAX);
         Ok(SessionEnd {
             tick: last.tick,
             until: early.map_or(Micros(i64::MAX), |(server, _)| server),

@@ -32,7 +32,7 @@ pub(crate) use stream::OF_SESSION;
 pub use stream::{
     ClockOwner, EventTime, OF_PLAYERS, PlayerRecords, Record, RecordStream, RecordType, each_stream, state_bytes,
 };
-pub use texts::{MAX_TEXT_BYTES, TextCode, TextError, Texts};
+pub use texts::{SESSION_TEXT_BYTES_MAX, TextCode, TextError, Texts};
 pub use unanswered::{ReplayScope, UnansweredSettings};
 pub use unknown::{CustomRow, NumberForm, OwnValue, UnknownColumn, UnknownKind, UnknownRecords};
 

@@ -8,7 +8,7 @@ use crate::sorted::SortedMap;
 use crate::units::Micros;
 
 /// After this time, a missing snapshot counts as lost, and a usercmd can get no ack.
-const LONGEST: Micros = Micros::from_s(30);
+const ROUND_TRIP_MAX: Micros = Micros::from_s(30);
 /// This many frames are kept whatever their age, because the server keeps acking the last usercmd of a silent client.
 const FRAMES_KEPT: usize = 64;
 
@@ -113,7 +113,7 @@ impl SnapshotRoundTrips {
     }
 
     fn forget(&mut self, newest: Micros) {
-        let since = newest.0.saturating_sub(LONGEST.0);
+        let since = newest.0.saturating_sub(ROUND_TRIP_MAX.0);
         while self.made.len() > FRAMES_KEPT && self.made.front().is_some_and(|(_, at)| at.0 < since) {
             self.made.pop_front();
         }

@@ -19,14 +19,14 @@ impl serde::de::Error for ReadError {
 
 /// The default limit of values in one MessagePack document, nested values included. A value of one byte can take dozens
 /// of bytes in memory.
-pub(crate) const MOST_VALUES: u64 = 1 << 20;
+pub(crate) const VALUES_MAX: u64 = 1 << 20;
 
 /// Reads a value from MessagePack and ignores bytes after it.
 ///
 /// # Errors
 /// When the bytes are not MessagePack, hold another type, or hold more than 1,048,576 values.
 pub fn from_msgpack<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, ReadError> {
-    count_values(MOST_VALUES, bytes)?;
+    count_values(VALUES_MAX, bytes)?;
     T::deserialize(&mut MessagePackReader::new(bytes))
 }
 
@@ -82,7 +82,7 @@ fn value(bytes: &[u8]) -> Option<(u64, usize)> {
 // times as much code.
 
 /// The most values within each other.
-const MOST_NESTED: u8 = 128;
+const NESTING_MAX: u8 = 128;
 
 /// Reads values from the start of its bytes.
 pub(crate) struct MessagePackReader<'a> {
@@ -127,7 +127,7 @@ impl Head<'_> {
 
 impl<'a> MessagePackReader<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
-        MessagePackReader { rest: bytes, nests: MOST_NESTED }
+        MessagePackReader { rest: bytes, nests: NESTING_MAX }
     }
 
     fn take(&mut self, count: usize) -> Result<&'a [u8], ReadError> {
@@ -216,7 +216,7 @@ impl<'a> MessagePackReader<'a> {
         read: impl FnOnce(Items<'_, 'a>) -> Result<T, ReadError>,
     ) -> Result<T, ReadError> {
         let nests = self.nests.checked_sub(1);
-        self.nests = nests.ok_or_else(|| ReadError::custom(format_args!("over {MOST_NESTED} values are nested")))?;
+        self.nests = nests.ok_or_else(|| ReadError::custom(format_args!("over {NESTING_MAX} values are nested")))?;
         let mut left = length;
         let value = read(Items { reader: self, left: &mut left })?;
         self.nests += 1;
@@ -511,8 +511,8 @@ mod tests {
         #[derive(Deserialize)]
         struct Lists(#[expect(dead_code, reason = "only read")] Vec<Lists>);
         let nested = |depth: usize| [vec![0x91; depth - 1], vec![0x90]].concat();
-        assert!(from_msgpack::<Lists>(&nested(usize::from(MOST_NESTED))).is_ok());
-        assert!(from_msgpack::<Lists>(&nested(usize::from(MOST_NESTED) + 1)).is_err());
+        assert!(from_msgpack::<Lists>(&nested(usize::from(NESTING_MAX))).is_ok());
+        assert!(from_msgpack::<Lists>(&nested(usize::from(NESTING_MAX) + 1)).is_err());
         // Values that are skipped have no limit.
         assert!(from_msgpack::<serde::de::IgnoredAny>(&nested(100_000)).is_ok());
     }

@@ -89,8 +89,9 @@ impl Delivery {
 
 /// A histogram of `f32` values that stores each distinct value once with its count.
 ///
-/// Above [`CountedValues::MOST`] distinct values it drops low bits of all values, as few as necessary. Percentiles are then
-/// too low, by less than 1/2000 of the value. The result does not depend on the order of the values.
+/// Above [`CountedValues::EXACT_VALUES_MAX`] distinct values it drops low bits of all values, as few as necessary.
+/// Percentiles are then too low, by less than 1/2000 of the value. The result does not depend on the order of the
+/// values.
 #[derive(Clone, Debug, Default)]
 pub struct CountedValues {
     /// Distinct values in ascending order, as [`in_order`] maps them, without the lowest `without_bits` bits.
@@ -127,7 +128,7 @@ impl CountedValues {
     }
 
     /// The most distinct values in memory after a merge. Up to this number percentiles are exact.
-    pub const MOST: usize = 1 << 16;
+    pub const EXACT_VALUES_MAX: usize = 1 << 16;
 
     /// Returns whether no value was added.
     pub fn is_empty(&self) -> bool {
@@ -140,7 +141,7 @@ impl CountedValues {
         self.fresh.sort_unstable();
         self.merge();
         self.fresh.clear();
-        while self.values.len() > CountedValues::MOST {
+        while self.values.len() > CountedValues::EXACT_VALUES_MAX {
             self.without_bits += 1;
             self.halve();
         }
@@ -365,7 +366,7 @@ mod tests {
         let (mut there, mut back) = (CountedValues::default(), CountedValues::default());
         values.iter().for_each(|value| there.add(*value));
         values.iter().rev().for_each(|value| back.add(*value));
-        assert!(there.iter().eq(back.iter()) && there.iter().count() <= CountedValues::MOST);
+        assert!(there.iter().eq(back.iter()) && there.iter().count() <= CountedValues::EXACT_VALUES_MAX);
         let (exact, approximate) = (Tail::of(values).expect("values"), there.tail().expect("values"));
         for (exact, approximate) in
             [(exact.p50, approximate.p50), (exact.p95, approximate.p95), (exact.p99, approximate.p99)]

@@ -39,7 +39,7 @@ use shown::naming_file;
 const READ_AHEAD: usize = 256 << 10;
 
 /// The largest file other than logs and traces, in bytes.
-pub const LARGEST_OTHER: u64 = 64 << 20;
+pub const OTHER_FILE_BYTES_MAX: u64 = 64 << 20;
 
 /// Opens a file for reading; `-` is standard input. A pipe can be opened again: it is copied to a temporary file while
 /// it is read.
@@ -62,14 +62,14 @@ pub fn open_file(path: &Path) -> Result<InputFile, StoreError> {
     Ok(file)
 }
 
-/// Reads a whole file of at most [`LARGEST_OTHER`] bytes, such as a map, a scenario or a golden. The limit exists
+/// Reads a whole file of at most [`OTHER_FILE_BYTES_MAX`] bytes, such as a map, a scenario or a golden. The limit exists
 /// because a device may be endless.
 ///
 /// # Errors
 /// When the file cannot be opened or read, or is larger.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, StoreError> {
-    let bytes = read_start(path, LARGEST_OTHER + 1)?;
-    match bytes.len() as u64 > LARGEST_OTHER {
+    let bytes = read_start(path, OTHER_FILE_BYTES_MAX + 1)?;
+    match bytes.len() as u64 > OTHER_FILE_BYTES_MAX {
         true => Err(StoreError::new(path, StoreErrorKind::TooLarge)),
         false => Ok(bytes),
     }
@@ -267,7 +267,7 @@ pub fn open_trace(path: &Path) -> Result<TraceReader<BufReader<InputFile>>, Stor
 
 /// The most bytes of a table's rows that wait for matching rows. Rows of a replay are in order within seconds: for 64
 /// players that is a few MiB.
-const MOST_WAITING: usize = 64 << 20;
+const WAITING_ROW_BYTES_MAX: usize = 64 << 20;
 
 /// A trace in a file that can be read repeatedly.
 #[derive(Clone, Debug)]
@@ -353,7 +353,7 @@ impl TraceSource for TraceFile {
     }
 
     fn most_waiting(&self) -> usize {
-        MOST_WAITING
+        WAITING_ROW_BYTES_MAX
     }
 }
 

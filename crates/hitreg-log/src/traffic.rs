@@ -97,13 +97,13 @@ pub struct PacketReader {
 /// A packet that did not arrive for so long is lost, whether or not the session goes on.
 const LOST_AFTER_US: i64 = 60_000_000;
 /// The most arrivals of a direction that are kept for packets that were sent already.
-const MOST_ARRIVALS: usize = 1 << 9;
+const ARRIVALS_MAX: usize = 1 << 9;
 
 /// At most this many packets that were sent later arrive in another order.
-const MOST_REORDERED: usize = 256;
+const REORDERED_PACKETS_MAX: usize = 256;
 
 /// At most this many gaps overlap.
-const MOST_OVERLAPPING: usize = 8;
+const OVERLAPPING_GAPS_MAX: usize = 8;
 
 /// The packets of one direction whose arrival is not known yet.
 #[derive(Debug, Default)]
@@ -221,8 +221,8 @@ impl WaitingPackets {
     /// Whether the records of a packet may be missing in a gap: of a missing number all of them, and else the arrival. A
     /// packet that a later one overtook before the gap is not in it.
     fn is_in_gap(&self, sent: &SentRow) -> bool {
-        let after = |at_us: i64| self.gaps.range(at_us.saturating_add(1)..).take(MOST_OVERLAPPING);
-        let later = || self.arrived.range(self.place_of_arrival(sent.number)..).take(MOST_REORDERED);
+        let after = |at_us: i64| self.gaps.range(at_us.saturating_add(1)..).take(OVERLAPPING_GAPS_MAX);
+        let later = || self.arrived.range(self.place_of_arrival(sent.number)..).take(REORDERED_PACKETS_MAX);
         let is_later = |from: &i64| later().all(|(_, at)| at > from);
         match sent.between_us {
             Some((before, next)) => after(before).any(|(_, from)| *from < next),
@@ -258,7 +258,7 @@ impl WaitingPackets {
             }
             self.sent.pop_front();
         }
-        if self.arrived.len() > MOST_ARRIVALS
+        if self.arrived.len() > ARRIVALS_MAX
             && let Some(first) = self.sent.front()
         {
             while self.arrived.pop_front_if(|(number, _)| *number < first.number).is_some() {}
@@ -420,7 +420,7 @@ fn rows_of_players(rows: &Table, players: &[u32]) -> Table {
 }
 
 /// The limit on a player's lost snapshots beyond the number of received ones.
-const MOST_LOST_BESIDE: u32 = 1 << 12;
+const EXTRA_LOST_MAX: u32 = 1 << 12;
 /// A server reports an update that it held back at most this long ago.
 const REPORTED_AFTER_US: i64 = 10_000_000;
 
@@ -444,14 +444,14 @@ impl MissingNumbers {
         self.excess -= 1;
         self.held_back += if self.choked_are_numbered { u64::from(choked) } else { 0 };
         // Snapshots in a client's log are in the order of arrival.
-        let is_late = self.last.is_some_and(|(last, _)| number < last && last - number < MOST_REORDERED as u32);
+        let is_late = self.last.is_some_and(|(last, _)| number < last && last - number < REORDERED_PACKETS_MAX as u32);
         if is_late {
             self.remove(number, sent);
         } else if let Some((before, before_us)) = self.last {
             let missing = u64::from(number.saturating_sub(before).saturating_sub(1));
             let lost = missing.saturating_sub(self.held_back);
             self.held_back -= missing - lost;
-            let most = u32::try_from(i64::from(MOST_LOST_BESIDE) - self.excess).unwrap_or(0);
+            let most = u32::try_from(i64::from(EXTRA_LOST_MAX) - self.excess).unwrap_or(0);
             let lost = u32::try_from(lost).unwrap_or(u32::MAX).min(most);
             self.excess += i64::from(lost);
             let span_us = i128::from(sent_us) - i128::from(before_us);

@@ -131,11 +131,11 @@ pub fn trace_memory<G: Game>(session: &Session, options: &ReplayOptions) -> Resu
 
 /// The same of a session of a game that this build does not play, and under its own settings.
 pub fn foreign_trace_memory(session: &Session) -> usize {
-    budget::trace_bytes_of(session, session.ticks.len(), SOME_CELLS, TableSet::ALL)
+    budget::trace_bytes_of(session, session.ticks.len(), TYPICAL_CELLS, TableSet::ALL)
 }
 
 /// About as many cells as the bodies of the built-in games have.
-const SOME_CELLS: usize = 40;
+const TYPICAL_CELLS: usize = 40;
 
 /// Replays a session through this build's pipelines. `progress` gets the session time reached, from time to time.
 ///

@@ -271,7 +271,7 @@ impl StateWriter {
 }
 
 /// The most memory that a restored state may take, in bytes.
-const MOST_BYTES: usize = 256 << 20;
+const STATE_BYTES_MAX: usize = 256 << 20;
 
 /// The reasons why bytes are not a valid state.
 #[derive(Debug, thiserror::Error)]
@@ -290,7 +290,7 @@ pub enum StateError {
     #[error("no {0} has such values")]
     Invalid(&'static str),
     /// The state would take too much memory.
-    #[error("it would take more than {} MiB of memory", MOST_BYTES >> 20)]
+    #[error("it would take more than {} MiB of memory", STATE_BYTES_MAX >> 20)]
     Large,
     /// A body or a world is invalid.
     #[error(transparent)]
@@ -331,7 +331,7 @@ impl StateReader {
     pub fn new(bytes: &[u8], known: SharedValues) -> Result<StateReader, StateError> {
         let last = LastNumbers::default();
         let mut from =
-            StateReader { bytes: bytes.into(), at: 0, last, shared: Vec::new(), referable: 0, left: MOST_BYTES };
+            StateReader { bytes: bytes.into(), at: 0, last, shared: Vec::new(), referable: 0, left: STATE_BYTES_MAX };
         let new = get_new_values(&known.values, &mut from)?;
         let entry = |bytes| SharedEntry { bytes, value: None };
         from.shared = known.values.into_iter().chain(new).map(entry).collect();
@@ -531,7 +531,7 @@ mod tests {
     fn refuses_more_memory_than_a_state_may_take() {
         type Large = [u64; 4096];
         let bytes = |count: usize| written(&vec![0_u8; count], SharedValues::default());
-        let most = MOST_BYTES / size_of::<Large>();
+        let most = STATE_BYTES_MAX / size_of::<Large>();
         let large = read::<Vec<Large>>(&bytes(most + 1), SharedValues::default());
         assert!(matches!(large, Err(StateError::Large)), "{large:?}");
         let cut = read::<Vec<Large>>(&bytes(most), SharedValues::default());

@@ -59,7 +59,7 @@ pub struct Quake3;
 /// Value of an entity's `kind`: a moving part of the map (bg_public.h).
 const MOVER: u32 = 4;
 /// The game's threshold for a wrong prediction, in units (cg_predict.c).
-const NEAR: f32 = 0.1;
+const NEAR_UNITS_MAX: f32 = 0.1;
 
 impl Netcode for Quake3 {
     type Server = hitreg_netcode::server::Server<Quake3>;
@@ -181,7 +181,7 @@ impl Reconcile for Quake3 {
         let is_own = is_own(predicted) && is_own(authoritative) && predicted.client() == authoritative.client();
         let grade = if (ours.origin, ours.velocity) == (theirs.origin, theirs.velocity) {
             PredictionGrade::Exact
-        } else if ours.origin.distance(theirs.origin) <= NEAR {
+        } else if ours.origin.distance(theirs.origin) <= NEAR_UNITS_MAX {
             PredictionGrade::Near
         } else {
             PredictionGrade::Miss
@@ -281,7 +281,7 @@ pub struct Quake3Rules {
 const SERVER_INFO: u16 = 0;
 const SYSTEM_INFO: u16 = 1;
 /// Entity numbers below this are players.
-const MOST_PLACES: u16 = 64;
+const PLAYERS_MAX: u16 = 64;
 /// Bits of the setting `dmflags` (bg_public.h).
 const NO_BUNNY: u32 = 128;
 const FAST_WATER: u32 = 4096;
@@ -295,7 +295,7 @@ impl Quake3Rules {
             map_name: server.text("mapname").to_owned(),
             game: server.text("gamename").to_owned(),
             server_hz: system.number("sv_fps", 20).clamp(1, 1000) as u16,
-            places: server.number("sv_maxclients", 8).clamp(1, i64::from(MOST_PLACES)) as u16,
+            places: server.number("sv_maxclients", 8).clamp(1, i64::from(PLAYERS_MAX)) as u16,
             map: None,
             unlagged: server.number("g_delagHitscan", 0) != 0,
         }

@@ -37,7 +37,7 @@ use hitreg_netcode::game::{
     blend_angles,
 };
 use hitreg_netcode::pipeline::Netcode;
-use movement::{MOST_SOLIDS, MoveContacts, MoveOutcome, MoveRunner, Surroundings, WorldSolid};
+use movement::{MoveContacts, MoveOutcome, MoveRunner, SOLIDS_MAX, Surroundings, WorldSolid};
 use rounding::resume;
 
 pub use crate::bsp::MapError;
@@ -236,7 +236,7 @@ fn runner_of<'a>(
 
 fn touches(map: &QuakeMap, solids: &[WorldSolid], touched: &MoveContacts, out: &mut impl Sink<Infallible>) {
     let met = |index: usize| touched.solids & (1 << index) != 0;
-    for (_, solid) in solids.iter().take(MOST_SOLIDS).enumerate().filter(|(index, _)| met(*index)) {
+    for (_, solid) in solids.iter().take(SOLIDS_MAX).enumerate().filter(|(index, _)| met(*index)) {
         match *solid {
             WorldSolid::Mover { model, .. } => out.touch(Touch::Mover(EntityId(FIRST_MODEL.0 + model))),
             WorldSolid::Player { slot, .. } => out.touch(Touch::Player(EntityId(u16::from(slot)))),

@@ -126,7 +126,7 @@ pub fn run(stage: &SoakMaps, plan: &SoakPlan) -> Result<SoakCoverage, BrokenProp
 }
 
 /// The shortest session, in ms.
-pub const SHORTEST_MS: u32 = 100;
+pub const SESSION_MS_MIN: u32 = 100;
 
 /// Returns restrictions under which a seed's plan breaks the same property, and the failure. It removes faults that are
 /// not needed, reduces players to the minimum, and halves the length as often as possible.
@@ -163,7 +163,7 @@ fn candidates(seed: u64, limits: &PlanLimits) -> Vec<PlanLimits> {
     let mut candidates: Vec<PlanLimits> = plan.faults.iter().map(without).collect();
     let players = plan.players.len();
     candidates.extend((1..players).map(|fewer| PlanLimits { players: Some(fewer), ..limits.clone() }));
-    let shorter = [plan.length_ms / 2, plan.length_ms * 3 / 4].into_iter().filter(|ms| *ms >= SHORTEST_MS);
+    let shorter = [plan.length_ms / 2, plan.length_ms * 3 / 4].into_iter().filter(|ms| *ms >= SESSION_MS_MIN);
     candidates.extend(shorter.map(|ms| PlanLimits { length_ms: Some(ms), ..limits.clone() }));
     candidates
 }

@@ -323,17 +323,17 @@ pub(super) struct JumpReport {
 }
 
 /// The maximum number of players in the text output. The JSON has all players.
-const MOST_PLAYERS: usize = 8;
+const PLAYERS_MAX: usize = 8;
 
 impl JumpReport {
     /// Smaller corrections are invisible. Quake III's clients do not count them either (`cg_showmiss`).
-    const LEAST_UNITS: f32 = 0.1;
+    const VISIBLE_UNITS_MIN: f32 = 0.1;
 
     pub(super) fn of(jumped: &[PlayerJumps]) -> Vec<JumpReport> {
         let of_player = |PlayerJumps { player, units }: &PlayerJumps| {
             let mut seen = CountedValues::default();
             let mut count = 0;
-            for (units, times) in units.iter().filter(|(units, _)| *units > Self::LEAST_UNITS) {
+            for (units, times) in units.iter().filter(|(units, _)| *units > Self::VISIBLE_UNITS_MIN) {
                 count += times as usize;
                 (0..times).for_each(|_| seen.add(units));
             }
@@ -348,13 +348,13 @@ impl JumpReport {
         }
         page.heading(&format!(
             "Visible corrections: snapshots that moved a player on its own screen by over {} units",
-            Self::LEAST_UNITS
+            Self::VISIBLE_UNITS_MIN
         ));
         let row = |jumps: &JumpReport| {
             let [p50, p95, max] = [jumps.units.p50, jumps.units.p95, jumps.units.max].map(measure);
             [format!("p{}", jumps.player), count(jumps.count as u64), p50, p95, max]
         };
-        page.table(&["", ">times", ">p50", ">p95", ">max"], jumps.iter().take(MOST_PLAYERS).map(row));
+        page.table(&["", ">times", ">p50", ">p95", ">max"], jumps.iter().take(PLAYERS_MAX).map(row));
     }
 }
 
@@ -481,7 +481,7 @@ impl RejudgedHit {
         let all = row("all", &hits);
         page.table(&head, by_weapon.iter().map(|(weapon, hits)| row(weapon, hits)).chain([all]));
         let mut others = hits.iter().filter(|hit| !hit.is_explained());
-        for hit in others.by_ref().take(MOST_UNEXPLAINED) {
+        for hit in others.by_ref().take(UNEXPLAINED_MAX) {
             let target = if hit.target == "?" { "an unknown player" } else { &hit.target };
             let what = match (hit.off_units, hit.rewind_us) {
                 (Some(off), Some(rewind_us)) => format!(
@@ -511,7 +511,7 @@ impl RejudgedHit {
 }
 
 /// The maximum number of unexplained hits that are listed.
-const MOST_UNEXPLAINED: usize = 5;
+const UNEXPLAINED_MAX: usize = 5;
 
 #[cfg(test)]
 mod tests {

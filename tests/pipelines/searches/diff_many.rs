@@ -70,7 +70,7 @@ fn shots(count: u32) -> Trace {
 
 #[test]
 fn changed_shots_outside_memory_are_reported() {
-    const COUNT: u32 = 3 * ChangedShots::MOST as u32;
+    const COUNT: u32 = 3 * ChangedShots::KEPT_MAX as u32;
     let a = shots(COUNT);
     let mut b = a.clone();
     // In B, misses of the first half have another reason, and hits of the second half become misses.
@@ -83,12 +83,12 @@ fn changed_shots_outside_memory_are_reported() {
     let sides = [stored(a, 700), stored(b, 900)];
     let streamed = diff(&sides[0], &sides[1], &options).expect("they can be compared");
     let (all, kept) = (&whole.hits.changed, &streamed.hits.changed);
-    assert!(all.len() > ChangedShots::MOST && all.first().count() == all.len(), "{}", all.len());
-    assert_eq!((kept.len(), kept.first().count()), (all.len(), ChangedShots::MOST));
+    assert!(all.len() > ChangedShots::KEPT_MAX && all.first().count() == all.len(), "{}", all.len());
+    assert_eq!((kept.len(), kept.first().count()), (all.len(), ChangedShots::KEPT_MAX));
     assert!(kept.iter().eq(all.iter()) && kept.iter().all(|shot| shot.is_ok()));
-    assert!(kept.first().eq(all.first().take(ChangedShots::MOST)));
-    assert!(kept.first_hits().eq(all.first_hits().take(ChangedShots::MOST_HITS)) && kept.first_hits().count() > 3);
-    for place in [0, ChangedShots::MOST - 1, ChangedShots::MOST, all.len() - 1, all.len()] {
+    assert!(kept.first().eq(all.first().take(ChangedShots::KEPT_MAX)));
+    assert!(kept.first_hits().eq(all.first_hits().take(ChangedShots::KEPT_HITS_MAX)) && kept.first_hits().count() > 3);
+    for place in [0, ChangedShots::KEPT_MAX - 1, ChangedShots::KEPT_MAX, all.len() - 1, all.len()] {
         assert_eq!(kept.get(place), all.get(place), "{place}");
     }
     let json = |of| serde_json::to_string(of).expect("JSON");

@@ -171,7 +171,7 @@ pub struct UnjudgedLog {
 }
 
 /// How many logs the lists of a summary have.
-const LISTED: usize = 10;
+const LISTED_LOGS: usize = 10;
 
 /// Accumulates the rows of logs.
 #[derive(Debug, Default)]
@@ -320,13 +320,13 @@ impl CorpusSummaryBuilder {
     }
 }
 
-/// Inserts an item into a sorted list of at most [`LISTED`].
+/// Inserts an item into a sorted list of at most [`LISTED_LOGS`].
 fn keep_first<T, K: Ord>(list: &mut Vec<T>, item: T, rank: impl Fn(&T) -> K) {
     let of_item = rank(&item);
     let place = list.partition_point(|known| rank(known) <= of_item);
-    if place < LISTED {
+    if place < LISTED_LOGS {
         list.insert(place, item);
-        list.truncate(LISTED);
+        list.truncate(LISTED_LOGS);
     }
 }
 
@@ -424,7 +424,7 @@ fn page_names<'a>(logs: impl Iterator<Item = &'a str>) -> Vec<String> {
 }
 
 /// The least number of logs in which the hit rate of a weapon differs between the sides.
-pub(crate) const LEAST_CHANGED_LOGS: usize = 10;
+pub(crate) const CHANGED_LOGS_MIN: usize = 10;
 /// The probability beyond the ends of the interval, and of the signs, for all weapons together.
 const ERROR: f64 = 0.05;
 
@@ -477,7 +477,7 @@ impl ShotSums {
     }
 }
 
-/// The changes of the weapons whose hit rate changed in [`LEAST_CHANGED_LOGS`]: others have no interval. Logs without a
+/// The changes of the weapons whose hit rate changed in [`CHANGED_LOGS_MIN`]: others have no interval. Logs without a
 /// change tell nothing of the size of changes, so the degrees of freedom are those of the changed logs.
 fn weapon_changes(weapons: &SortedMap<String, Vec<ShotSums>>, first_in: &SortedMap<String, u64>) -> Vec<TestedWeapon> {
     let changed_logs = first_in.values().sum();
@@ -487,7 +487,7 @@ fn weapon_changes(weapons: &SortedMap<String, Vec<ShotSums>>, first_in: &SortedM
         let count = |order| logs.iter().filter(|log| log.rate_order() == Some(order)).count();
         let (less, more) = (count(Ordering::Less), count(Ordering::Greater));
         let changed = less + more;
-        if changed < LEAST_CHANGED_LOGS {
+        if changed < CHANGED_LOGS_MIN {
             return None;
         }
         // In one order, so that the rounding of sums does not depend on the order of the logs.
@@ -575,7 +575,7 @@ mod tests {
         };
         let (there, back) = (of(&mut (0..100)), of(&mut (0..100).rev()));
         assert_eq!(there, back);
-        assert_eq!((there.logs.total, there.logs.differs, there.worst.len()), (100, 25, LISTED));
+        assert_eq!((there.logs.total, there.logs.differs, there.worst.len()), (100, 25, LISTED_LOGS));
         assert_eq!((there.worst[0].log.as_str(), there.worst[0].hits_changed), ("97.hitlog", 97));
         assert!(there.unjudged.iter().all(|log| log.verdict == "broken"), "broken logs come first");
         assert_eq!(there.view_errors.b.map(|spread| (spread.p50, spread.max)), Some((2.5, 2.5)));

@@ -305,14 +305,14 @@ pub struct ChangedShots {
 
 impl ChangedShots {
     /// How many shots are kept for traces in files.
-    pub const MOST: usize = 1 << 13;
+    pub const KEPT_MAX: usize = 1 << 13;
     /// How many of the first changed hits are kept in any case, even if other changes come before them.
-    pub const MOST_HITS: usize = 16;
+    pub const KEPT_HITS_MAX: usize = 16;
 
     /// An empty list. It keeps only the first shots, if `again` can read the others.
     pub(super) fn kept(again: Option<ShotComparison>) -> ChangedShots {
         let most = |most: usize| EarliestShots { most: again.is_some().then_some(most), ..EarliestShots::default() };
-        let (first, first_hits) = (most(ChangedShots::MOST), most(ChangedShots::MOST_HITS));
+        let (first, first_hits) = (most(ChangedShots::KEPT_MAX), most(ChangedShots::KEPT_HITS_MAX));
         ChangedShots { first, first_hits, again: again.map(Arc::new), count: 0 }
     }
 
@@ -340,12 +340,12 @@ impl ChangedShots {
         self.count == 0
     }
 
-    /// The shots in memory: the first [`ChangedShots::MOST`], or all shots if the traces are in memory.
+    /// The shots in memory: the first [`ChangedShots::KEPT_MAX`], or all shots if the traces are in memory.
     pub fn first(&self) -> impl Iterator<Item = ChangedShot> + '_ {
         self.first.kept.iter().map(|ranked| ranked.shot.clone())
     }
 
-    /// The first changed shots that hit in at least one of the traces, at most [`ChangedShots::MOST_HITS`].
+    /// The first changed shots that hit in at least one of the traces, at most [`ChangedShots::KEPT_HITS_MAX`].
     pub fn first_hits(&self) -> impl Iterator<Item = ChangedShot> + '_ {
         self.first_hits.kept.iter().map(|ranked| ranked.shot.clone())
     }
@@ -473,7 +473,7 @@ impl ShotComparison {
         let (Some(a), Some(b)) = (shape(0), shape(1)) else { return Ok(Vec::new()) };
         let clocks = [TickTimes::of(traces[0])?, TickTimes::of(traces[1])?];
         let key = RowKey::of(a, b);
-        let mut next = EarliestShots { most: Some(ChangedShots::MOST), ..EarliestShots::default() };
+        let mut next = EarliestShots { most: Some(ChangedShots::KEPT_MAX), ..EarliestShots::default() };
         let mut texts = TextTable::default();
         let went =
             each_step(traces, [a, b], &key, [&clocks[0], &clocks[1]], self.tolerance, &mut |rows, times, before| {

@@ -23,7 +23,7 @@ pub(crate) struct RowKey {
 }
 
 /// Owner columns in tables that a build adds.
-const WHOSE: [&str; 3] = ["entity", "player", "shooter"];
+const OWNER_COLUMNS: [&str; 3] = ["entity", "player", "shooter"];
 
 impl RowKey {
     /// The key of a table that both traces have. An added table that names no key uses all its columns in order.
@@ -38,7 +38,7 @@ impl RowKey {
         };
         let whose = |name: &String| match known {
             Some(known) => known.series.contains(&name.as_str()),
-            None => WHOSE.contains(&name.as_str()),
+            None => OWNER_COLUMNS.contains(&name.as_str()),
         };
         let series = (0..columns.len()).filter(|&i| whose(&columns[i])).take(2).collect();
         let join_rule = match known.map_or(JoinRule::WithTheirTime, |known| known.joined) {
@@ -435,7 +435,7 @@ impl RowJoin {
         pairs: &mut Vec<(usize, usize)>,
     ) {
         let (mut rest_a, mut rest_b) = (Vec::new(), of_b.to_vec());
-        if of_a.len().saturating_mul(of_b.len()) > MOST_COMPARED {
+        if of_a.len().saturating_mul(of_b.len()) > COMPARISONS_MAX {
             rest_a = of_a.to_vec();
         } else {
             for a in of_a {
@@ -478,7 +478,7 @@ impl RowJoin {
 }
 
 /// The most comparisons of rows with one key. With more, the rows are paired in their order.
-const MOST_COMPARED: usize = 1 << 14;
+const COMPARISONS_MAX: usize = 1 << 14;
 
 /// How many rows a row may be out of order to be put in its place at once.
 const INSERT_BACK_MAX: usize = 16;

@@ -297,7 +297,7 @@ fn below(from: &mut Table, shape: &Table, order: &RowOrder, until: &OwnerMap<i64
 }
 
 /// The limit on the bytes of late rows.
-const MOST_LATE_BYTES: usize = 4 << 20;
+const LATE_BYTES_MAX: usize = 4 << 20;
 
 /// The late rows of one side: those that appear long after the rows that they belong to. For example, shots that were
 /// never judged follow all other shots.
@@ -321,7 +321,7 @@ impl LateRows {
             if !of_them.is_empty() {
                 late.rows.append(rows.select(&of_them))?;
             }
-            if late.rows.row_bytes() > MOST_LATE_BYTES {
+            if late.rows.row_bytes() > LATE_BYTES_MAX {
                 return Err(StepStop::OutOfOrder);
             }
         }

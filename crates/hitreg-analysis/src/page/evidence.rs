@@ -252,9 +252,9 @@ pub(super) fn shots_of(
 type KnownByLog = (Option<UsercmdPath>, Option<DrawnSnapshots>);
 
 /// The shots of so much time are looked up in the log together.
-const TOGETHER: Micros = Micros::from_s(24);
+const LOOKUP_SPAN: Micros = Micros::from_s(24);
 /// How much of the log is read before and after them. It includes datagrams in flight.
-const AROUND: Micros = Micros::from_s(4);
+const LOOKUP_MARGIN: Micros = Micros::from_s(4);
 
 /// What the log knows of each shot. The log is read once, a few seconds at a time.
 fn known_by_log(reader: &TraceRows<'_>, log: &dyn PageLog) -> Result<Vec<KnownByLog>, TraceReadError> {
@@ -265,9 +265,9 @@ fn known_by_log(reader: &TraceRows<'_>, log: &dyn PageLog) -> Result<Vec<KnownBy
     let mut left = &order[..];
     while let Some(first) = left.first() {
         let from = table.at_us[*first];
-        let end = from.saturating_add(TOGETHER.0);
+        let end = from.saturating_add(LOOKUP_SPAN.0);
         let (together, later) = left.split_at(left.partition_point(|row| table.at_us[*row] < end));
-        let [from, to] = [from.saturating_sub(AROUND.0), end.saturating_add(AROUND.0)].map(Micros);
+        let [from, to] = [from.saturating_sub(LOOKUP_MARGIN.0), end.saturating_add(LOOKUP_MARGIN.0)].map(Micros);
         let session = log.between(from, to)?;
         for row in together {
             let mut shot = reader.shot(*row);

@@ -88,7 +88,7 @@ struct AllPackets {
 const BIN_US: i64 = 250_000;
 
 /// The most bins of a player's packets in one direction: ten hours. Later bytes count in the last bin.
-const MOST_BINS: usize = 144_000;
+const BINS_MAX: usize = 144_000;
 
 #[derive(Debug, Default)]
 struct OneWayPackets {
@@ -136,7 +136,7 @@ impl Packets {
     pub(super) fn push(&mut self, packet: Packet) {
         let of = self.of.entry((packet.player, !packet.is_up)).or_default();
         let first = *of.first_us.get_or_insert(packet.sent_us / TIME_UNIT_US * TIME_UNIT_US);
-        let bin = usize::try_from((packet.sent_us.saturating_sub(first)) / BIN_US).unwrap_or(0).min(MOST_BINS);
+        let bin = usize::try_from((packet.sent_us.saturating_sub(first)) / BIN_US).unwrap_or(0).min(BINS_MAX);
         if of.bins.len() <= bin {
             of.bins.resize(bin + 1, 0);
         }

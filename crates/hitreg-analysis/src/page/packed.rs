@@ -74,11 +74,11 @@ impl PageColumns {
 
 /// Converts a measured value to a whole number of units. NaN and values beyond the page's range are clamped.
 pub(super) fn whole(value: impl Into<f64>, unit: f64) -> i64 {
-    libm::round(value.into() / unit).clamp(-MOST, MOST) as i64
+    libm::round(value.into() / unit).clamp(-EXACT_SUM_MAX, EXACT_SUM_MAX) as i64
 }
 
 /// Sums of numbers up to this size are exact in a browser.
-pub(super) const MOST: f64 = (1u64 << 40) as f64;
+pub(super) const EXACT_SUM_MAX: f64 = (1u64 << 40) as f64;
 
 #[cfg(test)]
 impl PackedColumn {
@@ -131,7 +131,7 @@ pub(super) struct RecordPacker {
 }
 
 /// Whole numbers up to this size, and the distances between them, are exact in a browser.
-const MOST_WHOLE: u64 = 1 << 51;
+const EXACT_DISTANCE_MAX: u64 = 1 << 51;
 
 impl RecordPacker {
     /// Adds a record.
@@ -172,7 +172,7 @@ impl RecordPacker {
                 };
                 self.number(path, 't', code as i64, numbers)
             }
-            Value::Number(number) => match number.as_i64().filter(|whole| whole.unsigned_abs() <= MOST_WHOLE) {
+            Value::Number(number) => match number.as_i64().filter(|whole| whole.unsigned_abs() <= EXACT_DISTANCE_MAX) {
                 Some(whole) => self.number(path, 'i', whole, numbers),
                 None => {
                     let measure = number.as_f64().unwrap_or(f64::NAN);
@@ -267,7 +267,7 @@ mod tests {
     /// The distance from a number that a browser cannot hold would change all later numbers.
     #[test]
     fn whole_numbers_too_large_for_a_browser_are_measures() {
-        let most = MOST_WHOLE as i64;
+        let most = EXACT_DISTANCE_MAX as i64;
         for (damage, is_whole) in
             [(most, true), (-most, true), (most + 1, false), (-most - 1, false), (i64::MAX / 3, false)]
         {

@@ -21,16 +21,16 @@ use hitreg_log::traffic::SnapshotNumbers;
 
 /// The most samples of paths in a page, for all sides together: of bodies on the server, of predicted bodies, and of
 /// what screens showed. With more samples, lines become coarser.
-const MOST_BODIES: usize = 400_000;
-const MOST_OWN: usize = 400_000;
-const MOST_VIEWS: usize = 1_000_000;
+const BODIES_MAX: usize = 400_000;
+const OWN_BODIES_MAX: usize = 400_000;
+const VIEWS_MAX: usize = 1_000_000;
 /// The most values over time in a page, for all sides together. More values are merged with their neighbours.
-const MOST_ACKS: usize = 200_000;
-const MOST_RAN: usize = 640_000;
+const ACKS_MAX: usize = 200_000;
+const EXECUTED_MAX: usize = 640_000;
 /// The most packets that arrived in a page, for all sides together, the most of those that were lost or held back, and
 /// the most usercmds that did not run. Of more, every n-th is drawn.
-const MOST_PACKETS: usize = 400_000;
-const MOST_UNRUN: usize = 200_000;
+const PACKETS_MAX: usize = 400_000;
+const UNEXECUTED_MAX: usize = 200_000;
 
 /// One trace.
 #[derive(Debug, Serialize)]
@@ -121,23 +121,23 @@ impl PageSide {
         let most = |of_page: usize| of_page / sides.max(1);
 
         // Each kind of path is packed before the next one is read.
-        let bodies = bodies_of(trace, &server, TrackSet::new(world, most(MOST_BODIES)))?;
+        let bodies = bodies_of(trace, &server, TrackSet::new(world, most(BODIES_MAX)))?;
         let mut precision = bodies.precision;
         let bodies = bodies.pack(false, columns);
-        let (own, ran) = frames_of(trace, &clocks, TrackSet::new(world, most(MOST_OWN)), most(MOST_RAN))?;
+        let (own, ran) = frames_of(trace, &clocks, TrackSet::new(world, most(OWN_BODIES_MAX)), most(EXECUTED_MAX))?;
         precision = if own.precision.unit > precision.unit { own.precision } else { precision };
         let own = own.pack(true, columns);
-        let set = TrackSet::new(world, most(MOST_VIEWS));
+        let set = TrackSet::new(world, most(VIEWS_MAX));
         let (views, how) = screens_of(trace, &clocks, set, &mut evidence, &mut players)?;
-        let NetworkRows { packets, trips, gaps } = NetworkRows::of(shown, most(MOST_PACKETS), most(MOST_ACKS))?;
+        let NetworkRows { packets, trips, gaps } = NetworkRows::of(shown, most(PACKETS_MAX), most(ACKS_MAX))?;
         let (shown_packets, has_arrivals) = (packets.every(), packets.have_arrivals());
         let packets = packets.pack(columns);
-        let (acks, of_acks) = acks_of(trace, exactness, most(MOST_ACKS), &mut players)?;
+        let (acks, of_acks) = acks_of(trace, exactness, most(ACKS_MAX), &mut players)?;
         let trips = trips.or(of_acks);
         let merged_acks = acks.merged.max(trips.over_time.merged);
         let (acks, round_trips) = (pack_acks(&acks, exactness, columns), pack_round_trips(&trips, columns));
         drop(trips);
-        let unrun = UnrunRows::of(trace, &server, most(MOST_UNRUN), &mut players)?;
+        let unrun = UnrunRows::of(trace, &server, most(UNEXECUTED_MAX), &mut players)?;
         // Gaps before the first tick are outside the session.
         let is_inside = |gap: &GapRecord| server.first_us().is_none_or(|first| gap.to.0 > first);
         let gap_of = |GapRecord { from, to, player, why: _ }: GapRecord| {

@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use super::packed::{MOST, PackedColumn, PageColumns, whole};
+use super::packed::{EXACT_SUM_MAX, PackedColumn, PageColumns, whole};
 use super::series::at_share;
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::trace::schema::{frames, views};
@@ -44,7 +44,7 @@ pub(super) struct PageTrack {
 }
 
 /// The tolerance grows at most this many times.
-const MOST_STEPS: u32 = 4;
+const TOLERANCE_STEPS_MAX: u32 = 4;
 
 /// A path while its samples come, in the order of their steps.
 #[derive(Debug, Default)]
@@ -178,7 +178,7 @@ impl TrackSet {
         let before = track.kept.len();
         track.push(point, self.precision.of_lines());
         self.kept += track.kept.len() - before;
-        while self.kept > self.most && self.steps < MOST_STEPS {
+        while self.kept > self.most && self.steps < TOLERANCE_STEPS_MAX {
             let before = self.kept;
             self.coarsen();
             // What no tolerance removes, such as the samples around a respawn, needs room of its own.
@@ -360,7 +360,7 @@ impl TrackWorld {
     pub(super) fn place(&self, position: [f64; 3]) -> Option<[f32; 3]> {
         let off = |axis: usize| (position[axis] - self.origin[axis]) as f32;
         let place = [0, 1, 2].map(off);
-        place.iter().all(|off| f64::from(off.abs()) < MOST * self.precision.unit).then_some(place)
+        place.iter().all(|off| f64::from(off.abs()) < EXACT_SUM_MAX * self.precision.unit).then_some(place)
     }
 }
 

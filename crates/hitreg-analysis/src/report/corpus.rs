@@ -3,7 +3,7 @@
 use super::figures::{count, counted, share};
 use super::page::{BAD, FAINT, GOOD, Page, TextSpan, UNSURE};
 use crate::corpus::{
-    CorpusSummary, CorrectionCause, LEAST_CHANGED_LOGS, ShotGroup, SideCounts, ThresholdResult, VerdictCounts,
+    CHANGED_LOGS_MIN, CorpusSummary, CorrectionCause, ShotGroup, SideCounts, ThresholdResult, VerdictCounts,
     WeaponChange, three_digits,
 };
 use crate::diff::TraceVerdict;
@@ -196,7 +196,7 @@ fn weapon_changed(page: &mut Page, summary: &CorpusSummary) {
             tested => format!("No hit rate changed beyond chance: {} tested.", counted(tested, "weapon")),
         };
         page.paragraph(0, &words);
-        let least = format!("Only weapons whose hit rate changed in at least {LEAST_CHANGED_LOGS} logs are tested.");
+        let least = format!("Only weapons whose hit rate changed in at least {CHANGED_LOGS_MIN} logs are tested.");
         page.faint(2, &least);
         return;
     };

@@ -54,7 +54,7 @@ pub fn diff_line(diff: &TraceDiff) -> String {
 }
 
 /// The changed shots that the full report lists.
-const MOST_SHOTS: usize = 100;
+const LISTED_SHOTS_MAX: usize = 100;
 
 /// The full report: the line for CI, the tables, the first divergence, what follows from it, shots, and distributions.
 pub fn diff_page(diff: &TraceDiff) -> Page {
@@ -68,7 +68,7 @@ pub fn diff_page(diff: &TraceDiff) -> Page {
     diff.first.iter().for_each(|first| divergence(&mut page, first));
     changed_settings(&mut page, diff, 3, usize::MAX);
     follow(&mut page, &diff.tables);
-    hits(&mut page, &diff.hits, MOST_SHOTS);
+    hits(&mut page, &diff.hits, LISTED_SHOTS_MAX);
     reconciliation(&mut page, &diff.reconciliation);
     interpolation(&mut page, &diff.interpolation);
     page
@@ -204,8 +204,8 @@ pub fn diff_answer(diff: &TraceDiff, on: DiffScope) -> Page {
         return page;
     }
     if on == DiffScope::Hits {
-        hits(&mut page, &diff.hits, ChangedShots::MOST);
-        changed_settings(&mut page, diff, 0, MOST_SETTINGS_LINES);
+        hits(&mut page, &diff.hits, ChangedShots::KEPT_MAX);
+        changed_settings(&mut page, diff, 0, SETTINGS_LINES_MAX);
         return page;
     }
     if let Some(first) = &diff.first {
@@ -213,7 +213,7 @@ pub fn diff_answer(diff: &TraceDiff, on: DiffScope) -> Page {
         page.note(0, &format!("first difference: {}", place(&first.table, &first.place)));
         values(&mut page, first);
     }
-    settings_diff(&mut page, diff, 0, MOST_SETTINGS_LINES);
+    settings_diff(&mut page, diff, 0, SETTINGS_LINES_MAX);
     differing_tables(&mut page, diff);
     changed_shots(&mut page, diff);
     page
@@ -242,15 +242,15 @@ fn story(diff: &TraceDiff) -> Option<String> {
     Some(format!("{outcomes}{since}{under}{missed}"))
 }
 
-const MOST_TABLES: usize = 6;
-const MOST_SETTINGS_LINES: usize = 16;
-const MOST_ANSWER_SHOTS: usize = 4;
+const TABLES_MAX: usize = 6;
+const SETTINGS_LINES_MAX: usize = 16;
+const ANSWER_SHOTS_MAX: usize = 4;
 
 fn differing_tables(page: &mut Page, diff: &TraceDiff) {
     let differing: Vec<&TableDiff> =
         diff.tables.iter().filter(|t| !matches!(t.status, TableStatus::Same | TableStatus::WithinTolerance)).collect();
     page.blank();
-    for table in differing.iter().take(MOST_TABLES) {
+    for table in differing.iter().take(TABLES_MAX) {
         let rows = &table.rows;
         let lacking = if diff.overlap_only { 0 } else { lacking(table) };
         let apart = rows.differing + lacking;
@@ -270,7 +270,7 @@ fn differing_tables(page: &mut Page, diff: &TraceDiff) {
         };
         page.note(0, &format!("{}: {text}", clipped(&table.name, 24)));
     }
-    if let Some(more) = differing.len().checked_sub(MOST_TABLES).filter(|more| *more > 0) {
+    if let Some(more) = differing.len().checked_sub(TABLES_MAX).filter(|more| *more > 0) {
         page.note(0, &format!("and {}", counted(more as u64, "more table")));
     }
     not_compared(page, diff, "their times differ", |table| table.rows.other_time);
@@ -306,12 +306,12 @@ fn changed_shots(page: &mut Page, diff: &TraceDiff) {
     page.note(0, &format!("hits: {in_both} in both{otherwise}, {only_a} in A only, {only_b} in B only"));
     // Changed hits come before misses with another reason.
     let misses = found.changed.first().filter(|shot| shot.change == ShotChange::OtherReason);
-    for shot in found.changed.first_hits().chain(misses).take(MOST_ANSWER_SHOTS) {
+    for shot in found.changed.first_hits().chain(misses).take(ANSWER_SHOTS_MAX) {
         page.note(2, &change(&shot));
     }
-    let shown = found.outcomes_changed().min(MOST_ANSWER_SHOTS as u64);
+    let shown = found.outcomes_changed().min(ANSWER_SHOTS_MAX as u64);
     let changed = found.outcomes_changed() - shown;
-    let misses = found.other_reason.saturating_sub(MOST_ANSWER_SHOTS as u64 - shown);
+    let misses = found.other_reason.saturating_sub(ANSWER_SHOTS_MAX as u64 - shown);
     if let Some(more) = more(changed, misses) {
         page.note(2, &format!("and {more} (--on hits lists all)"));
     }
@@ -377,10 +377,10 @@ fn follow(page: &mut Page, tables: &[TableDiff]) {
         return;
     }
     let rows =
-        tables.iter().flat_map(|table| table.fields.iter().take(MOST_FIELDS).map(|field| effect_row(table, field)));
+        tables.iter().flat_map(|table| table.fields.iter().take(FIELDS_MAX).map(|field| effect_row(table, field)));
     page.section("effects", &[">rows", ">who", ">largest", "from", "to", "then"], rows);
     for table in tables {
-        if let Some(more) = table.fields.len().checked_sub(MOST_FIELDS).filter(|more| *more > 0) {
+        if let Some(more) = table.fields.len().checked_sub(FIELDS_MAX).filter(|more| *more > 0) {
             page.note(2, &format!("and {} of {}", counted(more as u64, "more column"), clipped(&table.name, 40)));
         }
     }
@@ -394,7 +394,7 @@ fn follow(page: &mut Page, tables: &[TableDiff]) {
 const LONG_US: f64 = 3.6e9;
 
 /// How many columns of one table are listed.
-const MOST_FIELDS: usize = 8;
+const FIELDS_MAX: usize = 8;
 
 fn effect_row(table: &TableDiff, field: &FieldDiff) -> [String; 7] {
     let largest = field.largest.as_ref().map_or("-".to_owned(), |largest| match is_time(&field.field) {

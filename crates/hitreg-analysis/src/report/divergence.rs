@@ -50,8 +50,8 @@ pub(super) fn divergence(page: &mut Page, first: &Divergence) {
 /// The rest of the differing row, the last agreeing rows, and the usercmds.
 fn context(page: &mut Page, first: &Divergence) {
     if !first.others.is_empty() {
-        let others: Vec<&str> = first.others.iter().map(|o| o.field.as_str()).take(MOST_OTHERS).collect();
-        let rest = first.others.len().saturating_sub(MOST_OTHERS);
+        let others: Vec<&str> = first.others.iter().map(|o| o.field.as_str()).take(OTHERS_MAX).collect();
+        let rest = first.others.len().saturating_sub(OTHERS_MAX);
         let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
         page.note(2, &format!("also different in this row: {}{more}", others.join(", ")));
     }
@@ -66,7 +66,7 @@ fn context(page: &mut Page, first: &Divergence) {
     usercmds(page, first);
 }
 
-const MOST_OTHERS: usize = 6;
+const OTHERS_MAX: usize = 6;
 
 /// The values of both sides.
 pub(super) fn values(page: &mut Page, first: &Divergence) {
@@ -131,15 +131,15 @@ fn last(page: &mut Page, title: &str, row: &RowDump, fields: &[&str]) {
     let (first, rest): (Vec<&NamedValue>, Vec<&NamedValue>) = known.partition(|v| fields.contains(&v.name.as_str()));
     let rest: Vec<&NamedValue> = rest.into_iter().filter(|v| !is_zero(&v.value)).collect();
     let shown: Vec<String> = first.iter().chain(&rest).map(|v| named(v)).collect();
-    let more = shown.len().saturating_sub(MOST_VALUES);
-    let mut values: Vec<String> = shown.into_iter().take(MOST_VALUES).collect();
+    let more = shown.len().saturating_sub(VALUES_MAX);
+    let mut values: Vec<String> = shown.into_iter().take(VALUES_MAX).collect();
     if more > 0 {
         values.push(format!("and {more} more"));
     }
     page.list(4, values);
 }
 
-const MOST_VALUES: usize = 12;
+const VALUES_MAX: usize = 12;
 
 /// A value with its name: `drawn_at -83.152 ms`, `yaw 90`.
 fn named(NamedValue { name, value }: &NamedValue) -> String {
@@ -176,7 +176,7 @@ fn usercmds(page: &mut Page, first: &Divergence) {
 
 fn list(page: &mut Page, title: &str, usercmds: &[UsercmdRow]) {
     page.line(&format!("  {title}"));
-    for ran in usercmds.iter().take(MOST_USERCMDS) {
+    for ran in usercmds.iter().take(USERCMDS_MAX) {
         let how = ran.how.as_ref().map_or(String::new(), |how| {
             format!(" {}", if how == "run" { "executed".to_owned() } else { how.replace('_', " ") })
         });
@@ -191,12 +191,12 @@ fn list(page: &mut Page, title: &str, usercmds: &[UsercmdRow]) {
     }
     match usercmds.len() {
         0 => page.line("    none"),
-        n if n > MOST_USERCMDS => page.line(&format!("    and {} more", n - MOST_USERCMDS)),
+        n if n > USERCMDS_MAX => page.line(&format!("    and {} more", n - USERCMDS_MAX)),
         _ => {}
     }
 }
 
-const MOST_USERCMDS: usize = 8;
+const USERCMDS_MAX: usize = 8;
 
 /// The page of a `bisect ticks` result.
 pub fn bisect_page(found: &TickBisection) -> Page {

@@ -151,7 +151,7 @@ pub fn clipped(text: &str, most: usize) -> String {
 }
 
 /// The longest bar, in columns.
-const LONGEST: u64 = 40;
+const BAR_COLUMNS_MAX: u64 = 40;
 
 /// The histograms of round trips and prediction errors.
 pub fn distributions(round_trips_ms: &CountedValues, error_units: &CountedValues) -> Page {
@@ -181,7 +181,7 @@ fn histogram(title: &str, unit: &str, values: &CountedValues) -> Page {
     }
     let most = counts.iter().copied().fold(zeros, u64::max);
     let row = |(from, number): (String, u64)| {
-        let bar = (number * LONGEST).div_ceil(most) as usize;
+        let bar = (number * BAR_COLUMNS_MAX).div_ceil(most) as usize;
         [from, count(number), "#".repeat(bar)]
     };
     let zeros = (zeros > 0).then(|| ("0".to_owned(), zeros));
@@ -194,7 +194,7 @@ fn histogram(title: &str, unit: &str, values: &CountedValues) -> Page {
 const FAR_APART: f32 = 10.0;
 
 /// The limit on the number of even steps.
-const MOST_STEPS: u8 = 14;
+const STEPS_MAX: u8 = 14;
 
 /// The lower edges of the bars, from the bar of the least value to that of the greatest. They are 1, 2, 5, 10 and so on,
 /// or the multiples of one of these numbers.
@@ -202,13 +202,14 @@ fn edges(least: f32, greatest: f32) -> Vec<f32> {
     let growing =
         |step: i32| [1.0, 2.0, 5.0][step.rem_euclid(3) as usize] * libm::pow(10.0, f64::from(step.div_euclid(3)));
     let mut edges: Vec<f32> = if greatest > FAR_APART * least {
-        (SMALLEST..=GREATEST).map(|step| growing(step) as f32).collect()
+        (GROWING_STEP_MIN..=GROWING_STEP_MAX).map(|step| growing(step) as f32).collect()
     } else {
         let [least, greatest] = [least, greatest].map(f64::from);
-        let is_enough = |width: &f64| (greatest - least) / width < MOST_STEPS.into();
-        let width = (SMALLEST..=GREATEST).map(growing).find(is_enough).unwrap_or(growing(GREATEST));
+        let is_enough = |width: &f64| (greatest - least) / width < STEPS_MAX.into();
+        let width =
+            (GROWING_STEP_MIN..=GROWING_STEP_MAX).map(growing).find(is_enough).unwrap_or(growing(GROWING_STEP_MAX));
         let first = libm::floor(least / width) - 1.0;
-        (0..=MOST_STEPS + 2).map(|step| ((first + f64::from(step)) * width) as f32).collect()
+        (0..=STEPS_MAX + 2).map(|step| ((first + f64::from(step)) * width) as f32).collect()
     };
     edges.truncate(bar_of(greatest, &edges) + 1);
     edges.drain(..bar_of(least, &edges));
@@ -221,10 +222,10 @@ fn bar_of(value: f32, edges: &[f32]) -> usize {
 }
 
 /// The smallest growing step, 0.01.
-const SMALLEST: i32 = -6;
+const GROWING_STEP_MIN: i32 = -6;
 
 /// The greatest growing step.
-const GREATEST: i32 = 30;
+const GROWING_STEP_MAX: i32 = 30;
 
 #[cfg(test)]
 mod tests {

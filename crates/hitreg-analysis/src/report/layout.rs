@@ -199,25 +199,25 @@ impl ColumnWidths {
         let widest = words.map(|(_, width)| width).max();
         let gap = match &widest {
             _ if apart == 0 => 2,
-            Some(widest) if widest.saturating_sub(apart) >= WIDE => 2,
+            Some(widest) if widest.saturating_sub(apart) >= READABLE_WIDTH_MIN => 2,
             _ => 1,
         };
         if let Some(widest) = widest {
             let beyond = if gap == 2 { apart } else { together };
-            *widest = widest.saturating_sub(beyond).max(NARROWEST.min(*widest));
+            *widest = widest.saturating_sub(beyond).max(TEXT_COLUMN_WIDTH_MIN.min(*widest));
         }
         ColumnWidths { widths, gap }
     }
 }
 
 /// A text column of at least this width is easy to read.
-const WIDE: usize = 24;
+const READABLE_WIDTH_MIN: usize = 24;
 
 /// The indent of tables.
 const MARGIN: usize = 2;
 
 /// No text column becomes narrower than this.
-const NARROWEST: usize = 12;
+const TEXT_COLUMN_WIDTH_MIN: usize = 12;
 
 /// A non-breaking space, which keeps words on one line.
 const STAYS: &str = "\u{a0}";

@@ -439,12 +439,12 @@ fn came(came: &ShotResult) -> String {
     text.extend(came.target.iter().map(|target| format!(" {}", name(target))));
     text.extend(came.hitgroup.iter().map(|hitgroup| format!(", {}", name(hitgroup))));
     text.extend(came.damage.filter(|damage| *damage != 0).map(|damage| format!(", {damage} damage")));
-    text.extend(came.also_hit.iter().map(|others| format!("; also {}", clipped(others, ALSO_HIT_MOST))));
+    text.extend(came.also_hit.iter().map(|others| format!("; also {}", clipped(others, ALSO_HIT_LETTERS_MAX))));
     text
 }
 
 /// The most letters of the other targets of a shot.
-const ALSO_HIT_MOST: usize = 240;
+const ALSO_HIT_LETTERS_MAX: usize = 240;
 
 /// The longest rewind.
 const MAX_UNLAG_MS: &str = "lag_compensation.max_unlag_ms";
@@ -651,11 +651,11 @@ fn about_correction(page: &mut Page, why: &Why, correction: &CorrectionExplanati
         [name(&error.field), predicted, actual, difference]
     };
     if !correction.errors.is_empty() {
-        let rows = correction.errors.iter().take(MOST_FIELDS).map(row);
+        let rows = correction.errors.iter().take(FIELDS_MAX).map(row);
         page.section("field", &[">predicted", ">actual", ">difference"], rows);
     }
-    if correction.errors.len() > MOST_FIELDS {
-        page.note(2, &format!("and {}", counted((correction.errors.len() - MOST_FIELDS) as u64, "more field")));
+    if correction.errors.len() > FIELDS_MAX {
+        page.note(2, &format!("and {}", counted((correction.errors.len() - FIELDS_MAX) as u64, "more field")));
     }
     body_diff(page, correction);
     picture(page, why);
@@ -676,11 +676,11 @@ fn body_diff(page: &mut Page, correction: &CorrectionExplanation) {
     found.add(["@@ body: predicted (-), actual (+), predicted only ( ) @@", "@@"], &text(false), &text(true), 2);
     if !found.is_empty() {
         page.blank();
-        page.text_diff(&found, MOST_BODY_LINES, "in the table `frames`");
+        page.text_diff(&found, BODY_LINES_MAX, "in the table `frames`");
     }
 }
 
-const MOST_BODY_LINES: usize = 40;
+const BODY_LINES_MAX: usize = 40;
 
 /// The evidence for a cause, in words. Games can have evidence of their own.
 pub(crate) fn evidence_in_words(evidence: &str) -> String {
@@ -701,7 +701,7 @@ pub(crate) fn evidence_in_words(evidence: &str) -> String {
 
 const AGREES: &str = "running the usercmds again this way gives the server's state";
 
-const MOST_FIELDS: usize = 16;
+const FIELDS_MAX: usize = 16;
 
 #[cfg(test)]
 mod tests {

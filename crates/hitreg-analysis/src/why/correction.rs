@@ -175,7 +175,7 @@ fn of_whole_number(number: i128) -> CellValue {
 }
 
 /// The least value whose low word and single leave it open which whole number it is.
-pub(super) const LEAST_LARGE: f32 = (1_u64 << 55) as f32;
+pub(super) const AMBIGUOUS_MIN: f32 = (1_u64 << 55) as f32;
 
 /// A whole number of at most 64 bits, whose low word and value in single precision are known. `full` are numbers that it
 /// may be, if these do not tell the other bits.

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::correction::{LEAST_LARGE, is_corrected};
+use super::correction::{AMBIGUOUS_MIN, is_corrected};
 use super::places::{AimSource, first_with_angles};
 use super::{OtherCorrections, ShotName, WhyError, WhyQuery};
 use hitreg_log::trace::schema::{bodies, corrections, errors, executed, frames, is_bodies, shots, ticks, views};
@@ -286,7 +286,7 @@ fn large_fields(errors: &Table) -> Vec<String> {
     let rows = errors::Columns::read(errors);
     let is_large = |row: &usize| {
         let values = [rows.predicted, rows.authoritative].map(|values| values.get(*row).copied().unwrap_or_default());
-        values.iter().any(|value| value.abs() >= LEAST_LARGE)
+        values.iter().any(|value| value.abs() >= AMBIGUOUS_MIN)
     };
     (0..rows.rows).filter(is_large).map(|row| rows.field.get(row).to_owned()).collect()
 }

@@ -14,7 +14,7 @@ use crate::step::nearby;
 use hitreg_log::usercmd::Input;
 
 /// The longest distance between joined places, in units.
-const LONGEST_UNITS: f32 = 420.0;
+const LINK_UNITS_MAX: f32 = 420.0;
 
 /// The number of nearest places tried from each place.
 const NEIGHBOURS: usize = 12;
@@ -24,7 +24,7 @@ const ARRIVED_UNITS: f32 = 24.0;
 const ARRIVED_UP_UNITS: f32 = 40.0;
 
 /// The longest way tried while ducking, because ducked players are slow, in units.
-const LONGEST_DUCKED_UNITS: f32 = 280.0;
+const DUCKED_LINK_UNITS_MAX: f32 = 280.0;
 
 const TRIAL_MSEC: u8 = 16;
 
@@ -106,7 +106,7 @@ impl RouteGraph {
 fn ways_from(rules: &ArenaRules, places: &[Vec3], from: usize) -> Vec<RouteEdge> {
     let start = places[from];
     let mut near: Vec<usize> =
-        (0..places.len()).filter(|&to| to != from && places[to].distance(start) < LONGEST_UNITS).collect();
+        (0..places.len()).filter(|&to| to != from && places[to].distance(start) < LINK_UNITS_MAX).collect();
     near.sort_unstable_by(|&a, &b| places[a].distance(start).total_cmp(&places[b].distance(start)).then(a.cmp(&b)));
     near.truncate(NEIGHBOURS);
     let mut ways: Vec<RouteEdge> = near.iter().filter_map(|&to| way_between(rules, start, places[to], to)).collect();
@@ -118,7 +118,7 @@ fn ways_from(rules: &ArenaRules, places: &[Vec3], from: usize) -> Vec<RouteEdge>
             away(*a).total_cmp(&away(*b))
         };
         let to = (0..places.len()).min_by(leads_near);
-        if let Some(to) = to.filter(|_| door.distance(start) < LONGEST_UNITS / 2.0) {
+        if let Some(to) = to.filter(|_| door.distance(start) < LINK_UNITS_MAX / 2.0) {
             ways.extend(way_between(rules, start, door, to));
         }
     }
@@ -129,7 +129,7 @@ fn ways_from(rules: &ArenaRules, places: &[Vec3], from: usize) -> Vec<RouteEdge>
 /// arrive.
 fn way_between(rules: &ArenaRules, start: Vec3, goal: Vec3, to: usize) -> Option<RouteEdge> {
     let way = |ducked| walk(rules, start, goal, ducked).map(|time_ms| RouteEdge { to, walk_to: goal, ducked, time_ms });
-    let may_duck = start.distance(goal) < LONGEST_DUCKED_UNITS;
+    let may_duck = start.distance(goal) < DUCKED_LINK_UNITS_MAX;
     way(false).or_else(|| if may_duck { way(true) } else { None })
 }
 

@@ -4,7 +4,7 @@ use glam::{DVec3, Vec3};
 use quake_map::{Entity, TextParseError};
 
 use crate::brush::{AXES, Bounds, BrushError, ConvexBrush, Facet, corners_of, cut_planes};
-use crate::map::{ArenaMap, BellPlace, MOST_BRUSHES, MOST_SIDES, MapSource, Props, SpawnPoint, Teleporter};
+use crate::map::{ArenaMap, BRUSH_SIDES_MAX, BRUSHES_MAX, BellPlace, MapSource, Props, SpawnPoint, Teleporter};
 use crate::solid::SolidHull;
 
 /// The entity classes whose brushes are solid.
@@ -44,7 +44,7 @@ pub enum MapTextError {
         source: ShapeError,
     },
     /// The map has too many brushes.
-    #[error("more than {MOST_BRUSHES} brushes")]
+    #[error("more than {BRUSHES_MAX} brushes")]
     TooManyBrushes,
     /// An entity with brushes has an unknown class.
     #[error("entity {entity}: {class} with brushes is not supported; supported are {}, and trigger_teleport", SOLID_CLASSES.join(", "))]
@@ -83,7 +83,7 @@ pub enum MapTextError {
         at: Vec3,
     },
     /// The map has too many props.
-    #[error("more than {} props of a kind", super::MOST_PROPS)]
+    #[error("more than {} props of a kind", super::PROPS_MAX)]
     TooManyProps,
     /// The map has no spawn point.
     #[error("the map has no spawn point (info_player_deathmatch or info_player_start)")]
@@ -157,7 +157,7 @@ fn solid_brushes(entities: &[EntityReader<'_>]) -> Result<Vec<ConvexBrush>, MapT
         } else if class != "trigger_teleport" {
             return Err(MapTextError::UnknownBrushEntity { entity: entity.number, class: class.to_owned() });
         }
-        if brushes.len() > MOST_BRUSHES {
+        if brushes.len() > BRUSHES_MAX {
             return Err(MapTextError::TooManyBrushes);
         }
     }
@@ -270,7 +270,7 @@ pub enum ShapeError {
         sides: usize,
     },
     /// The solid has too many sides.
-    #[error("it has {sides} sides, the most is {MOST_SIDES}")]
+    #[error("it has {sides} sides, the most is {BRUSH_SIDES_MAX}")]
     TooManySides {
         /// The number of sides.
         sides: usize,
@@ -305,7 +305,7 @@ fn closed_brush(mut sides: Vec<Facet>) -> Result<ConvexBrush, ShapeError> {
     if sides.len() < 4 {
         return Err(ShapeError::TooFewSides { sides: sides.len() });
     }
-    if sides.len() > MOST_SIDES - 6 {
+    if sides.len() > BRUSH_SIDES_MAX - 6 {
         return Err(ShapeError::TooManySides { sides: sides.len() });
     }
     // Open solids are cut off beyond the limit.

@@ -19,7 +19,7 @@ const HOP_LIMIT: f32 = 1.7;
 const HOP_KEEPS: f64 = 0.65;
 
 /// The most surfaces that deflect one frame's movement.
-const MOST_BUMPS: usize = 4;
+const BUMPS_MAX: usize = 4;
 
 /// Smaller velocity along an axis after a bump is dropped, in units per second. In double precision, as in the
 /// original.
@@ -27,7 +27,7 @@ const STOP_UNITS_S: f64 = 0.1;
 
 /// The surfaces that touch the current position; at most one per bump.
 struct Surfaces {
-    normals: [Vec3; MOST_BUMPS],
+    normals: [Vec3; BUMPS_MAX],
     count: usize,
 }
 
@@ -198,11 +198,11 @@ impl<W: Solid, F: FnMut(MoveEvent)> PlayerMove<'_, W, F> {
     pub(super) fn slide(&mut self) {
         let velocity_at_first = self.now.velocity;
         let mut velocity_since_moved = self.now.velocity;
-        let mut surfaces = Surfaces { normals: [Vec3::ZERO; MOST_BUMPS], count: 0 };
+        let mut surfaces = Surfaces { normals: [Vec3::ZERO; BUMPS_MAX], count: 0 };
         let mut left_s = self.frame_s;
         let mut covered = 0.0;
 
-        for _ in 0..MOST_BUMPS {
+        for _ in 0..BUMPS_MAX {
             if self.now.velocity == Vec3::ZERO {
                 break;
             }

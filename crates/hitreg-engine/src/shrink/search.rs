@@ -30,10 +30,10 @@ const ORDER: [CostKind; 10] = [
 ];
 
 /// A session this short is not searched for a shorter window.
-const SHORT: Micros = Micros::from_s(2);
+const SEARCHED_LENGTH: Micros = Micros::from_s(2);
 
 /// The shortest window that is tested, in ticks.
-const SHORTEST_WINDOW: usize = 32;
+const WINDOW_TICKS_MIN: usize = 32;
 
 /// Shrinks like [`shrink`](super::shrink), with the caller's `record` in place of a game, for candidates made by `edit`. Tests
 /// `parallel` candidates at a time; the result does not depend on that number.
@@ -145,7 +145,7 @@ impl<E: std::error::Error + Send + 'static> ShrinkSearch<'_, E> {
         let whole = (self.current.clone(), self.counts);
         self.cut_the_end()?;
         self.cut_the_beginning()?;
-        if self.current.duration() <= SHORT {
+        if self.current.duration() <= SEARCHED_LENGTH {
             return Ok(());
         }
         // Without its beginning, this part starts from other places. Another part may still show the property in fewer
@@ -194,7 +194,7 @@ impl<E: std::error::Error + Send + 'static> ShrinkSearch<'_, E> {
     fn find_window(&mut self, below: usize) -> Result<bool, ShrinkError<E>> {
         let all = self.current.ticks.len();
         let mut windows = Vec::new();
-        let mut length = SHORTEST_WINDOW;
+        let mut length = WINDOW_TICKS_MIN;
         while length < below {
             windows.extend((0..all).step_by(length / 2).map(|begin| begin..(begin + length).min(all)));
             length *= 2;

@@ -236,7 +236,7 @@ impl Leg {
 /// rows. Each also replays some time before its own part, so more legs cost more.
 const LEGS: usize = 2;
 /// The fewest keyframes of a leg.
-const MIN_KEYFRAMES: usize = 4;
+const LEG_KEYFRAMES_MIN: usize = 4;
 /// The tables that a log records itself, and the tables that show which features were exercised.
 const TABLES: [&str; 6] = [ticks::NAME, bodies::NAME, executed::NAME, frames::NAME, corrections::NAME, shots::NAME];
 
@@ -291,7 +291,7 @@ impl SurveyedLog {
 /// since `needed_from` that time.
 fn legs(keyframes: &[Micros], last: Micros, needed_from: &dyn Fn(Micros) -> Micros) -> Vec<Leg> {
     // With these keyframes, a log has one more chunk than keyframes.
-    let each = (keyframes.len() + 1).div_ceil(LEGS).max(MIN_KEYFRAMES);
+    let each = (keyframes.len() + 1).div_ceil(LEGS).max(LEG_KEYFRAMES_MIN);
     let ends = (0..keyframes.len()).skip(each - 1).step_by(each).filter(|end| keyframes[*end] < last);
     let bounds: Vec<Option<usize>> = std::iter::once(None).chain(ends.map(Some)).chain([None]).collect();
     let leg = |bounds: &[Option<usize>]| {

@@ -13,7 +13,7 @@ use serde_bytes::{ByteBuf, Bytes};
 
 use super::column;
 use super::container::NextChunk;
-use super::error::{Budget, MAX_CHUNK_MEMORY, WriteError};
+use super::error::{Budget, CHUNK_MEMORY_BYTES_MAX, WriteError};
 use super::header::Schema;
 use super::index::{ChunkRows, PartRows};
 use super::keyframes::KEYFRAME;
@@ -131,7 +131,7 @@ pub(crate) fn rows_by_table(part: &SessionSlice<'_>, header: &SessionHeader) -> 
 
 /// Decodes a chunk of a log with this header.
 pub(crate) fn decode(content: &[u8], header: &SessionHeader, schema: &Schema) -> Result<SessionChunk, String> {
-    decode_within(MAX_CHUNK_MEMORY, content, header, KindFilter::All, schema)
+    decode_within(CHUNK_MEMORY_BYTES_MAX, content, header, KindFilter::All, schema)
 }
 
 /// Returns what a chunk has of one kind, given the records of each player or of the session; `None` without rows.
@@ -487,11 +487,11 @@ impl<'a> DecodedTables<'a> {
 }
 
 /// The most MessagePack values in a chunk of a log: tables, columns, and two for each series of each table.
-const MOST_VALUES: u64 = 1 << 20;
+const CHUNK_VALUES_MAX: u64 = 1 << 20;
 
 /// Decodes a chunk's map. It ignores tables that the log does not declare.
 fn decode_map<'a>(content: &'a [u8], schema: &Schema, classes: usize) -> Result<DecodedTables<'a>, String> {
-    crate::serial::count_values(MOST_VALUES, content).map_err(|error| format!("it is too large ({error})"))?;
+    crate::serial::count_values(CHUNK_VALUES_MAX, content).map_err(|error| format!("it is too large ({error})"))?;
     let read = Seed { schema, classes }.deserialize(&mut MessagePackReader::new(content));
     let read = read.map_err(|error| format!("it is not a chunk's map ({error})"))?;
     for (name, PackedTable(ids, rows, _)) in &read.tables {
@@ -552,7 +552,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
 /// Decodes the outline of a chunk.
 pub(crate) fn outline(content: &[u8], header: &SessionHeader, schema: &Schema) -> Result<Outline, String> {
     let tables = decode_map(content, schema, header.classes.len())?;
-    let mut budget = Budget::new(MAX_CHUNK_MEMORY);
+    let mut budget = Budget::new(CHUNK_MEMORY_BYTES_MAX);
     let players = header.players.len();
     let mut outline = Outline { players: vec![PlayerOutline::default(); players], ..Outline::default() };
     tables.rows().for_each(|(name, rows)| outline.count(kind_of(name), rows));

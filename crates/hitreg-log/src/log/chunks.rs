@@ -158,13 +158,15 @@ const EMPTY: &str =
     "it is empty. Check the command that wrote it, or record a session with: hitreg record synth -o session.hitlog";
 
 /// What to do about a file of an unknown kind.
-const GIVE: &str = ". Give a log (*.hitlog) or a trace (*.hittrace)";
+const EXPECTED_FILES: &str = ". Give a log (*.hitlog) or a trace (*.hittrace)";
 
 /// Returns the first frame, or an error that describes the file.
 pub(super) fn first_frame<R: Read>(frames: &mut FileFrames<R>) -> Result<FileFrame, LogError> {
     let strange = |what: String| LogError::NotHitreg { what };
     match frames.next() {
-        Ok(Some(frame)) if frame.kind == FrameKind::Tail => Err(strange(format!("it begins with a seek table{GIVE}"))),
+        Ok(Some(frame)) if frame.kind == FrameKind::Tail => {
+            Err(strange(format!("it begins with a seek table{EXPECTED_FILES}")))
+        }
         Ok(Some(frame)) => Ok(frame),
         Ok(None) => Err(strange(EMPTY.into())),
         Err(FrameError::Cut { start, bytes, last }) => {
@@ -174,7 +176,7 @@ pub(super) fn first_frame<R: Read>(frames: &mut FileFrames<R>) -> Result<FileFra
                     Err(LogError::corrupt(0, "the header", "its zstd blocks do not end where it ends"))
                 }
                 start if start.starts_with(&magic) || magic.starts_with(start) => Err(LogError::HeaderTorn { bytes }),
-                _ => Err(strange(format!("it has only {bytes} bytes{GIVE}"))),
+                _ => Err(strange(format!("it has only {bytes} bytes{EXPECTED_FILES}"))),
             }
         }
         Err(FrameError::Bad { start, what, .. }) if start == ZSTD_MAGIC.to_le_bytes() => {
@@ -183,7 +185,8 @@ pub(super) fn first_frame<R: Read>(frames: &mut FileFrames<R>) -> Result<FileFra
         Err(FrameError::Bad { mut start, what, .. }) => {
             start.extend(frames.rest(START_BYTES - start.len())?);
             Err(strange(
-                looks_like(&start).map_or_else(|| format!("at its start, {what}{GIVE}"), |look| look.to_string()),
+                looks_like(&start)
+                    .map_or_else(|| format!("at its start, {what}{EXPECTED_FILES}"), |look| look.to_string()),
             ))
         }
         Err(FrameError::Io(error)) => Err(error.into()),

@@ -9,7 +9,7 @@ use std::io::{Read, Write};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 use zstd::zstd_safe::CParameter;
 
-use super::error::{MAX_CHUNK_BYTES, WriteError};
+use super::error::{CHUNK_BYTES_MAX, WriteError};
 use super::index::{ChunkRows, IndexBuilder};
 
 pub(crate) const ZSTD_MAGIC: u32 = 0xFD2F_B528;
@@ -56,7 +56,7 @@ pub(crate) struct SeekEntry {
 impl SeekTable {
     pub(crate) fn add(&mut self, compressed: usize, content: usize) {
         let offset = self.end();
-        // `MAX_CHUNK_BYTES` bounds both, far below 4 GiB.
+        // `CHUNK_BYTES_MAX` bounds both, far below 4 GiB.
         self.entries.push(SeekEntry { offset, compressed_bytes: compressed as u32, content_bytes: content as u32 });
     }
 
@@ -154,7 +154,7 @@ impl<W: Write> ChunkSink<W> {
             return Err(WriteError::Poisoned);
         }
         self.poisoned = true;
-        if content.len() > MAX_CHUNK_BYTES {
+        if content.len() > CHUNK_BYTES_MAX {
             return Err(WriteError::TooLarge { what, bytes: content.len() });
         }
         self.index.add(self.table.len(), rows);
@@ -197,9 +197,9 @@ const CHECKSUM: u8 = 1 << 2;
 const NOT_IN_CHUNKS: u8 = 0b1_1011;
 
 /// The largest block that zstd makes.
-const MAX_BLOCK: usize = 128 << 10;
+const BLOCK_BYTES_MAX: usize = 128 << 10;
 /// The most bytes of a skippable frame: enough for the seek table of a file of 100 days.
-const MAX_SKIPPABLE: usize = 64 << 20;
+const SKIPPABLE_BYTES_MAX: usize = 64 << 20;
 
 /// One frame in the file.
 #[derive(Debug)]
@@ -353,9 +353,9 @@ impl<R: Read> PartialFrame<'_, R> {
         // A size of two bytes counts from 256.
         let content_bytes = self.number(size_bytes)? + if size_bytes == 2 { 256 } else { 0 };
         let content_bytes = usize::try_from(content_bytes).unwrap_or(usize::MAX);
-        if content_bytes > MAX_CHUNK_BYTES {
+        if content_bytes > CHUNK_BYTES_MAX {
             return self
-                .bad(format!("it says that it unpacks to {content_bytes} bytes; the limit is {MAX_CHUNK_BYTES}"));
+                .bad(format!("it says that it unpacks to {content_bytes} bytes; the limit is {CHUNK_BYTES_MAX}"));
         }
         while !self.block()? {}
         self.number(4)?;
@@ -371,7 +371,7 @@ impl<R: Read> PartialFrame<'_, R> {
             1 => 1,
             _ => return self.bad("a zstd block is of the reserved type"),
         };
-        if size > MAX_BLOCK || self.end + stored > MAX_CHUNK_BYTES {
+        if size > BLOCK_BYTES_MAX || self.end + stored > CHUNK_BYTES_MAX {
             return self.bad("a zstd block is larger than any can be");
         }
         self.take(stored)?;
@@ -380,7 +380,7 @@ impl<R: Read> PartialFrame<'_, R> {
 
     fn tail(&mut self) -> Result<FrameKind, FrameError> {
         let size = self.number(4)? as usize;
-        if size > MAX_SKIPPABLE {
+        if size > SKIPPABLE_BYTES_MAX {
             return self.bad(format!("a seek table of {size} bytes is larger than any can be"));
         }
         self.take(size)?;
@@ -498,7 +498,7 @@ mod tests {
 
     #[test]
     fn a_frame_that_claims_too_many_bytes_is_refused_before_unpacking() {
-        let huge = frame(&vec![0; MAX_CHUNK_BYTES + 1]);
+        let huge = frame(&vec![0; CHUNK_BYTES_MAX + 1]);
         assert!(huge.len() < 10_000);
         let error = FileFrames::new(&huge[..], 7).next().unwrap_err();
         assert!(matches!(error, FrameError::Bad { offset: 7, what, .. } if what.contains("the limit is")));

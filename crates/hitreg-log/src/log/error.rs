@@ -134,7 +134,7 @@ pub enum WriteError {
     #[error(transparent)]
     Misfit(#[from] MisplacedRecord),
     /// One record, or the header, does not fit into a chunk.
-    #[error("{what} takes {bytes} bytes, and a chunk holds at most {}", MAX_CHUNK_BYTES)]
+    #[error("{what} takes {bytes} bytes, and a chunk holds at most {}", CHUNK_BYTES_MAX)]
     TooLarge {
         /// The kind of content.
         what: &'static str,
@@ -145,7 +145,7 @@ pub enum WriteError {
     #[error("the header: {0}")]
     Header(String),
     /// One record exceeds the limit of readers.
-    #[error("a record takes {bytes} bytes, and one may take at most {}", MAX_RECORD_BYTES)]
+    #[error("a record takes {bytes} bytes, and one may take at most {}", RECORD_BYTES_MAX)]
     RecordTooLarge {
         /// Its size in memory, in bytes.
         bytes: usize,
@@ -177,27 +177,27 @@ pub(crate) fn no_thread(error: std::io::Error) -> std::io::Error {
 // Limits on what a part of a file may make its reader allocate. Readers check every limit before the allocation.
 
 /// The most bytes of one chunk, compressed or not. Writers make far smaller chunks.
-pub(crate) const MAX_CHUNK_BYTES: usize = 12 << 20;
+pub(crate) const CHUNK_BYTES_MAX: usize = 12 << 20;
 
 /// The most bytes of a map in a recorder's description. The other parts of a header need room, too.
-pub(crate) const MAX_MAP_BYTES: usize = MAX_CHUNK_BYTES - (1 << 20);
+pub(crate) const MAP_BYTES_MAX: usize = CHUNK_BYTES_MAX - (1 << 20);
 
 /// The most bytes of records in memory that a writer puts into one chunk. Writers refuse larger records.
-pub(crate) const MAX_RECORD_BYTES: usize = 4 << 20;
+pub(crate) const RECORD_BYTES_MAX: usize = 4 << 20;
 
 /// The most memory for decoding one chunk. Decoding takes at most 14 times the record size for any kind of record, so
 /// a reader can decode every chunk that a writer makes.
-pub(crate) const MAX_CHUNK_MEMORY: usize = 64 << 20;
+pub(crate) const CHUNK_MEMORY_BYTES_MAX: usize = 64 << 20;
 
 /// The most players that a session may have. Games of today have up to 150. The work of a server grows with the square.
-pub const MAX_PLAYERS: usize = 200;
+pub const LOG_PLAYERS_MAX: usize = 200;
 
 /// The most values in MessagePack that a file's header may hold. A hundred classes of thirty fields and all players
 /// come to less than half of that.
-pub(crate) const MAX_HEADER_VALUES: u64 = 1 << 17;
+pub(crate) const HEADER_VALUES_MAX: u64 = 1 << 17;
 
 /// The most columns of a trace table in a file.
-pub(crate) const MAX_COLUMNS: usize = 4096;
+pub(crate) const COLUMNS_MAX: usize = 4096;
 
 /// The memory that a decoder may still allocate.
 #[derive(Clone, Copy, Debug)]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::chunk::to_messagepack;
 use super::container::ZSTD_MAGIC;
-use super::error::{LogError, MAX_HEADER_VALUES, MAX_PLAYERS, WriteError};
+use super::error::{HEADER_VALUES_MAX, LOG_PLAYERS_MAX, LogError, WriteError};
 use super::kinds::{EXTRA_BYTES, HEARD_USERCMD, RecordLayout};
 use crate::record::{
     ArrivalRecord, DamageRecord, ExecutionRecord, FieldSchema, FrameRecord, GapRecord, HeardRecord, PacketRecord,
@@ -109,7 +109,7 @@ pub(crate) fn encode<H: Serialize>(kind: FileKind, header: &H) -> Result<Vec<u8>
     };
     let content = to_messagepack(&first)?;
     // Writers refuse headers that readers would refuse.
-    match crate::serial::count_values(MAX_HEADER_VALUES, &content) {
+    match crate::serial::count_values(HEADER_VALUES_MAX, &content) {
         Ok(()) => Ok(content),
         Err(error) => Err(WriteError::Header(error.to_string())),
     }
@@ -130,8 +130,8 @@ pub(crate) fn encode_log(header: &SessionHeader) -> Result<Vec<u8>, WriteError> 
 /// Checks the number of players against the limit of a session.
 pub(crate) fn check_players(players: &[PlayerInfo]) -> Result<(), String> {
     match players.len() {
-        0..=MAX_PLAYERS => Ok(()),
-        players => Err(format!("it has {players} players, and a session has at most {MAX_PLAYERS}")),
+        0..=LOG_PLAYERS_MAX => Ok(()),
+        players => Err(format!("it has {players} players, and a session has at most {LOG_PLAYERS_MAX}")),
     }
 }
 
@@ -157,7 +157,7 @@ pub(crate) fn decode<'a, H: Deserialize<'a>>(
     wanted: FileKind,
 ) -> Result<((H, FormatVersion), bool), LogError> {
     let strange = |what: String| LogError::NotHitreg { what };
-    if let Err(error) = crate::serial::count_values(MAX_HEADER_VALUES, content)
+    if let Err(error) = crate::serial::count_values(HEADER_VALUES_MAX, content)
         && FileKind::HITREG.iter().any(|kind| starts_with_magic(content, kind.magic()))
     {
         return Err(LogError::corrupt(0, "the header", error.to_string()));

@@ -13,7 +13,7 @@ use super::column;
 use super::container::{
     Chain, FileFrame, FrameKind, NextChunk, SEEK_FOOTER_MAGIC, SEEK_TABLE_MAGIC, SeekEntry, SeekTable, frame_of, unpack,
 };
-use super::error::{LogError, MAX_CHUNK_BYTES, MAX_PLAYERS, WriteError};
+use super::error::{CHUNK_BYTES_MAX, LOG_PLAYERS_MAX, LogError, WriteError};
 use super::keyframes::KEYFRAME;
 use super::table::PackedTable;
 use super::trace_file::{TableMap, empty_table, table_map};
@@ -22,7 +22,7 @@ use crate::trace::Table;
 
 /// The most entries of an index. A log of 16 hours has fewer. A writer leaves out a larger index, and a reader builds
 /// it.
-const MOST_PARTS: usize = 1 << 20;
+const INDEX_ENTRIES_MAX: usize = 1 << 20;
 
 /// How the file stores that a part has no times.
 const NO_TIMES: (i64, i64) = (0, -1);
@@ -136,15 +136,15 @@ impl FileIndex {
     fn decode(map: &IndexMap<TableMap<'_, &Bytes>, &Bytes>, chunks: u32) -> Result<FileIndex, String> {
         let PackedTable(ids, rows, columns) = &map.parts;
         let all: usize = rows.iter().map(|rows| *rows as usize).sum();
-        if all > MOST_PARTS {
-            return Err(format!("its index has {all} entries, and may have {MOST_PARTS}"));
+        if all > INDEX_ENTRIES_MAX {
+            return Err(format!("its index has {all} entries, and may have {INDEX_ENTRIES_MAX}"));
         }
         if ids.len() != rows.len() || !ids.iter().copied().eq((0..).take(map.tables.len())) {
             return Err("its index has other tables than entries".into());
         }
         let lists = |players: &Vec<u16>| {
             players.windows(2).all(|pair| pair[0] < pair[1])
-                && players.last().is_none_or(|last| usize::from(*last) < MAX_PLAYERS)
+                && players.last().is_none_or(|last| usize::from(*last) < LOG_PLAYERS_MAX)
         };
         if !map.players.iter().all(lists) {
             return Err("its index has a list of players that no session has".into());
@@ -297,12 +297,12 @@ impl IndexBuilder {
 
     /// Encodes the last chunk. An index that does not fit is left out.
     pub(super) fn encode_end(self, NextChunk { index, before }: NextChunk) -> Result<Vec<u8>, WriteError> {
-        if self.parts <= MOST_PARTS {
+        if self.parts <= INDEX_ENTRIES_MAX {
             let known = self.finish(SeekTable::default());
             let end = EndMap { index, before: Some(before), end: true, contents: Some(known.encode()) };
             let content = to_messagepack(&end)?;
-            if content.len() <= MAX_CHUNK_BYTES
-                && crate::serial::count_values(crate::serial::MOST_VALUES, &content).is_ok()
+            if content.len() <= CHUNK_BYTES_MAX
+                && crate::serial::count_values(crate::serial::VALUES_MAX, &content).is_ok()
             {
                 return Ok(content);
             }
@@ -314,7 +314,7 @@ impl IndexBuilder {
 // Reads the index at the end of a file, and compares an index with the chunks.
 
 /// The most bytes of a seek table.
-const TABLE_BYTES_MOST: u64 = 16 << 20;
+const SEEK_TABLE_BYTES_MAX: u64 = 16 << 20;
 
 /// Reads the index of a sealed file: the seek table, and the last chunk. Returns `None` if the file does not end like
 /// one with an index.
@@ -376,7 +376,7 @@ fn seek_table(from: &mut (impl Read + Seek)) -> Result<Option<SeekTable>, LogErr
     let word = |bytes: &[u8]| bytes.first_chunk().map_or(0, |word| u32::from_le_bytes(*word));
     let frames = u64::from(word(&footer));
     let length = frames * 8 + FOOTER;
-    if word(&footer[5..]) != SEEK_FOOTER_MAGIC || length + 8 > bytes.min(TABLE_BYTES_MOST) {
+    if word(&footer[5..]) != SEEK_FOOTER_MAGIC || length + 8 > bytes.min(SEEK_TABLE_BYTES_MAX) {
         return Ok(None);
     }
     from.seek(SeekFrom::Start(bytes - length - 8))?;
@@ -430,7 +430,7 @@ pub(super) fn frame_at(from: &mut (impl Read + Seek), sizes: &SeekTable, chunk: 
     let SeekEntry { offset, compressed_bytes, content_bytes } = sizes.entry(chunk).unwrap_or_default();
     let (packed, content_bytes) = (compressed_bytes as usize, content_bytes as usize);
     let wrong = || LogError::corrupt_chunk(offset, chunk, "the seek table disagrees");
-    if !(1..=MAX_CHUNK_BYTES).contains(&packed) {
+    if !(1..=CHUNK_BYTES_MAX).contains(&packed) {
         return Err(wrong());
     }
     from.seek(SeekFrom::Start(offset))?;

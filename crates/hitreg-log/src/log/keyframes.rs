@@ -8,7 +8,7 @@ use serde_bytes::ByteBuf;
 use super::chunk::{self, SessionSlice};
 use super::chunks::Chunks;
 use super::container::{ChunkSink, NextChunk};
-use super::error::{LogError, MAX_CHUNK_BYTES, WriteError};
+use super::error::{CHUNK_BYTES_MAX, LogError, WriteError};
 use super::header;
 use super::index::PartRows;
 use super::writer::WriterOptions;
@@ -38,7 +38,7 @@ fn encode(of: &Keyframe, NextChunk { index, before }: NextChunk) -> Result<Vec<u
 
 /// Returns the keyframe in a chunk's content; `None` for any other chunk.
 pub(super) fn keyframe_in(content: &[u8], next_chunk: usize) -> Option<Keyframe> {
-    if content.len() > MAX_CHUNK_BYTES {
+    if content.len() > CHUNK_BYTES_MAX {
         return None;
     }
     let KeyframeChunk { tick, at_us, keyframe, .. } = crate::serial::from_msgpack(content).ok()?;

@@ -5,7 +5,7 @@ use std::io::{Read, Seek, SeekFrom};
 use super::chunk::{self, ChunkPosition, KindFilter, SessionSlice};
 use super::chunks::{ChunkContent, Chunks, read_position};
 use super::container::{Chain, FileFrame};
-use super::error::{LogError, MAX_CHUNK_MEMORY, Truncation};
+use super::error::{CHUNK_MEMORY_BYTES_MAX, LogError, Truncation};
 use super::header::{self, FormatVersion, Schema};
 use super::index::{ChunkRows, FileIndex, IndexBuilder, IndexCheck, IndexedRows, chunk_at, read_index};
 use super::keyframes::{KEYFRAME, keyframe_in, keyframe_rows};
@@ -94,7 +94,7 @@ impl<R: Read> LogReader<R> {
     pub fn next_chunk_of_clients(&mut self) -> Result<Option<SessionChunk>, LogError> {
         let Some(content) = self.next_content()? else { return Ok(None) };
         let clients = KindFilter::OfClients;
-        let decoded = chunk::decode_within(MAX_CHUNK_MEMORY, &content.bytes, &self.header, clients, &self.schema);
+        let decoded = chunk::decode_within(CHUNK_MEMORY_BYTES_MAX, &content.bytes, &self.header, clients, &self.schema);
         decoded.map(Some).map_err(|what| content.corrupt(what))
     }
 
@@ -132,7 +132,7 @@ impl<R: Read> LogReader<R> {
         }
         let (header, schema) = (&self.header, &self.schema);
         let decode = |content: &ChunkContent| {
-            let share = MAX_CHUNK_MEMORY / AT_ONCE;
+            let share = CHUNK_MEMORY_BYTES_MAX / AT_ONCE;
             let made = chunk::decode_within(share, &content.bytes, header, KindFilter::All, schema)?;
             Ok::<_, String>((rows_of(content, &made, header), made))
         };
@@ -204,9 +204,9 @@ impl<R: Read + Send> LogReader<R> {
     /// # Errors
     /// When the log is damaged.
     pub fn outlines(self, to: &mut dyn FnMut(Outline)) -> Result<Option<Truncation>, LogError> {
-        const AHEAD: usize = 16;
+        const QUEUED_CHUNKS_MAX: usize = 16;
         let LogReader { mut chunks, header, schema, .. } = self;
-        let (sender, waiting) = std::sync::mpsc::sync_channel(AHEAD);
+        let (sender, waiting) = std::sync::mpsc::sync_channel(QUEUED_CHUNKS_MAX);
         let read = move || -> Result<(), LogError> {
             while let Some(content) = chunks.next()? {
                 // The receiver only stops early with an error of its own.

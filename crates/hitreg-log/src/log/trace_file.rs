@@ -125,7 +125,7 @@ impl<W: Write> TraceWriter<W> {
 }
 
 /// The most pieces of tables that may wait for the writer.
-const WAITING: usize = 4;
+const QUEUED_PIECES_MAX: usize = 4;
 
 /// Writes a trace while `make` produces its header and rows. Another thread packs, compresses and writes. Returns the
 /// result of `make`.
@@ -137,7 +137,7 @@ pub fn write_trace_meanwhile<W: Write + Send, T>(
     out: W,
     make: impl FnOnce(&mut dyn FnMut(&TraceHeader, Table)) -> T,
 ) -> Result<T, WriteError> {
-    let (jobs, waiting) = std::sync::mpsc::sync_channel::<(Option<TraceHeader>, Table)>(WAITING);
+    let (jobs, waiting) = std::sync::mpsc::sync_channel::<(Option<TraceHeader>, Table)>(QUEUED_PIECES_MAX);
     let work = move || -> Result<(), WriteError> {
         let mut out = Some(out);
         let mut writer: Option<TraceWriter<W>> = None;

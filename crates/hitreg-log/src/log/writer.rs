@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 
 use super::chunk::{self, SessionSlice};
 use super::container::ChunkSink;
-use super::error::{MAX_RECORD_BYTES, WriteError, no_thread};
+use super::error::{RECORD_BYTES_MAX, WriteError, no_thread};
 use super::header;
 use crate::record::{
     EventTime, GapCause, GapRecord, MisplacedRecord, OF_PLAYERS, OF_SESSION, Record, RecordStream, Session,
@@ -554,7 +554,7 @@ impl ChunkFill {
     /// Counts a record of `bytes` bytes. Returns true if the chunk must end before it.
     fn add(&mut self, when: EventTime, bytes: usize) -> Result<bool, WriteError> {
         let at = if let EventTime::At(at) = when { Some(at) } else { None };
-        if bytes > MAX_RECORD_BYTES {
+        if bytes > RECORD_BYTES_MAX {
             return Err(WriteError::RecordTooLarge { bytes });
         }
         let span = match (self.first, at) {
@@ -562,7 +562,7 @@ impl ChunkFill {
             _ => 0,
         };
         let too_long = span >= self.options.span.0.unsigned_abs();
-        let too_large = self.bytes + bytes > self.options.bytes.min(MAX_RECORD_BYTES);
+        let too_large = self.bytes + bytes > self.options.bytes.min(RECORD_BYTES_MAX);
         let ends = self.bytes > 0 && (too_long || too_large);
         if ends {
             self.restart();

@@ -105,7 +105,7 @@ pub(super) struct OffsetBounds {
 }
 
 /// The number of bounds that triggers a reduction to the hull. Measured connections have some tens of corners.
-const KEPT_MOST: usize = 4096;
+const BOUNDS_MAX: usize = 4096;
 
 impl OffsetBounds {
     pub(super) fn above() -> OffsetBounds {
@@ -114,7 +114,7 @@ impl OffsetBounds {
 
     /// Reduces many bounds to those that can matter. Returns false if these are too many as well.
     pub(super) fn reduce(&mut self) -> bool {
-        if self.kept.len() < KEPT_MOST {
+        if self.kept.len() < BOUNDS_MAX {
             return true;
         }
         self.kept.sort_unstable();
@@ -128,7 +128,7 @@ impl OffsetBounds {
             hull.push(bound);
         }
         self.kept = hull;
-        self.kept.len() <= KEPT_MOST / 2
+        self.kept.len() <= BOUNDS_MAX / 2
     }
 
     /// Returns whether the second of three consecutive bounds is tighter than the line from the first to the third.
@@ -262,7 +262,7 @@ mod tests {
                     assert!(kept.reduce(), "few corners");
                 }
             }
-            assert!(kept_above.kept.len() < KEPT_MOST && kept_below.kept.len() < KEPT_MOST);
+            assert!(kept_above.kept.len() < BOUNDS_MAX && kept_below.kept.len() < BOUNDS_MAX);
             let (all, kept) = (between(&above, &below, CLIENT), between(&kept_above.kept, &kept_below.kept, CLIENT));
             let kinds = [all, kept].map(|result| result.map_err(|error| error.kind));
             match kinds {

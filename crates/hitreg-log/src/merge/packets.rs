@@ -29,10 +29,10 @@ pub(super) struct PacketMatcher {
 }
 
 /// How many packets an arrival may be behind the newest arrival in a stream.
-const KEPT_MOST: usize = 4096;
+const ARRIVAL_DELAY_PACKETS_MAX: usize = 4096;
 
 /// How many packets one log may be ahead of the other in a stream.
-const AHEAD_MOST: usize = 1 << 16;
+const PACKETS_AHEAD_MAX: usize = 1 << 16;
 
 impl PacketMatcher {
     /// Adds a packet from the sender's log.
@@ -72,14 +72,14 @@ impl PacketMatcher {
     /// Drops the packets that can no longer arrive. Returns false if this is a stream of packets out of order, or one
     /// log is too far ahead of the other.
     pub(super) fn forget(&mut self) -> bool {
-        let passed = (self.sent.len() - self.packets_in_flight()).saturating_sub(KEPT_MOST + 1);
+        let passed = (self.sent.len() - self.packets_in_flight()).saturating_sub(ARRIVAL_DELAY_PACKETS_MAX + 1);
         let mut passed = self.sent.drain(..passed);
         self.forgotten = passed.next_back().map(|(number, _)| number).or(self.forgotten);
         drop(passed);
         if self.receives_no_more && self.waiting.is_empty() {
             self.sent.clear();
         }
-        !self.is_unordered && self.sent.len().max(self.waiting.len()) <= AHEAD_MOST
+        !self.is_unordered && self.sent.len().max(self.waiting.len()) <= PACKETS_AHEAD_MAX
     }
 }
 
@@ -120,7 +120,7 @@ mod tests {
             numbers.for_each(|number| packets.send(number, Micros(i64::from(number))));
             packets.forget()
         };
-        let last_kept = 9_000 - KEPT_MOST as u32;
+        let last_kept = 9_000 - ARRIVAL_DELAY_PACKETS_MAX as u32;
         let mut packets = arrived(&[9_000]);
         sent(&mut packets, 1..10_000);
         assert!(packets.next().is_some() && packets.forget());

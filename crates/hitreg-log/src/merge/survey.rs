@@ -11,9 +11,9 @@ use crate::recorder::usercmds_as_received_of;
 use crate::units::{CommandSeq, Micros, PlayerId, Tick};
 
 /// The furthest, in time, that a chunk may reach back behind earlier chunks of a stream.
-const BACK_MOST: Micros = Micros::from_s(30);
+const TIME_OVERLAP_MAX: Micros = Micros::from_s(30);
 /// The same limit in ticks.
-const TICKS_BACK_MOST: u32 = 4096;
+const TICK_OVERLAP_MAX: u32 = 4096;
 /// The pass reads on in a client's log when more snapshots than this were sent after the last one known to have
 /// arrived.
 const SNAPSHOTS_AHEAD: usize = 1024;
@@ -171,7 +171,7 @@ impl MergeSurvey {
         let named = executed.chain(chunk.states.keys().iter().map(|key| key.tick)).min();
         if let (Some(named), Some((_, last))) = (named, self.ticks) {
             self.ticks_back = self.ticks_back.max(last.tick.0.saturating_sub(named.0));
-            self.is_stream &= self.ticks_back <= TICKS_BACK_MOST;
+            self.is_stream &= self.ticks_back <= TICK_OVERLAP_MAX;
         }
         self.first_named = [self.first_named, named].into_iter().flatten().min();
         for tick in &chunk.ticks {
@@ -390,6 +390,6 @@ impl LogProgress {
             self.back = self.newest.map_or(self.back, |newest| self.back.max(newest - first));
             self.newest = self.newest.max(Some(last));
         }
-        self.back <= BACK_MOST
+        self.back <= TIME_OVERLAP_MAX
     }
 }

@@ -24,7 +24,7 @@ pub struct Texts {
 
 /// The most bytes of distinct texts in a session, with 64 bytes for each text besides its own. The list then fits into
 /// memory, however long a session is.
-pub const MAX_TEXT_BYTES: usize = 4 << 20;
+pub const SESSION_TEXT_BYTES_MAX: usize = 4 << 20;
 
 /// The memory of one text besides its bytes.
 const TEXT_OVERHEAD: usize = 64;
@@ -36,7 +36,7 @@ pub enum TextError {
     /// The session has too many different texts.
     #[error(
         "the different texts of the session take more than {} MiB: use texts only for names that repeat",
-        MAX_TEXT_BYTES >> 20
+        SESSION_TEXT_BYTES_MAX >> 20
     )]
     TooMany,
     /// Another text has the same code.
@@ -58,8 +58,8 @@ impl Texts {
             None => {}
         }
         let bytes = self.bytes + text.len() + TEXT_OVERHEAD;
-        if bytes > MAX_TEXT_BYTES || code == TextCode::default() {
-            return Err(if bytes > MAX_TEXT_BYTES { TextError::TooMany } else { TextError::Collision });
+        if bytes > SESSION_TEXT_BYTES_MAX || code == TextCode::default() {
+            return Err(if bytes > SESSION_TEXT_BYTES_MAX { TextError::TooMany } else { TextError::Collision });
         }
         self.bytes = bytes;
         Arc::make_mut(&mut self.by_code).insert(code, text.into());
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn refuses_more_texts_than_fit_into_memory() {
         let mut texts = Texts::default();
-        let long = "x".repeat(MAX_TEXT_BYTES / 2);
+        let long = "x".repeat(SESSION_TEXT_BYTES_MAX / 2);
         texts.add(&long).unwrap();
         assert_eq!(texts.add(&format!("{long}y")), Err(TextError::TooMany));
         assert_eq!(texts.add(&long), Ok(TextCode::of(&long)));

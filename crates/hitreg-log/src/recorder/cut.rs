@@ -17,7 +17,7 @@ const PART: &str = "recorder.part";
 
 /// The most waiting usercmds per player; the oldest are dropped beyond it. Only recordings without ticks and
 /// queues of many seconds reach it.
-const MOST_WAITING: usize = 8192;
+const WAITING_USERCMDS_MAX: usize = 8192;
 
 /// The ticks and the time after which a server that ran no usercmd of a player does not run the waiting ones either. Both
 /// must pass: one tick may take long, and at 1,000 Hz a short queue lasts for many ticks.
@@ -127,7 +127,7 @@ impl FlightCut {
                     of.again_after = of.again_after.max(done.tick.0.saturating_sub(first.0));
                 } else {
                     of.recent.push_back((done.command, done.tick));
-                    if of.recent.len() > MOST_WAITING {
+                    if of.recent.len() > WAITING_USERCMDS_MAX {
                         of.recent.pop_front();
                     }
                 }
@@ -145,7 +145,7 @@ impl FlightCut {
         let of = self.players.entry(player).or_default();
         let (since, frame) = (self.elapsed, frame.clone());
         of.waiting.push_back(WaitingUsercmd { since, has_left: false, ran_in: None, frame });
-        if of.waiting.len() > MOST_WAITING {
+        if of.waiting.len() > WAITING_USERCMDS_MAX {
             of.waiting.pop_front();
         }
     }

@@ -209,7 +209,7 @@ impl Description {
             }
             header.unknown.push(unknown);
         }
-        let (map, most) = (header.rules.len(), log::MAX_MAP_BYTES);
+        let (map, most) = (header.rules.len(), log::MAP_BYTES_MAX);
         if map > most {
             return fault(format!("the map has {map} bytes, and a log takes at most {most}: give only its name"));
         }
@@ -340,7 +340,7 @@ mod tests {
             (base().usercmd_bytes().usercmd_field(field("extra")), "a field of the name `extra`"),
             (base().kind("usercmd_bytes", Vec::new()), "has the name of a table of traces"),
             (
-                base().map("dm", vec![0; log::MAX_MAP_BYTES + 1]),
+                base().map("dm", vec![0; log::MAP_BYTES_MAX + 1]),
                 "the map has 11534337 bytes, and a log takes at most 11534336",
             ),
         ];
@@ -351,7 +351,7 @@ mod tests {
         let accepted = [
             base().class(class("box")).class(class("Box")),
             base().usercmd_field(field("extra")),
-            base().map("dm", vec![0; log::MAX_MAP_BYTES]),
+            base().map("dm", vec![0; log::MAP_BYTES_MAX]),
         ];
         accepted.into_iter().for_each(|about| assert!(about.into_header().is_ok()));
     }

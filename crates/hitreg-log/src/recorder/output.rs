@@ -205,10 +205,10 @@ impl RecordOutput for RotatingFiles {
 }
 
 /// The number of parts in the kept span. The recorder keeps up to one part more than the span.
-const PARTS: i64 = 12;
+const PARTS_KEPT: i64 = 12;
 
 /// The shortest part.
-const SHORTEST: Micros = Micros::from_s(1);
+const PART_DURATION_MIN: Micros = Micros::from_s(1);
 
 pub(super) struct FlightBuffer {
     kept: FlightRecording,
@@ -268,7 +268,7 @@ impl FlightBuffer {
 
 impl RecordOutput for FlightBuffer {
     fn push(&mut self, record: Record) -> Result<(), FinishError> {
-        let part = Micros(self.kept.keep.0 / PARTS).max(SHORTEST);
+        let part = Micros(self.kept.keep.0 / PARTS_KEPT).max(PART_DURATION_MIN);
         let is_full = self.begun.zip(self.kept.newest).is_some_and(|(begun, newest)| newest - begun >= part);
         if is_full && self.cut.may_split_before(&record) {
             self.start_next()?;

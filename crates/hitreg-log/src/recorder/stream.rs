@@ -7,7 +7,7 @@ use rtrb::{Producer, PushError as RingFull};
 use super::collector::{RecordTime, RecorderShared, RingEntry};
 use super::description::{CustomKind, check_values};
 use super::{PushError, Recorder};
-use crate::log::{MAX_RECORD_BYTES, QueuePolicy};
+use crate::log::{QueuePolicy, RECORD_BYTES_MAX};
 use crate::record::{
     Class, ClassId, CustomRow, EventTime, FieldSchema, FrameRecord, OwnValue, Record, StateRecord, TextCode,
     TickRecord, usercmd_fields,
@@ -64,8 +64,8 @@ impl Stream {
     }
 
     /// Returns the code of a text, for fields and columns of texts. The recorder remembers each different text until it
-    /// ends. All of them may take [`MAX_TEXT_BYTES`](crate::record::MAX_TEXT_BYTES), with 64 bytes for each text besides
-    /// its own.
+    /// ends. All of them may take [`SESSION_TEXT_BYTES_MAX`](crate::record::SESSION_TEXT_BYTES_MAX), with 64 bytes for
+    /// each text besides its own.
     ///
     /// # Errors
     /// When there are too many texts, two texts have one code, or the recording has ended.
@@ -243,7 +243,7 @@ impl Stream {
     }
 
     fn fits(&self, bytes: usize) -> Result<(), PushError> {
-        let most = MAX_RECORD_BYTES;
+        let most = RECORD_BYTES_MAX;
         if bytes > most { Err(PushError::TooLarge { bytes, most }) } else { Ok(()) }
     }
 

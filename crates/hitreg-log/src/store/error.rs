@@ -54,7 +54,7 @@ pub enum StoreErrorKind {
     #[error("cannot be read: {0}")]
     Unreadable(#[source] std::io::Error),
     /// The file is too large.
-    #[error("larger than the limit for such a file ({} MiB)", super::LARGEST_OTHER >> 20)]
+    #[error("larger than the limit for such a file ({} MiB)", super::OTHER_FILE_BYTES_MAX >> 20)]
     TooLarge,
     /// The path is a pipe or a device, but must be a file.
     #[error("not a regular file: copy it to a file first")]

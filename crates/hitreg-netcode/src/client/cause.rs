@@ -14,7 +14,7 @@ const ALWAYS_EXAMINED: u32 = 1_000;
 /// another game, map or rules, and that further hypotheses would fail too.
 const ONE_IN_EXPLAINED: u32 = 8;
 /// The most hypotheses tested for one wrong prediction. This covers every run of lost usercmds in an ack of ten.
-const MOST_HYPOTHESES: usize = 64;
+const HYPOTHESES_MAX: usize = 64;
 
 /// Limits the search for causes by the share of examined wrong predictions whose cause was found.
 #[derive(Clone, Copy, Debug, Default)]
@@ -176,7 +176,7 @@ fn search_lost_input<G: Game>(
         let mut replaced = before.clone();
         for (end, lost) in (start + 1..).zip(&commands[start..]) {
             hypotheses += 1;
-            if hypotheses > MOST_HYPOTHESES {
+            if hypotheses > HYPOTHESES_MAX {
                 return (least_units, None);
             }
             replaced.run_replacement(context, lost);

@@ -169,7 +169,7 @@ impl InputTime {
 }
 
 /// The number of packets whose send time is kept. Echoes of older packets are ignored.
-const REMEMBERED: usize = 256;
+const SEND_TIMES_KEPT: usize = 256;
 
 /// The number of usercmds in a packet: a fixed number, or one that adapts to the line (NeREIDS's plan of 4:1 to 1:1).
 /// The line is measured by the server's packet echoes. Acks would include the time for which usercmds wait for their
@@ -202,13 +202,13 @@ impl RepeatCheck {
     fn is_valid(&self) -> bool {
         let in_order = self.sent.iter().zip(self.sent.iter().skip(1)).all(|(a, b)| a.0 < b.0);
         let is_fixed = self.adaptive.is_none() && (self.redundancy.is_some() || !self.sent.is_empty());
-        in_order && !is_fixed && self.sent.len() <= REMEMBERED
+        in_order && !is_fixed && self.sent.len() <= SEND_TIMES_KEPT
     }
 
     /// Returns the number of usercmds in packet `number`, which is sent at `now`.
     pub(super) fn of_packet(&mut self, now: Micros, number: u32) -> usize {
         let Some(interval) = self.adaptive else { return self.most };
-        push_bounded(&mut self.sent, (number, now), REMEMBERED);
+        push_bounded(&mut self.sent, (number, now), SEND_TIMES_KEPT);
         let redundancy = self.redundancy.get_or_insert_with(|| Redundancy::new(interval, now));
         usize::from(redundancy.level(now)).min(self.most)
     }
@@ -359,8 +359,8 @@ mod tests {
         let echo = |packet| Echo { packet, held_ms: 0, lost: 0 };
         let heard = |packet| after(300, move |repeats| repeats.handle_echo(Micros::from_s(9), echo(packet)));
         let nothing = after(300, |_| ());
-        assert_eq!(heard(300 - REMEMBERED as u16), nothing);
-        assert_ne!(heard(301 - REMEMBERED as u16), nothing);
+        assert_eq!(heard(300 - SEND_TIMES_KEPT as u16), nothing);
+        assert_ne!(heard(301 - SEND_TIMES_KEPT as u16), nothing);
     }
 
     #[test]

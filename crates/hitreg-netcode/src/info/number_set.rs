@@ -37,10 +37,10 @@ impl NumberSet {
 
     /// Moves the lower spans to `old` when there are many.
     fn archive(&mut self) {
-        if self.spans.len() < 2 * OPEN {
+        if self.spans.len() < 2 * OPEN_SPANS {
             return;
         }
-        for _ in 0..OPEN {
+        for _ in 0..OPEN_SPANS {
             // A late number below the stored spans stays in `spans`.
             let Some((first, last)) = self.spans.range(self.old.end..).next().map(|(first, last)| (*first, *last))
             else {
@@ -89,7 +89,7 @@ impl NumberSet {
 }
 
 /// How many spans remain open, so that late numbers can extend them.
-const OPEN: usize = 512;
+const OPEN_SPANS: usize = 512;
 
 /// Ascending spans in a compact form.
 #[derive(Clone, Debug, Default)]

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use crate::state::value;
 use hitreg_log::units::Micros;
 
-const MOST: u8 = 4;
+const LEVEL_MAX: u8 = 4;
 /// The UDP/IP headers, and the bytes of a client's datagram other than usercmds.
 const FIXED_BYTES: f64 = 28.0 + 17.0;
 /// The assumed size of a usercmd until it is measured: the average of Half-Life and QuakeWorld clients.
@@ -31,7 +31,7 @@ const STEP_DOWN_AFTER: Micros = Micros::from_ms(1000);
 const STEP_UP_AFTER: Micros = Micros::from_s(2);
 /// A step up fails if it fills the queue within this time. The next attempt waits twice as long, up to a maximum.
 const FAILED_WITHIN: Micros = Micros::from_s(8);
-const STEP_UP_AFTER_MOST: Micros = Micros::from_s(64);
+const STEP_UP_AFTER_MAX: Micros = Micros::from_s(64);
 /// The growth of the estimate per second, as a fraction.
 const GROWTH_PER_S: f64 = 0.1;
 /// The factor of the sending rate to which the estimate drops when there is a queue.
@@ -71,7 +71,7 @@ impl Redundancy {
     pub fn new(interval: Micros, now: Micros) -> Redundancy {
         Redundancy {
             interval: interval.max(Micros(1)),
-            level: MOST,
+            level: LEVEL_MAX,
             changed_at: now,
             more_since: None,
             step_up_after: STEP_UP_AFTER,
@@ -123,7 +123,7 @@ impl Redundancy {
         let is_congested = self.queue() > QUEUE_ABOVE;
         let is_overfull = self.estimate(now, is_congested);
         self.is_careful = self.is_unsafe(if self.is_careful { 0.5 } else { 1.0 });
-        let wish = if self.is_careful { MOST } else { MOST - 1 };
+        let wish = if self.is_careful { LEVEL_MAX } else { LEVEL_MAX - 1 };
         self.is_rough = self.is_unsafe(if self.is_rough { 1.0 } else { 2.0 });
         let least = if self.is_rough { 2 } else { 1 };
         let target = wish.min(self.affordable()).max(least);
@@ -155,7 +155,7 @@ impl Redundancy {
         if let (Some(up), true) = (self.stepped_up_at.take(), is_congested) {
             let failed = now - up <= FAILED_WITHIN;
             self.step_up_after = if failed { Micros(self.step_up_after.0 * 2) } else { STEP_UP_AFTER };
-            self.step_up_after = self.step_up_after.min(STEP_UP_AFTER_MOST);
+            self.step_up_after = self.step_up_after.min(STEP_UP_AFTER_MAX);
         }
     }
 
@@ -189,7 +189,7 @@ impl Redundancy {
         self.queue_peak = Micros::ZERO;
         if let Some(bandwidth) = self.bandwidth {
             let grown = bandwidth * (1.0 + GROWTH_PER_S * passed.as_s_f64().clamp(0.0, 1.0));
-            let is_plenty = grown > 2.0 * self.rate_at(MOST);
+            let is_plenty = grown > 2.0 * self.rate_at(LEVEL_MAX);
             self.bandwidth = (!is_plenty).then_some(grown);
             self.estimated_at = now;
         }
@@ -202,12 +202,12 @@ impl Redundancy {
     }
 
     fn affordable(&self) -> u8 {
-        let Some(bandwidth) = self.bandwidth else { return MOST };
-        (1..=MOST).rev().find(|level| self.rate_at(*level) <= bandwidth).unwrap_or(1)
+        let Some(bandwidth) = self.bandwidth else { return LEVEL_MAX };
+        (1..=LEVEL_MAX).rev().find(|level| self.rate_at(*level) <= bandwidth).unwrap_or(1)
     }
 
     fn is_valid(&self) -> bool {
-        (1..=MOST).contains(&self.level) && (STEP_UP_AFTER..=STEP_UP_AFTER_MOST).contains(&self.step_up_after)
+        (1..=LEVEL_MAX).contains(&self.level) && (STEP_UP_AFTER..=STEP_UP_AFTER_MAX).contains(&self.step_up_after)
     }
 
     /// Returns whether loss or jitter exceeds `bar` times its harmless value.

@@ -14,15 +14,15 @@ use hitreg_log::trace::schema::{TableSchema, TableSet, bodies, executed, frames,
 use hitreg_log::units::{ClockTime, Micros, PlayerId};
 
 /// The most usercmds of one player in one second. Games make up to 1,000.
-pub(super) const MAX_FRAMES_PER_SECOND: u32 = 20_000;
+pub(super) const FRAMES_PER_SECOND_MAX: u32 = 20_000;
 /// The most unacked usercmds that a replay keeps, beyond the first 1,024 of each player.
-pub(super) const MAX_UNACKED: usize = 1 << 18;
+pub(super) const UNACKED_MAX: usize = 1 << 18;
 
 /// The most ticks of a streamed replay, times the players: 36 hours of 64 players at 128 ticks a second.
-pub(super) const MAX_PLAYER_TICKS: u64 = 1 << 30;
+pub(super) const PLAYER_TICKS_MAX: u64 = 1 << 30;
 /// The most usercmds of a streamed replay, times the players, all of whom each usercmd draws: nine hours of 64 players at 128
 /// usercmds a second.
-pub(super) const MAX_VIEWS: u64 = 1 << 34;
+pub(super) const VIEWS_MAX: u64 = 1 << 34;
 
 /// The approximate size of a row of each kind, in bytes. Rows with bodies also have cells.
 const FRAME: usize = 128;
@@ -39,7 +39,7 @@ const CELL: usize = 6;
 const UNACKED: usize = 768;
 const UNACKED_FEW: usize = 1024;
 /// The memory that a client needs for each other player while it runs.
-const REMEMBERED: usize = 1600;
+const OTHER_PLAYER_BYTES: usize = 1600;
 /// A packet or a snapshot in the network tables.
 const SENT_ROW: usize = 96;
 
@@ -94,7 +94,7 @@ impl ReplayBudget {
     /// Whether the replay exceeded a limit and must stop.
     pub(super) fn is_exceeded(&self) -> bool {
         self.most.is_some_and(|most| self.bytes.get() > most.bytes())
-            || self.unacked.get() > MAX_UNACKED
+            || self.unacked.get() > UNACKED_MAX
             || self.crowded.get().is_some()
     }
 
@@ -106,7 +106,7 @@ impl ReplayBudget {
         if let Some((player, at)) = self.crowded.get() {
             return Err(ReplayError::TooManyFrames { player, at: ClockTime(at) });
         }
-        if self.unacked.get() > MAX_UNACKED {
+        if self.unacked.get() > UNACKED_MAX {
             return Err(ReplayError::TooManyUnacked);
         }
         Ok(self.most.map_or(Ok(()), |most| most.check(self.bytes.get()))?)
@@ -129,7 +129,7 @@ pub(super) fn trace_bytes(players: usize, frames: usize, ticks: usize, cells: us
         + if has_corrections(wanted) { SNAPSHOT } else { 0 };
     let of_tick = of(&ticks::SCHEMA, TICK) + of(&bodies::SCHEMA, players * (BODY + CELL * cells));
     let of_rows = frames.saturating_mul(of_frame).saturating_add(ticks.saturating_mul(of_tick));
-    of_rows.saturating_add(players * players * REMEMBERED)
+    of_rows.saturating_add(players * players * OTHER_PLAYER_BYTES)
 }
 
 /// Checks the work of a replay that streams, which has no memory limit, by its counts.
@@ -138,10 +138,10 @@ pub(super) fn trace_bytes(players: usize, frames: usize, ticks: usize, cells: us
 /// When a limit is exceeded.
 pub(super) fn check_work(players: usize, frames: u64, ticks: u64) -> Result<(), ReplayError> {
     let players = players as u64;
-    if ticks.saturating_mul(players) > MAX_PLAYER_TICKS {
+    if ticks.saturating_mul(players) > PLAYER_TICKS_MAX {
         return Err(ReplayError::TooManyTicks { ticks, players });
     }
-    if frames.saturating_mul(players) > MAX_VIEWS {
+    if frames.saturating_mul(players) > VIEWS_MAX {
         return Err(ReplayError::TooManyUsercmds { usercmds: frames, players });
     }
     Ok(())
@@ -184,7 +184,7 @@ impl<'a, O: ?Sized> BudgetObserver<'a, O> {
             self.budget.add(UNACKED);
             self.budget.unacked.set(self.budget.unacked.get() + 1);
         }
-        if frames > MAX_FRAMES_PER_SECOND && self.budget.crowded.get().is_none() {
+        if frames > FRAMES_PER_SECOND_MAX && self.budget.crowded.get().is_none() {
             self.budget.crowded.set(Some((player, at)));
         }
     }
@@ -335,7 +335,7 @@ mod tests {
     #[test]
     fn refuses_usercmds_over_the_limit_in_a_second() {
         let spread = |frames: u32| (0..frames).map(|n| Micros(i64::from(n % 1_000)));
-        let [most, more] = [MAX_FRAMES_PER_SECOND, MAX_FRAMES_PER_SECOND + 1].map(|frames| {
+        let [most, more] = [FRAMES_PER_SECOND_MAX, FRAMES_PER_SECOND_MAX + 1].map(|frames| {
             let budget = ReplayBudget::streaming();
             player(&budget, spread(frames));
             budget.check()
@@ -351,14 +351,14 @@ mod tests {
     fn refuses_usercmds_without_an_ack_over_the_limit() {
         let frames = |count: usize| (0..count as i64).map(|n| Micros(n * 1_000));
         let budget = ReplayBudget::streaming();
-        player(&budget, frames(UNACKED_FEW + MAX_UNACKED));
+        player(&budget, frames(UNACKED_FEW + UNACKED_MAX));
         assert!(budget.check().is_ok());
         let budget = ReplayBudget::streaming();
-        player(&budget, frames(UNACKED_FEW + MAX_UNACKED + 1));
+        player(&budget, frames(UNACKED_FEW + UNACKED_MAX + 1));
         assert!(matches!(budget.check(), Err(ReplayError::TooManyUnacked)));
         let (budget, mut nothing) = (ReplayBudget::streaming(), ());
         let mut counted = BudgetObserver::new(&budget, &mut nothing);
-        for at in frames(3 * MAX_UNACKED) {
+        for at in frames(3 * UNACKED_MAX) {
             counted.count_frame(PlayerId(0), at);
             if at.0 % 1_000_000 == 0 {
                 counted.count_ack(PlayerId(0));
@@ -400,10 +400,10 @@ mod tests {
         let (second, hours) = (128_u64, 3600_u64);
         assert!(check_work(64, 64 * second * 9 * hours, second * 24 * hours).is_ok(), "hours of 64 players");
         assert!(check_work(64, 64 * 1_000 * 600, 1_000 * 600).is_ok(), "ten minutes at 1,000 Hz");
-        assert!(check_work(256, MAX_VIEWS / 256, MAX_PLAYER_TICKS / 256).is_ok());
-        let ticks = check_work(256, 0, MAX_PLAYER_TICKS / 256 + 1);
+        assert!(check_work(256, VIEWS_MAX / 256, PLAYER_TICKS_MAX / 256).is_ok());
+        let ticks = check_work(256, 0, PLAYER_TICKS_MAX / 256 + 1);
         assert!(matches!(ticks, Err(ReplayError::TooManyTicks { players: 256, .. })), "{ticks:?}");
-        let usercmds = check_work(256, MAX_VIEWS / 256 + 1, 0);
+        let usercmds = check_work(256, VIEWS_MAX / 256 + 1, 0);
         assert!(matches!(usercmds, Err(ReplayError::TooManyUsercmds { players: 256, .. })), "{usercmds:?}");
     }
 }

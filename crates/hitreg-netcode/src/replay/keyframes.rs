@@ -22,17 +22,17 @@ use hitreg_log::sorted::SortedMap;
 use hitreg_log::units::{ClockTime, Micros, PlayerId, Tick};
 
 /// The least that a keyframe's references may point back, in session time.
-const REACH: Micros = Micros::from_s(4);
+const REFERENCE_REACH_MIN: Micros = Micros::from_s(4);
 /// The least with datagrams: both ends of a connection hold the states of its last 64 snapshots, and a slow server
 /// sends only a few a second.
-const REACH_WITH_DATAGRAMS: Micros = Micros::from_s(16);
+const DATAGRAM_REACH_MIN: Micros = Micros::from_s(16);
 /// The version of the state's format. This build refuses any other version.
 const VERSION: u32 = 10;
 
 /// Returns how far before a keyframe its references may point, in session time: packets in flight refer to snapshots
 /// that were sent before them.
 pub(super) fn reach(survey: &LogSurvey, transport: TransportKind) -> Micros {
-    let least = if transport == TransportKind::Datagrams { REACH_WITH_DATAGRAMS } else { REACH };
+    let least = if transport == TransportKind::Datagrams { DATAGRAM_REACH_MIN } else { REFERENCE_REACH_MIN };
     let longest = survey.longest().0.clamp(0, i64::MAX / 8);
     least.max(Micros(2 * longest))
 }

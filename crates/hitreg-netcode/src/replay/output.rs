@@ -205,7 +205,7 @@ pub enum ReplayError {
     /// A player has more frames in one second than a replay accepts.
     #[error(
         "player {player} has more than {} usercmds in one second at {at}: this is an error of the program that wrote the log",
-        super::budget::MAX_FRAMES_PER_SECOND
+        super::budget::FRAMES_PER_SECOND_MAX
     )]
     TooManyFrames {
         /// The player.
@@ -216,13 +216,13 @@ pub enum ReplayError {
     /// Players have more unacked usercmds than a replay keeps.
     #[error(
         "players have more than {} usercmds that no snapshot acks: the log cannot be replayed",
-        super::budget::MAX_UNACKED
+        super::budget::UNACKED_MAX
     )]
     TooManyUnacked,
     /// More ticks of more players than a replay goes through.
     #[error(
         "{ticks} ticks of {players} players exceed the limit of a replay (the limit on ticks times players is {}): this is an error of the program that wrote the log",
-        super::budget::MAX_PLAYER_TICKS
+        super::budget::PLAYER_TICKS_MAX
     )]
     TooManyTicks {
         /// How many ticks.
@@ -233,7 +233,7 @@ pub enum ReplayError {
     /// More usercmds, each with a drawing of all players, than a replay accepts.
     #[error(
         "{usercmds} usercmds in a session of {players} players exceed the limit of a replay (the limit on usercmds times players is {}): this is an error of the program that wrote the log",
-        super::budget::MAX_VIEWS
+        super::budget::VIEWS_MAX
     )]
     TooManyUsercmds {
         /// How many usercmds.
@@ -291,7 +291,7 @@ pub enum ReplayError {
 }
 
 /// The least time before a part on which its rows depend. Long flights make it longer.
-pub(super) const LOOKED_BACK: Micros = Micros::from_s(4);
+pub(super) const LOOK_BACK_MIN: Micros = Micros::from_s(4);
 
 /// A time range of a session. Its end is exclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

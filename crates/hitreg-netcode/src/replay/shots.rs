@@ -383,7 +383,7 @@ fn aimed_at(
 }
 
 /// The longest look into the past. It exceeds any rewind and any usual packet flight.
-pub(super) const LONGEST: Micros = Micros::from_s(3);
+pub(super) const SIGHT_SEARCH_MAX: Micros = Micros::from_s(3);
 
 /// The recent bodies that judged shots may concern.
 ///
@@ -459,7 +459,7 @@ impl CoverTracker {
     pub(super) fn frame(&mut self, player: PlayerId, at: Micros, oldest: Micros, own: Option<&[u32]>) {
         let Some(OwnFrames { frames, cells }) = self.own.get_mut(usize::from(player.0)) else { return };
         // The last frame before that time stays, because it shows the screen until the next one.
-        while frames.get(1).is_some_and(|(next, _)| next.0 < oldest.0.saturating_sub(LONGEST.0)) {
+        while frames.get(1).is_some_and(|(next, _)| next.0 < oldest.0.saturating_sub(SIGHT_SEARCH_MAX.0)) {
             if let Some((_, true)) = frames.pop_front() {
                 cells.drain(..self.width);
             }
@@ -493,7 +493,7 @@ impl CoverTracker {
             end -= self.width;
             let last = last.get_or_insert(state);
             // Positions before a teleport or an earlier life do not count.
-            if state.life != last.life || sight.at - *at > LONGEST || (self.sees)(sight.muzzle, &body)? {
+            if state.life != last.life || sight.at - *at > SIGHT_SEARCH_MAX || (self.sees)(sight.muzzle, &body)? {
                 break;
             }
             since = Some((*at, state.place));
@@ -681,8 +681,8 @@ mod tests {
 
     #[test]
     fn the_search_for_a_frame_has_a_limit() {
-        let longest = LONGEST.0 / 1000;
-        assert_eq!(hidden(&[(0, 0.0), (longest, 30.0)], longest), Some((LONGEST, 30.0)));
+        let longest = SIGHT_SEARCH_MAX.0 / 1000;
+        assert_eq!(hidden(&[(0, 0.0), (longest, 30.0)], longest), Some((SIGHT_SEARCH_MAX, 30.0)));
         assert_eq!(hidden(&[(0, 0.0), (longest, 30.0)], longest + 1), Some((Micros::from_ms(1), 0.0)));
         assert_eq!(hidden(&[], 5), None);
     }

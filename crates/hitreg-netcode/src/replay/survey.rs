@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::output::LOOKED_BACK;
+use super::output::LOOK_BACK_MIN;
 use super::{ReplayError, shots};
 use crate::info::NumberSet;
 use crate::protocol::Direction;
@@ -128,7 +128,7 @@ impl LogSurvey {
             played: checkpoint.played,
             back: checkpoint.back.max(Micros::ZERO),
             bounds: ReorderBounds {
-                longest: checkpoint.longest.clamp(Micros::ZERO, LONGEST_FLIGHT),
+                longest: checkpoint.longest.clamp(Micros::ZERO, FLIGHT_MAX),
                 near: None,
                 ..ReorderBounds::default()
             },
@@ -252,13 +252,13 @@ impl LogSurvey {
     pub fn trace_bytes(&self, tables: TableSet) -> usize {
         let counts = [self.frames(), self.ticks.count];
         let [frames, ticks] = counts.map(|number| usize::try_from(number).unwrap_or(usize::MAX));
-        super::budget::trace_bytes(self.players.len(), frames, ticks, super::SOME_CELLS, tables)
+        super::budget::trace_bytes(self.players.len(), frames, ticks, super::TYPICAL_CELLS, tables)
     }
 
     /// Returns the time from which a replay must record events for a part that begins at `at`. A shot in it may be at
     /// what its shooter saw as long before as the longest flight, and its cover depends on 3 s before that.
     pub fn needed_from(&self, at: Micros) -> Micros {
-        at - LOOKED_BACK.max(self.longest() + shots::LONGEST)
+        at - LOOK_BACK_MIN.max(self.longest() + shots::SIGHT_SEARCH_MAX)
     }
 
     /// Returns the longest flight time of any packet or snapshot; `None` if the log does not tell it for all of them.
@@ -313,7 +313,7 @@ impl LogSurvey {
 
 /// The most ticks of another rate, as a multiple of the recorded ticks converted to that rate. An overloaded server
 /// leaves ticks out, so this may exceed 1.
-const LEFT_OUT_MOST: i64 = 16;
+const SKIPPED_TICKS_FACTOR_MAX: i64 = 16;
 /// The number of ticks that a replay always accepts, however few were recorded.
 const TICKS_FEW: i64 = 4096;
 
@@ -351,7 +351,7 @@ impl TickCounts {
         }
         let wanted = hz.turns_in(last.at - first);
         let in_step = i128::from(ticks) * i128::from(hz.milli()) / i128::from(recorded.milli().max(1));
-        if wanted > TICKS_FEW && i128::from(wanted) > in_step * i128::from(LEFT_OUT_MOST) {
+        if wanted > TICKS_FEW && i128::from(wanted) > in_step * i128::from(SKIPPED_TICKS_FACTOR_MAX) {
             return Err(ReplayError::FarApart { ticks: usize::try_from(ticks).unwrap_or(usize::MAX), wanted });
         }
         Ok(Some((0..).map(move |n| first + hz.turn(n)).take_while(move |at| *at <= last.at)))
@@ -407,11 +407,11 @@ impl PlayerSurvey {
 }
 
 /// The longest flight time that a survey follows. A log with slower packets must be replayed as a whole.
-const LONGEST_FLIGHT: Micros = Micros::from_s(30);
+const FLIGHT_MAX: Micros = Micros::from_s(30);
 /// The number of ticks to remember, to match snapshots with their states.
-const TICKS: usize = 4096;
+const TICKS_KEPT: usize = 4096;
 /// The most arrivals that may precede the record of their packet.
-const EARLY: usize = 1 << 16;
+const EARLY_ARRIVALS_MAX: usize = 1 << 16;
 
 /// The most chunks between a snapshot and its arrival at the client, or between a snapshot and its states.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -542,7 +542,7 @@ impl TickChunks {
     }
 
     fn forget(&mut self) {
-        while self.first.len() > TICKS {
+        while self.first.len() > TICKS_KEPT {
             self.forgotten = self.first.pop_first().map(|(tick, _)| tick).max(self.forgotten);
         }
     }
@@ -592,15 +592,15 @@ impl DirectionNumbers {
                 None => {
                     self.early.insert(arrival.number, bounds.chunk);
                     let is_of_long_ago = self.forgotten.is_some_and(|forgotten| arrival.number <= forgotten);
-                    if is_of_long_ago || self.early.len() > EARLY {
+                    if is_of_long_ago || self.early.len() > EARLY_ARRIVALS_MAX {
                         bounds.all_is_known = false;
                         bounds.near = None;
                     }
                 }
             }
         }
-        // Forgetting waits for the end of the chunk, because a chunk may last longer than [`LONGEST_FLIGHT`].
-        let is_old = |sent: Micros| last.is_some_and(|last| sent + LONGEST_FLIGHT < last);
+        // Forgetting waits for the end of the chunk, because a chunk may last longer than [`FLIGHT_MAX`].
+        let is_old = |sent: Micros| last.is_some_and(|last| sent + FLIGHT_MAX < last);
         while let Some(oldest) = self.sent.packets.pop_front_if(|oldest| is_old(oldest.at)) {
             self.forgotten = Some(oldest.number);
         }

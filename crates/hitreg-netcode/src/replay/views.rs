@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::iter::repeat_n;
 use std::ops::Range;
 
-use super::output::LOOKED_BACK;
+use super::output::LOOK_BACK_MIN;
 use super::shots::ScreenEntity;
 use super::tables::value;
 use crate::game::{Body, Category, FieldSchema, Game, PlacedBody};
@@ -15,7 +15,7 @@ use hitreg_log::trace::schema::{variables, views};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId};
 
 /// The most unrun usercmds per player whose screens are kept, some minutes' worth.
-const SCREENS: usize = 1 << 14;
+const SCREENS_MAX: usize = 1 << 14;
 
 /// The drawn entities in ascending order of id: the others, and the own avatar where it is drawn by category.
 pub(super) struct DrawnScreen<'a, B> {
@@ -122,7 +122,7 @@ impl ViewTable {
     /// Forgets the oldest screens beyond the limit.
     pub(super) fn forget(&mut self) {
         for screens in &mut self.screens {
-            while screens.of_command.len() > SCREENS {
+            while screens.of_command.len() > SCREENS_MAX {
                 screens.forget_first();
             }
         }
@@ -166,7 +166,7 @@ impl Screens {
 
 /// The `variables` table: what a client drew of variables whose category differs from the category of their body's
 /// position. `views` has the rows of positions. The table gets a row when such a variable changes on a player's
-/// screen. An entity that was off screen for longer than [`LOOKED_BACK`] counts as new, so a part of a session does
+/// screen. An entity that was off screen for longer than [`LOOK_BACK_MIN`] counts as new, so a part of a session does
 /// not depend on earlier screens.
 #[derive(Debug, Default)]
 pub(super) struct Variables {
@@ -202,7 +202,7 @@ impl Variables {
         let Some(by) = placed.by.filter(|by| by.category != Category::Reactive) else { return };
         let body = &placed.body;
         let same = |shown: &OwnCategoryFields| {
-            shown.teleports == body.teleports() && shown.place == by.category && at - shown.seen <= LOOKED_BACK
+            shown.teleports == body.teleports() && shown.place == by.category && at - shown.seen <= LOOK_BACK_MIN
         };
         let new = || OwnCategoryFields::of::<G>((entity == player.entity(), at), fields, body, by.category);
         let shown = self.shown.entry((player, entity)).or_insert_with(new);
@@ -270,12 +270,12 @@ mod tests {
             views.remember(PlayerId(0), CommandSeq(command), &DrawnScreen::new(None, &drawn(command)));
             views.forget();
         };
-        (0..SCREENS as u32).for_each(|command| push(&mut views, command));
+        (0..SCREENS_MAX as u32).for_each(|command| push(&mut views, command));
         let on_screen =
             |views: &ViewTable, command: u32| views.of(PlayerId(0), CommandSeq(command)).collect::<Vec<_>>();
         let at = |x: f32| [ScreenEntity { entity: EntityId(3), place: DVec3::X * f64::from(x), teleports: 0 }];
         assert_eq!(on_screen(&views, 0), at(0.0), "as many as are kept");
-        push(&mut views, SCREENS as u32);
+        push(&mut views, SCREENS_MAX as u32);
         assert_eq!(on_screen(&views, 0), []);
         assert_eq!(on_screen(&views, 1), at(1.0));
         views.ran(PlayerId(0), CommandSeq(9_000));

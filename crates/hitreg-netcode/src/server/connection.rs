@@ -275,7 +275,7 @@ fn frame_of<G: Game>(world: &G::World, tick: Tick, now: Micros) -> Arc<Frame<G::
 
 /// An entity stays in a client's snapshots for this long after it left the zone. It is thus not defined again each time
 /// it leaves and enters the view.
-const LINGERS: Micros = Micros::from_ms(250);
+const ZONE_LINGER: Micros = Micros::from_ms(250);
 
 /// One client's zone of knowledge.
 ///
@@ -310,7 +310,7 @@ impl ZoneOfKnowledge {
         };
         let within = all.entities.iter().filter(|(id, body)| *id == own || is_within(body)).map(|(id, _)| (*id, now));
         self.seen.extend(within);
-        self.seen.retain(|id, last| now - *last <= LINGERS && all.get(*id).is_some());
+        self.seen.retain(|id, last| now - *last <= ZONE_LINGER && all.get(*id).is_some());
         let known = |(id, _): &&(EntityId, G::Body)| self.seen.contains_key(id);
         let entities = all.entities.iter().filter(known).cloned().collect();
         Arc::new(Frame { tick: all.tick, server_time: now, entities })

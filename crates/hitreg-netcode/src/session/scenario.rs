@@ -25,9 +25,9 @@ pub struct Scenario {
     /// for the game's default map.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub map: Option<String>,
-    /// The number of bots, from 1 to [`PLAYERS_MAX`].
+    /// The number of bots, from 1 to [`SCENARIO_PLAYERS_MAX`].
     pub players: u16,
-    /// The length in seconds of the session, at most [`SECONDS_MAX`].
+    /// The length in seconds of the session, at most [`SCENARIO_SECONDS_MAX`].
     pub seconds: f64,
     /// The random seed.
     pub seed: u64,
@@ -80,9 +80,9 @@ impl Default for Scenario {
 }
 
 /// The most players that a scenario may have.
-pub const PLAYERS_MAX: u16 = 64;
+pub const SCENARIO_PLAYERS_MAX: u16 = 64;
 /// The longest scenario, in seconds.
-pub const SECONDS_MAX: f64 = 24.0 * 3600.0;
+pub const SCENARIO_SECONDS_MAX: f64 = 24.0 * 3600.0;
 
 /// The reasons why a scenario cannot be run.
 #[derive(Debug, thiserror::Error)]
@@ -135,12 +135,12 @@ impl Scenario {
     }
 
     fn check_numbers(&self) -> Result<(), ScenarioError> {
-        if !(1..=PLAYERS_MAX).contains(&self.players) {
-            let takes = format!("1 to {PLAYERS_MAX}");
+        if !(1..=SCENARIO_PLAYERS_MAX).contains(&self.players) {
+            let takes = format!("1 to {SCENARIO_PLAYERS_MAX}");
             return Err(ScenarioError::OutOfBounds { what: "players", value: self.players.to_string(), takes });
         }
-        if !(0.1..=SECONDS_MAX).contains(&self.seconds) {
-            let takes = format!("0.1 to {SECONDS_MAX}");
+        if !(0.1..=SCENARIO_SECONDS_MAX).contains(&self.seconds) {
+            let takes = format!("0.1 to {SCENARIO_SECONDS_MAX}");
             return Err(ScenarioError::OutOfBounds { what: "seconds", value: self.seconds.to_string(), takes });
         }
         Ok([&self.link].into_iter().chain(&self.links).try_for_each(LinkModel::check)?)

@@ -321,9 +321,9 @@ const ENDED_MAX: usize = 1024;
 const GRACE: Micros = Micros::from_s(2);
 
 /// For this long, a host that lost a silent client's slot gets free slots only.
-const TARDY: Micros = Micros::from_s(60);
+const TARDY_TIME: Micros = Micros::from_s(60);
 /// The most such hosts to remember; beyond this, the oldest are forgotten.
-const TARDY_MAX: usize = 1024;
+const TARDY_HOSTS_MAX: usize = 1024;
 
 /// The parameters of a server's admission.
 #[derive(Clone, Debug)]
@@ -539,7 +539,7 @@ impl Endpoint {
             return refuse(Refusal::Full { slots: self.options.slots });
         };
         if let Some(tardy) = self.address(player).filter(|address| *address != from) {
-            push_bounded(&mut self.tardy, (tardy.ip(), now + TARDY), TARDY_MAX);
+            push_bounded(&mut self.tardy, (tardy.ip(), now + TARDY_TIME), TARDY_HOSTS_MAX);
         }
         self.remove(now, player);
         let half = |tag| self.options.secret.hash(&words_of(tag, from, salt, now.0));

@@ -161,13 +161,13 @@ pub enum MovingKind {
 impl QuakeMap {
     /// Returns the rest position in which most of a moving model lies inside walls, if it does not at the other one.
     pub(crate) fn sunk(&self, moving: &MovingModel) -> Option<[f32; 3]> {
-        const MOST: usize = SAMPLES * SAMPLES * SAMPLES * 3 / 4;
-        const FEW: usize = SAMPLES * SAMPLES * SAMPLES / 2;
+        const SUNK_SAMPLES_MIN: usize = SAMPLES * SAMPLES * SAMPLES * 3 / 4;
+        const FREE_SAMPLES_BELOW: usize = SAMPLES * SAMPLES * SAMPLES / 2;
         let model = self.model(moving.model)?;
         let [near, far] = moving.rests.map(|by| self.samples_in_walls(model, by));
         match moving.rests {
-            [sunk, _] if near >= MOST && far < FEW => Some(sunk),
-            [_, sunk] if far >= MOST && near < FEW => Some(sunk),
+            [sunk, _] if near >= SUNK_SAMPLES_MIN && far < FREE_SAMPLES_BELOW => Some(sunk),
+            [_, sunk] if far >= SUNK_SAMPLES_MIN && near < FREE_SAMPLES_BELOW => Some(sunk),
             _ => None,
         }
     }
@@ -209,7 +209,7 @@ const CLIP_NODES: usize = 9;
 const LEAVES: usize = 10;
 const MODELS: usize = 14;
 /// Node numbers have 16 bits in the file.
-const MOST_NODES: usize = 65_536;
+const NODES_MAX: usize = 65_536;
 
 impl QuakeMap {
     /// Reads a map file.
@@ -255,8 +255,8 @@ fn entries<T>(
 ) -> Result<Vec<T>, MapError> {
     let records = lumps.records(lump, name, entry)?;
     let count = records.len();
-    if count > MOST_NODES {
-        return Err(out_of_lump(name, count as i64, MOST_NODES, lump));
+    if count > NODES_MAX {
+        return Err(out_of_lump(name, count as i64, NODES_MAX, lump));
     }
     records.enumerate().map(|(index, record)| read(record, index)).collect()
 }
@@ -268,7 +268,7 @@ fn read_plane(record: LumpRecord<'_>) -> AxisPlane {
 
 fn read_plane_index(record: LumpRecord<'_>, by: usize) -> Result<u16, MapError> {
     let index = record.i32(0);
-    u16::try_from(index).map_err(|_| out_of_lump("plane", i64::from(index), MOST_NODES, by))
+    u16::try_from(index).map_err(|_| out_of_lump("plane", i64::from(index), NODES_MAX, by))
 }
 
 fn read_clip_node(record: LumpRecord<'_>, by: usize) -> Result<ClipNode, MapError> {
@@ -299,7 +299,7 @@ fn read_model(record: LumpRecord<'_>) -> Submodel {
 }
 
 /// The deepest allowed tree, because traces recurse. id's maps stay below 60.
-const DEEPEST: u16 = 1024;
+const TREE_DEPTH_MAX: u16 = 1024;
 
 /// Checks that every index is valid, every tree is finite and every number is finite.
 fn check(map: &UncheckedMap) -> Result<(), MapError> {
@@ -376,7 +376,8 @@ fn check_depth(tree: &'static str, nodes: &[ClipNode]) -> Result<(), MapError> {
                 continue;
             }
             let children = nodes[node].children.into_iter().filter_map(|child| usize::try_from(child).ok());
-            let too_deep = || MapError(format!("the tree of {tree} is deeper than {DEEPEST} at node {node}, or loops"));
+            let too_deep =
+                || MapError(format!("the tree of {tree} is deeper than {TREE_DEPTH_MAX} at node {node}, or loops"));
             if heights[node] == UNKNOWN {
                 heights[node] = OPEN;
                 for child in children {
@@ -389,7 +390,7 @@ fn check_depth(tree: &'static str, nodes: &[ClipNode]) -> Result<(), MapError> {
                 continue;
             }
             let height = 1 + children.map(|child| heights[child]).max().unwrap_or(0);
-            if height > DEEPEST {
+            if height > TREE_DEPTH_MAX {
                 return Err(too_deep());
             }
             heights[node] = height;
@@ -511,14 +512,17 @@ mod tests {
 
     #[test]
     fn the_deepest_tree_can_be_swept_and_a_deeper_one_is_refused() {
-        let map = chain(DEEPEST).expect("just deep enough");
+        let map = chain(TREE_DEPTH_MAX).expect("just deep enough");
         for rule in [SweepRule::Classic, SweepRule::Reworked] {
             for (start, end) in [(-10.0, 2_000.0), (900.5, -10.0)] {
                 let sweep = HullTree::clip(&map, 0).sweep(rule, Vec3::X * start, Vec3::X * end);
-                assert!(sweep.fraction == 1.0 || (sweep.end.x - f32::from(DEEPEST - 1)).abs() < 0.1, "{sweep:?}");
+                assert!(
+                    sweep.fraction == 1.0 || (sweep.end.x - f32::from(TREE_DEPTH_MAX - 1)).abs() < 0.1,
+                    "{sweep:?}"
+                );
             }
         }
-        let error = chain(DEEPEST + 1).expect_err("too deep").to_string();
+        let error = chain(TREE_DEPTH_MAX + 1).expect_err("too deep").to_string();
         assert!(error.starts_with("the tree of clip nodes is deeper than 1024 at node "), "{error}");
     }
 

@@ -20,8 +20,8 @@ use patches::{PatchPieces, pieces_of};
 pub(crate) use sweep::BoxSweep;
 
 /// Limits of pieces and plane comparisons for all patches of a map, far above any real map.
-const MOST_PIECES: usize = 1 << 18;
-const MOST_COMPARISONS: u64 = 1 << 30;
+const PIECES_MAX: usize = 1 << 18;
+const COMPARISONS_MAX: u64 = 1 << 30;
 
 /// Content bits of brushes and patches (q_shared.h and surfaceflags.h).
 pub(crate) mod contents {
@@ -203,7 +203,7 @@ impl TryFrom<LevelLumps> for Quake3Map {
         if !parts.brushes.iter().all(|brush| brush.sides >= 6 && has_sides(brush)) {
             return bad("brushes", "sides that there are not");
         }
-        let (mut pieces, mut count, mut work) = (Vec::with_capacity(parts.patches.len()), 0, MOST_COMPARISONS);
+        let (mut pieces, mut count, mut work) = (Vec::with_capacity(parts.patches.len()), 0, COMPARISONS_MAX);
         for patch in &parts.patches {
             let is_grid = is_grid(patch.width, patch.height)
                 && patch.points.len() == (patch.width * patch.height) as usize
@@ -213,7 +213,7 @@ impl TryFrom<LevelLumps> for Quake3Map {
             }
             let cut = pieces_of(patch, &mut work).ok_or_else(too_curved)?;
             count += cut.pieces.len();
-            if count > MOST_PIECES {
+            if count > PIECES_MAX {
                 return Err(too_curved());
             }
             pieces.push(cut);
@@ -223,7 +223,7 @@ impl TryFrom<LevelLumps> for Quake3Map {
 }
 
 /// The deepest allowed tree, deeper than in any real map.
-const DEEPEST: u16 = 1024;
+const TREE_DEPTH_MAX: u16 = 1024;
 
 /// Returns whether every node has at most one parent and the depth is within the limit. Nodes come before their
 /// children.
@@ -234,7 +234,7 @@ fn is_tree(nodes: &[Node]) -> bool {
         node.children.iter().filter_map(|child| usize::try_from(*child).ok()).all(|child| {
             let is_first = depths[child] == 0;
             depths[child] = below;
-            is_first && below <= DEEPEST
+            is_first && below <= TREE_DEPTH_MAX
         })
     })
 }
@@ -335,7 +335,7 @@ fn part<T>(list: &[T], first: u32, count: u32) -> Option<&[T]> {
 
 const ZIP: &[u8] = b"PK";
 /// Larger than any map, in bytes.
-const LARGEST_MAP: u64 = 64 << 20;
+const MAP_BYTES_MAX: u64 = 64 << 20;
 
 /// Reads a map from a `.bsp`, or from a `.pk3` that holds `maps/NAME.bsp`.
 ///
@@ -349,7 +349,7 @@ pub fn map_from(bytes: &[u8], name: &str) -> Result<Quake3Map, MapError> {
     let found = found.ok_or_else(|| MapError(format!("it holds no {wanted}")))?;
     let file = archive.by_name(&found).map_err(unreadable_archive)?;
     let mut map = Vec::new();
-    file.take(LARGEST_MAP).read_to_end(&mut map).map_err(unreadable_archive)?;
+    file.take(MAP_BYTES_MAX).read_to_end(&mut map).map_err(unreadable_archive)?;
     Quake3Map::parse(&map)
 }
 

@@ -112,7 +112,7 @@ const DELTA_ANGLES: [usize; 3] = [player("delta_angles.x"), player("delta_angles
 const FLIGHT: usize = player_list(3) + 6;
 const INVULNERABILITY: usize = player_list(3) + 14;
 /// Limit of coordinates and speeds, above any real value, in units and units/s.
-const FARTHEST: f32 = 1e6;
+const COORDINATE_MAX: f32 = 1e6;
 
 impl Quake3Body {
     /// Returns the body of a player's own state under the server's settings. `previous` is the number of earlier clients
@@ -383,7 +383,7 @@ fn place_at(cells: &EntityCells, server_time: i32) -> (Vec3, Vec3) {
 
 /// Returns whether position and velocity are finite and within limits.
 fn are_near((origin, velocity): (Vec3, Vec3)) -> bool {
-    [origin, velocity].iter().all(|vector| vector.is_finite() && vector.abs().max_element() < FARTHEST)
+    [origin, velocity].iter().all(|vector| vector.is_finite() && vector.abs().max_element() < COORDINATE_MAX)
 }
 
 /// Returns the first entity of a snapshot for player `own` that has an impossible position or velocity.

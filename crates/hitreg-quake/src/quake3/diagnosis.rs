@@ -17,7 +17,7 @@ use hitreg_netcode::game::{
 const SPAWNS: usize = player_list(1) + 4;
 /// Tolerance for the positions of other players, in units. They are sent rounded and for a server frame, and move on
 /// before the usercmd runs.
-const BESIDE: f32 = 32.0;
+const OTHERS_TOLERANCE_UNITS: f32 = 32.0;
 
 /// Returns the cause with its evidence.
 pub(crate) fn explain(rules: &Quake3Rules, miss: &AckedPrediction<'_, Quake3Body>) -> Explanation {
@@ -72,14 +72,14 @@ fn lost_input(rules: &Quake3Rules, miss: &AckedPrediction<'_, Quake3Body>, from:
     let last = miss.commands.len().checked_sub(1)?;
     let spans = (0..last).flat_map(|first| (first + 1..=last).map(move |end| (first, end)));
     let without = |(first, end): (usize, usize)| [&miss.commands[..first], &miss.commands[end..]].concat();
-    let mut tried = spans.take(MOST_TRIES).map(without);
+    let mut tried = spans.take(TRIES_MAX).map(without);
     let entities = miss.surroundings();
     let is_right = tried.any(|commands| reproduces(rules, &entities, own, from, &commands, miss.authoritative));
     is_right.then_some(Explanation::new(Cause::InputLost, "reproduced: without some usercmds"))
 }
 
 /// The most spans of usercmds to try.
-const MOST_TRIES: usize = 60;
+const TRIES_MAX: usize = 60;
 
 fn reproduces(
     rules: &Quake3Rules,
@@ -116,8 +116,8 @@ fn beside(miss: &AckedPrediction<'_, Quake3Body>, from: &Quake3Body) -> Option<E
     let (low, high) = (start.min(end) + Vec3::new(-15.0, -15.0, -24.0), start.max(end) + Vec3::new(15.0, 15.0, 32.0));
     let (now, before) = (around(miss.scene.entities, own).0, around(miss.before, own).0);
     let is_near = |origin: Vec3, mins: Vec3, maxs: Vec3| {
-        (origin + mins - Vec3::splat(BESIDE)).cmple(high).all()
-            && (origin + maxs + Vec3::splat(BESIDE)).cmpge(low).all()
+        (origin + mins - Vec3::splat(OTHERS_TOLERANCE_UNITS)).cmple(high).all()
+            && (origin + maxs + Vec3::splat(OTHERS_TOLERANCE_UNITS)).cmpge(low).all()
     };
     let near = now.iter().chain(&before).find(|solid| match solid.shape {
         SolidShape::Body { mins, maxs } => is_near(solid.origin, mins, maxs),

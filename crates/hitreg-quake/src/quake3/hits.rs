@@ -24,11 +24,11 @@ const FIRING: u32 = 3;
 /// Eye height of a ducking player, in units.
 const DUCKED_EYES: i32 = 12;
 /// The longest interval between frames to interpolate across.
-const LONGEST_GAP: Micros = Micros::from_ms(150);
+const FRAME_INTERVAL_MAX: Micros = Micros::from_ms(150);
 /// Tolerance of a hit, in units, because coordinates are single precision and maps are large.
 const THROUGH: f32 = 0.01;
 /// The longest time that one usercmd runs, in ms.
-const LONGEST_MS: i32 = 200;
+const USERCMD_MS_MAX: i32 = 200;
 
 /// Returns all shots of hitscan weapons in the order of players and times, and the hits that other causes produced.
 /// Without the map, no line of fire is known, and only the shots that hit are returned.
@@ -316,7 +316,7 @@ fn fired(weapon: &Weapon, ran: &[FrameRecord], before: &Quake3Body, after: &Quak
     let took: Vec<i32> = ran.iter().zip(starts).map(|(frame, start)| time(frame).wrapping_sub(start)).collect();
     let mut fired = Vec::new();
     for (frame, took) in ran.iter().zip(took).rev() {
-        let took = took.clamp(0, LONGEST_MS);
+        let took = took.clamp(0, USERCMD_MS_MAX);
         waits += took;
         // The weapon fires when the wait is over; any excess wait shortens the next one.
         if (weapon.again_ms + 1..=weapon.again_ms + took).contains(&waits) {
@@ -419,7 +419,7 @@ fn at(way: &SortedMap<Micros, BodyPosition>, time: Micros) -> Option<BodyPositio
         teleports: after.teleports,
         is_alive: before.is_alive && after.is_alive,
     };
-    (gap <= LONGEST_GAP).then_some(stood)
+    (gap <= FRAME_INTERVAL_MAX).then_some(stood)
 }
 
 impl BodyPosition {

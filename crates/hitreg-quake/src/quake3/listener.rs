@@ -29,7 +29,7 @@ use hits::HitLog;
 pub use hits::{DamageLine, ServerLog};
 
 /// Limit of clients, above any server's.
-const MOST_CLIENTS: usize = 64;
+const CLIENTS_MAX: usize = 64;
 /// Snapshot flag: the client is not in the game yet.
 const NOT_ACTIVE: u8 = 2;
 /// Snapshot flag that changes with each level and each restart.
@@ -197,7 +197,7 @@ impl Quake3Listener {
         out: &mut dyn FnMut(Record),
     ) {
         self.counts.datagrams += 1;
-        if self.clients.len() == MOST_CLIENTS && !self.clients.contains_key(&client) {
+        if self.clients.len() == CLIENTS_MAX && !self.clients.contains_key(&client) {
             self.counts.undecoded += 1;
             return;
         }

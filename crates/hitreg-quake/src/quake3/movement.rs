@@ -148,9 +148,9 @@ impl MoveWorld<'_> {
 }
 
 /// The longest step, in ms.
-const LONGEST_STEP_MS: i32 = 66;
+const STEP_MS_MAX: i32 = 66;
 /// The longest time of a usercmd, in ms; the rest is cut.
-const LONGEST_MS: i32 = 1000;
+const USERCMD_MS_MAX: i32 = 1000;
 /// Upward input of a usercmd while the jump key is held after a jump.
 const HELD_UP: i8 = 20;
 /// The steepest pitch, in 65,536ths of a turn.
@@ -218,10 +218,10 @@ pub(crate) fn run(
     if whole <= 0 {
         return state;
     }
-    if whole > i64::from(LONGEST_MS) {
-        state.command_time = end - LONGEST_MS;
+    if whole > i64::from(USERCMD_MS_MAX) {
+        state.command_time = end - USERCMD_MS_MAX;
     }
-    let longest = if settings.fixed_ms > 0 { settings.fixed_ms } else { LONGEST_STEP_MS };
+    let longest = if settings.fixed_ms > 0 { settings.fixed_ms } else { STEP_MS_MAX };
     while state.command_time != end {
         let ms = (end - state.command_time).min(longest);
         state.command_time += ms;

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use hitreg_netcode::protocol::Direction;
-use message::{MOST_CONFIG_STRINGS, from_server, read_client_message, read_gamestate, read_snapshot};
+use message::{CONFIG_STRINGS_MAX, from_server, read_client_message, read_gamestate, read_snapshot};
 
 pub use bits::BitReadError;
 pub use message::MessageError;
@@ -48,7 +48,7 @@ pub enum UndecodedReason {
         expected: usize,
     },
     /// The fragments exceed the longest message.
-    #[error("a message of more than {LONGEST_MESSAGE} bytes")]
+    #[error("a message of more than {MESSAGE_BYTES_MAX} bytes")]
     Long,
     /// Its message is invalid.
     #[error("message {sequence}: {source}")]
@@ -214,7 +214,7 @@ impl Quake3Connection {
 }
 
 /// The longest config string to assemble, in bytes: the limit of all strings of a gamestate.
-const LONGEST_CONFIG_STRING: usize = 16_000;
+const CONFIG_STRING_BYTES_MAX: usize = 16_000;
 
 /// Follows the changes of config strings.
 #[derive(Clone, Debug, Default)]
@@ -230,7 +230,7 @@ impl ConfigStringChanges {
         if matches!(kind, b"cs" | b"bcs0") {
             self.parts.clear();
         }
-        self.parts.extend(&text[..text.len().min(LONGEST_CONFIG_STRING - self.parts.len())]);
+        self.parts.extend(&text[..text.len().min(CONFIG_STRING_BYTES_MAX - self.parts.len())]);
         let Some(gamestate) = gamestate.filter(|_| matches!(kind, b"cs" | b"bcs2")) else { return false };
         Arc::make_mut(gamestate).strings.insert(index, std::mem::take(&mut self.parts));
         true
@@ -244,11 +244,11 @@ fn config_string_change(command: &[u8]) -> Option<(&[u8], u16, &[u8])> {
     let index = std::str::from_utf8(words.next()?).ok()?.parse().ok()?;
     let text = words.next()?.strip_prefix(b"\"")?;
     let end = text.iter().position(|byte| *byte == b'"').unwrap_or(text.len());
-    (index < MOST_CONFIG_STRINGS as u16).then_some((kind, index, &text[..end]))
+    (index < CONFIG_STRINGS_MAX as u16).then_some((kind, index, &text[..end]))
 }
 
 /// The longest message, in bytes.
-pub(crate) const LONGEST_MESSAGE: usize = 16_384;
+pub(crate) const MESSAGE_BYTES_MAX: usize = 16_384;
 /// Size of a fragment, in bytes. A shorter fragment is the last.
 const FRAGMENT_BYTES: usize = 1_300;
 const FRAGMENT: u32 = 1 << 31;
@@ -325,7 +325,7 @@ impl Channel {
         if start > expected {
             return Err(UndecodedReason::Fragment { start, expected });
         }
-        if expected + part.len() > LONGEST_MESSAGE {
+        if expected + part.len() > MESSAGE_BYTES_MAX {
             return Err(UndecodedReason::Long);
         }
         bytes.extend_from_slice(part);
@@ -364,6 +364,6 @@ mod tests {
         }
         let long = [b"bcs1 3 \"".as_slice(), &[b'x'; 1000]].concat();
         (0..20).for_each(|_| assert_eq!(follow(&long), None));
-        assert_eq!(follow(b"bcs2 3 \"x\"").expect("a change")[2].1.len(), LONGEST_CONFIG_STRING);
+        assert_eq!(follow(b"bcs2 3 \"x\"").expect("a change")[2].1.len(), CONFIG_STRING_BYTES_MAX);
     }
 }

@@ -5,13 +5,13 @@
 
 use std::io::{BufRead as _, BufReader, ErrorKind, Read};
 
-use super::protocol::LONGEST_MESSAGE;
+use super::protocol::MESSAGE_BYTES_MAX;
 use hitreg_netcode::protocol::Direction;
 
 const MAGIC: &[u8; 8] = b"UDPTRC1\n";
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// Limit of the zstd window of a capture, as a power of two in bytes.
-const LARGEST_WINDOW: u32 = 27;
+const WINDOW_LOG_MAX: u32 = 27;
 
 /// Why a capture or a demo cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -58,7 +58,7 @@ impl<'a> CaptureReader<'a> {
                 return Ok(Box::new(from));
             }
             let mut packed = zstd::stream::read::Decoder::with_buffer(from)?;
-            packed.window_log_max(LARGEST_WINDOW)?;
+            packed.window_log_max(WINDOW_LOG_MAX)?;
             Ok(Box::new(BufReader::new(packed)))
         });
         let from = unpacked.map_err(|error| unreadable(0, &error))?;
@@ -171,7 +171,7 @@ impl<R: Read> DemoReader<R> {
         }
         let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         let (number, length) = (word(0), word(4) as usize);
-        if length > LONGEST_MESSAGE {
+        if length > MESSAGE_BYTES_MAX {
             let problem = format!("a demo message cannot have {length} bytes: this is not a demo, or it is damaged");
             return Err(CaptureError(format!("byte {}: {problem}", self.offset)));
         }
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(read(&whole), (vec![(7, 5), (8, 0)], None, None));
         assert_eq!(read(&whole[..10]), (vec![], Some(0), None));
         assert_eq!(read(&whole[..15]), (vec![(7, 5)], Some(13), None));
-        let long = demo(&[(1, &[0; LONGEST_MESSAGE + 1])]);
+        let long = demo(&[(1, &[0; MESSAGE_BYTES_MAX + 1])]);
         assert!(DemoReader::new(&long[..]).read().is_err());
     }
 }

@@ -91,7 +91,7 @@ const BLAST_REACH: f32 = 180.0;
 /// Distance in units within which blood belongs to a body.
 const BODY_REACH: f32 = 64.0;
 /// Smallest cosine between a push and the direction away from its source.
-const AWAY: f32 = 0.7;
+const AWAY_COSINE_MIN: f32 = 0.7;
 
 /// Smallest speed change that counts as a push, in units/s: damage pushes by 8 units/s per point, and this is two
 /// points.
@@ -202,7 +202,7 @@ fn pushed(miss: &MissedPrediction<'_>) -> Option<Explanation> {
         let DemoEvent::Effect { kind, origin } = *event else { return None };
         let away = at - Vec3::from_array(origin);
         let distance = length(away);
-        let points_away = away.dot(change) > AWAY * distance * speed;
+        let points_away = away.dot(change) > AWAY_COSINE_MIN * distance * speed;
         let (shown, evidence) = match kind {
             EffectKind::Explosion => (distance < BLAST_REACH && points_away, "pushed away from an explosion"),
             EffectKind::Gunshot => (distance < BLAST_REACH && points_away, "pushed away from where shot hit"),
@@ -243,11 +243,11 @@ fn water(miss: &MissedPrediction<'_>) -> Option<Explanation> {
 /// Number of lost packets from which on a server does not repeat commands.
 const TOO_MANY_LOST: usize = 20;
 /// Largest effect of the start's rounding within one prediction, in units.
-const MOST_FROM_ROUNDING: f32 = 16.0;
+const ROUNDING_EFFECT_MAX: f32 = 16.0;
 /// The most commands in a prediction for a search for losses; above it, the search takes too long.
-const MOST_COMMANDS: usize = 48;
+const COMMANDS_MAX: usize = 48;
 /// The most commands for a search for two bursts.
-const MOST_COMMANDS_FOR_TWO: usize = 16;
+const COMMANDS_FOR_TWO_BURSTS_MAX: usize = 16;
 
 /// A burst of consecutive lost packets.
 #[derive(Clone, Copy)]
@@ -283,7 +283,7 @@ pub(crate) fn lies_still(miss: &MissedPrediction<'_>) -> Option<bool> {
 /// first.
 pub(crate) fn lost_input(miss: &MissedPrediction<'_>) -> Option<Explanation> {
     let count = miss.acked.commands.len();
-    if !(2..=MOST_COMMANDS).contains(&count) {
+    if !(2..=COMMANDS_MAX).contains(&count) {
         return None;
     }
     let try_bursts = |bursts: &[LossBurst]| {
@@ -291,7 +291,7 @@ pub(crate) fn lost_input(miss: &MissedPrediction<'_>) -> Option<Explanation> {
         reproduced(Cause::InputLost, evidence, grade(&run_with_losses(miss, bursts).state, &miss.acked.recorded))
     };
     let single = bursts_from(0, count).find_map(|burst| try_bursts(&[burst]));
-    if single.is_some() || count > MOST_COMMANDS_FOR_TWO {
+    if single.is_some() || count > COMMANDS_FOR_TWO_BURSTS_MAX {
         return single;
     }
     let mut pairs = bursts_from(0, count)
@@ -302,7 +302,7 @@ pub(crate) fn lost_input(miss: &MissedPrediction<'_>) -> Option<Explanation> {
 /// Tests other start states within the rounding of the previous packet.
 fn start_off(miss: &MissedPrediction<'_>) -> Option<Explanation> {
     let off = difference(&miss.run.state, &miss.acked.recorded).origin;
-    if off.iter().any(|units| units.abs() > MOST_FROM_ROUNDING) {
+    if off.iter().any(|units| units.abs() > ROUNDING_EFFECT_MAX) {
         return None;
     }
     let origins = miss.base.origin.to_array().map(|w| miss.base.origin_wire().cell(w));

@@ -30,7 +30,7 @@ pub(crate) use findings::replay_acks;
 pub use findings::{ServerTrait, TraitFinding};
 
 /// Largest share of a living player's recorded positions, in percent, that may be inside the map's walls.
-const MOST_IN_WALLS_PERCENT: usize = 20;
+const IN_WALLS_PERCENT_MAX: usize = 20;
 
 /// Options of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -144,7 +144,7 @@ fn check_walls(demo: &QuakeWorldDemo, map: &QuakeMap) -> Result<(), DemoImportEr
         places += 1;
         in_walls += usize::from(!world.has_room(at) && !offsets(STEPS).any(|off| world.has_room(at + off)));
     }
-    if in_walls * 100 > places * MOST_IN_WALLS_PERCENT {
+    if in_walls * 100 > places * IN_WALLS_PERCENT_MAX {
         return Err(DemoImportError::InWalls { in_walls, places });
     }
     Ok(())
@@ -252,7 +252,7 @@ pub enum DemoImportError {
 }
 
 /// Size limit after decompression in bytes, above any demo or map. It prevents a small file from filling the memory.
-const LARGEST_UNPACKED: u64 = 64 << 20;
+const UNPACKED_BYTES_MAX: u64 = 64 << 20;
 const XZ_DICTIONARY_KIB: u32 = 128 << 10;
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const XZ: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z', 0];
@@ -269,7 +269,7 @@ pub enum UnpackError {
         source: std::io::Error,
     },
     /// The decompressed file is too large.
-    #[error("it is packed with {format} and unpacks to more than {LARGEST_UNPACKED} bytes")]
+    #[error("it is packed with {format} and unpacks to more than {UNPACKED_BYTES_MAX} bytes")]
     TooLarge {
         /// The compression format.
         format: &'static str,
@@ -360,13 +360,13 @@ impl Read for XzReader<'_> {
 
 fn read_all(format: &'static str, reader: &mut impl Read) -> Result<Prefix<'static>, UnpackError> {
     let mut out = Vec::new();
-    let read = reader.take(LARGEST_UNPACKED + 1).read_to_end(&mut out);
+    let read = reader.take(UNPACKED_BYTES_MAX + 1).read_to_end(&mut out);
     let cut = match read.map_err(|source| (source.kind(), UnpackError::Damaged { format, source })) {
         Ok(_) => None,
         Err((ErrorKind::UnexpectedEof, cut)) => Some(cut),
         Err((_, damaged)) => return Err(damaged),
     };
-    if out.len() as u64 > LARGEST_UNPACKED {
+    if out.len() as u64 > UNPACKED_BYTES_MAX {
         return Err(UnpackError::TooLarge { format });
     }
     Ok(Prefix { bytes: Cow::Owned(out), cut, is_followed: false })

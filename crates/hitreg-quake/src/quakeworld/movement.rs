@@ -14,7 +14,7 @@ use pmove::step;
 use world::SolidHit;
 
 pub(crate) use pmove::LEAVES_GROUND_SPEED;
-pub(crate) use world::{MOST_SOLIDS, PLAYER_MAXS, PLAYER_MINS, Surroundings, WorldSolid, offsets};
+pub(crate) use world::{PLAYER_MAXS, PLAYER_MINS, SOLIDS_MAX, Surroundings, WorldSolid, offsets};
 
 /// Movement settings as a server sends them. Speeds are in units/s.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -106,7 +106,7 @@ impl Dialect {
 pub(crate) const BUTTON_JUMP: u8 = 2;
 
 /// Longest step in ms. Servers halve longer commands (public server sources, `SV_RunCmd`).
-const LONGEST_STEP_MSEC: u8 = 50;
+const STEP_MSEC_MAX: u8 = 50;
 
 /// The input of one client frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -133,7 +133,7 @@ impl QuakeWorldUsercmd {
     pub fn steps(&self) -> impl Iterator<Item = QuakeWorldUsercmd> + use<> {
         let mut step = *self;
         let mut count = 1;
-        while step.msec > LONGEST_STEP_MSEC {
+        while step.msec > STEP_MSEC_MAX {
             step.msec /= 2;
             count *= 2;
         }

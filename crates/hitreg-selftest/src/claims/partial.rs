@@ -28,7 +28,7 @@ use hitreg_netcode::session::ClientRequests;
 use hitreg_netcode::wire::RequestKind;
 
 /// The number of results in one message.
-const TOGETHER: usize = 6;
+const MESSAGE_RESULTS: usize = 6;
 
 /// The bytes of one result: a usercmd number and an entity id.
 const RESULT_BYTES: usize = 6;
@@ -276,7 +276,7 @@ impl ShotConfirmations {
 
     fn next_message(&self) -> Option<RequestKind> {
         let mut to_tell = self.to_tell.lock().ok()?;
-        let together = (to_tell.len() >= TOGETHER).then(|| to_tell.drain(..TOGETHER))?;
+        let together = (to_tell.len() >= MESSAGE_RESULTS).then(|| to_tell.drain(..MESSAGE_RESULTS))?;
         let bytes = |sent: ScreenHit| [sent.command.0.to_le_bytes().as_slice(), &sent.target.0.to_le_bytes()].concat();
         Some(RequestKind::Game { bytes: together.flat_map(bytes).collect() })
     }

@@ -16,7 +16,7 @@ use hitreg_log::units::Micros;
 const QUICK: i32 = 1;
 
 /// The recorder's promise: the most session time that is unwritten at any moment.
-const UNWRITTEN_MOST: Micros = Micros::from_s(1);
+const UNWRITTEN_TIME_MAX: Micros = Micros::from_s(1);
 
 /// The approximate length of a log's end after its last records.
 const END_BYTES: usize = 128;
@@ -73,7 +73,7 @@ pub(super) fn check(played: &SoakSession, rng: &mut Rng, exercised: &mut SoakCov
     let pushed = rng.below(tape.len() as u64 + 1) as usize;
     let (left, _) = recorded(played, pushed, Disk::of(usize::MAX), false);
     let lost = lost_of(Crash, played, pushed, &left)?;
-    if lost > UNWRITTEN_MOST {
+    if lost > UNWRITTEN_TIME_MAX {
         return Err(broken(Crash, format!("killed after {pushed} records, it lost {} ms", lost.as_ms_f64())));
     }
     exercised.lost_us_most = exercised.lost_us_most.max(lost.0);
@@ -88,7 +88,7 @@ pub(super) fn check(played: &SoakSession, rng: &mut Rng, exercised: &mut SoakCov
         Ok(_) => {
             // The failed chunk is lost, and also the records pushed until the failure was noticed.
             let lost = lost_of(FullDisk, played, taken, &left)?;
-            if lost > UNWRITTEN_MOST {
+            if lost > UNWRITTEN_TIME_MAX {
                 return Err(broken(FullDisk, format!("with room for {room} bytes it lost {} ms", lost.as_ms_f64())));
             }
             exercised.held(FullDisk);

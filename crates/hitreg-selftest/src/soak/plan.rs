@@ -95,10 +95,10 @@ pub struct PlanLimits {
 }
 
 /// The probability of each fault except lies.
-const OFTEN: f64 = 0.35;
+const FAULT_PROBABILITY: f64 = 0.35;
 /// The probability of lies. A session with a lying client is checked for its lies only, because its replay would not
 /// lie.
-const SELDOM: f64 = 0.2;
+const LIE_PROBABILITY: f64 = 0.2;
 
 /// Settings, with the values to try.
 const SETTINGS: &[(&str, &[&str])] = &[
@@ -153,8 +153,8 @@ impl SoakPlan {
         let mut length_ms = 1_000 + rng.below(3_000) as u32;
         let in_orchard = rng.chance(0.25);
         let mut faults = SortedSet::new();
-        for (fault, chance) in
-            PlannedFault::ALL.map(|fault| (fault, if fault == PlannedFault::Lies { SELDOM } else { OFTEN }))
+        for (fault, chance) in PlannedFault::ALL
+            .map(|fault| (fault, if fault == PlannedFault::Lies { LIE_PROBABILITY } else { FAULT_PROBABILITY }))
         {
             if rng.chance(chance) {
                 faults.insert(fault);

@@ -12,7 +12,7 @@ use super::packed_views::{self, DrawnMap, RecentStates};
 use crate::log::chunk::put_messagepack;
 use crate::log::column::{self, Effort};
 use crate::log::container::NextChunk;
-use crate::log::error::{MAX_CHUNK_MEMORY, MAX_COLUMNS, WriteError};
+use crate::log::error::{CHUNK_MEMORY_BYTES_MAX, COLUMNS_MAX, WriteError};
 use crate::log::index::PartRows;
 use crate::record::{NumberForm, lowest_and_highest};
 use crate::sorted::SortedSet;
@@ -29,7 +29,7 @@ const SERIES_MAX: usize = 16;
 const DRAWN_BYTES: usize = 144;
 
 /// The most names whose codes fit into one byte.
-const MOST_SMALL_CODES: usize = 256;
+const SMALL_CODES_MAX: usize = 256;
 
 #[derive(PartialEq, Serialize, Deserialize)]
 pub(in crate::log) struct RowMap<'a, C, B> {
@@ -267,7 +267,7 @@ fn bytes_of<V: NoUninit + PartialEq, const N: usize>(
 /// names.
 fn kind(data: &ColumnData) -> &'static str {
     match data {
-        ColumnData::Name { names, .. } if names.len() > MOST_SMALL_CODES => "u32",
+        ColumnData::Name { names, .. } if names.len() > SMALL_CODES_MAX => "u32",
         other => other.type_name(),
     }
 }
@@ -328,8 +328,8 @@ fn rows_of(map: &TableMap<'_, &Bytes>, only: &[&str]) -> Result<Table, String> {
     // views need more.
     let drawn_bytes = if map.drawn.is_some() { DRAWN_BYTES } else { 0 };
     let memory = rows.saturating_mul(8 * (map.columns.len() + map.series.len()) + 24 + drawn_bytes);
-    if memory > MAX_CHUNK_MEMORY {
-        return Err(format!("its {rows} rows would take more than {} MiB of memory", MAX_CHUNK_MEMORY >> 20));
+    if memory > CHUNK_MEMORY_BYTES_MAX {
+        return Err(format!("its {rows} rows would take more than {} MiB of memory", CHUNK_MEMORY_BYTES_MAX >> 20));
     }
     let mut keys: Vec<Vec<u32>> = Vec::new();
     for name in &map.series {
@@ -368,7 +368,7 @@ fn map_of(content: &[u8]) -> Result<TableMap<'_, &Bytes>, String> {
 /// Checks the declarations of a map.
 fn check_map(map: &TableMap<'_, &Bytes>) -> Result<(), String> {
     if let Some((count, most, what)) =
-        [(map.series.len(), SERIES_MAX, "series"), (map.columns.len(), MAX_COLUMNS, "columns")]
+        [(map.series.len(), SERIES_MAX, "series"), (map.columns.len(), COLUMNS_MAX, "columns")]
             .into_iter()
             .find(|(count, most, _)| count > most)
     {
@@ -468,7 +468,7 @@ struct RowGrouping {
 }
 
 /// The most different keys that are sorted by counting.
-const MOST_COUNTED: usize = 1 << 16;
+const COUNTED_KEYS_MAX: usize = 1 << 16;
 
 impl RowGrouping {
     pub(super) fn new<'a>(rows: usize, keys: impl Iterator<Item = &'a [u32]>) -> RowGrouping {
@@ -541,7 +541,7 @@ impl RowGrouping {
 /// Sorts rows by their key. Rows with equal keys stay in their order.
 fn sort_by_key(order: &mut Vec<u32>, key: &[u32]) {
     let most = key.iter().max().map_or(0, |most| *most as usize);
-    if most >= MOST_COUNTED.min(2 * key.len()) {
+    if most >= COUNTED_KEYS_MAX.min(2 * key.len()) {
         order.sort_unstable_by_key(|row| (key[*row as usize], *row));
         return;
     }

@@ -121,11 +121,11 @@ struct DrawnFrame {
 type RecentMoments = SortedMap<u32, (usize, usize)>;
 
 /// The most moments to try on each side of a time.
-const TRIED: usize = 16;
+const TRIED_MOMENTS_MAX: usize = 16;
 /// Two moments match if at most one in this many rows is not between them.
-const FEW_OF: usize = 8;
+const ROWS_PER_MISS: usize = 8;
 /// This many frames may match no moments before the encoder compares their number with all frames.
-const UNLIKE_FEW: usize = 32;
+const UNMATCHED_FRAMES_MAX: usize = 32;
 
 /// Packs rows of views; `None` if it would not pay, or if the table is not `views`.
 pub(super) fn encode(table: &Table, rows: Range<usize>, past: &RecentStates) -> Option<DrawnMap<ByteBuf>> {
@@ -187,7 +187,7 @@ pub(super) fn encode(table: &Table, rows: Range<usize>, past: &RecentStates) -> 
         if pair.is_none() && drawn_between > 0 {
             unlike += 1;
             // The views were drawn in another way.
-            if unlike > UNLIKE_FEW && unlike > frames.len() / 4 {
+            if unlike > UNMATCHED_FRAMES_MAX && unlike > frames.len() / 4 {
                 return None;
             }
         }
@@ -244,12 +244,12 @@ fn find_moments(
     let known = last.get(&player).copied();
     let same = known.filter(|pair| moments[pair.0].0 <= at && at < moments[pair.1].0);
     let after = moments.partition_point(|(time, _)| *time <= at);
-    let froms = (after.saturating_sub(TRIED)..after).rev();
-    let tos = || after..moments.len().min(after + TRIED);
+    let froms = (after.saturating_sub(TRIED_MOMENTS_MAX)..after).rev();
+    let tos = || after..moments.len().min(after + TRIED_MOMENTS_MAX);
     // The later moment of a pair is often the earlier moment of the next pair.
     let next = known.map(|(_, to)| to).filter(|next| *next < after);
     let others = next.into_iter().chain(froms).flat_map(|from| tos().map(move |to| (from, to)));
-    let (few, mut fewest) = (rows / FEW_OF, rows / 2 + 1);
+    let (few, mut fewest) = (rows / ROWS_PER_MISS, rows / 2 + 1);
     let mut best = None;
     for pair in same.into_iter().chain(others) {
         let missed = misses(pair, fewest);

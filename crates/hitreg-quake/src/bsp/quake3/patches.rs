@@ -12,10 +12,10 @@ const ON_PLANE: f32 = 0.1;
 const SAME_NORMAL: f32 = 0.0001;
 const SAME_DIST: f32 = 0.02;
 /// The engine's limit of borders per piece.
-const MOST_BORDERS: usize = 4 + 6 + 16;
+const BORDERS_MAX: usize = 4 + 6 + 16;
 /// The engine's limits per patch (cm_patch.h; older engines allow half as many planes).
-const MOST_PLANES: usize = 4096;
-const MOST_PIECES: usize = 1024;
+const PLANES_MAX: usize = 4096;
+const PIECES_MAX: usize = 1024;
 /// Largest extent of a piece, in units. A larger piece lacks a border.
 const FARTHEST: f32 = 65_535.0;
 
@@ -64,7 +64,7 @@ struct FacetCutter<'a> {
 impl FacetCutter<'_> {
     /// Returns whether a limit is exceeded. Nothing is added from then on.
     fn is_full(&self) -> bool {
-        self.planes.len() > MOST_PLANES || self.pieces.len() > MOST_PIECES || *self.work == 0
+        self.planes.len() > PLANES_MAX || self.pieces.len() > PIECES_MAX || *self.work == 0
     }
 
     /// Counts a comparison with all planes.
@@ -222,7 +222,7 @@ impl FacetCutter<'_> {
                 }
             }
         }
-        if piece.borders.len() < MOST_BORDERS {
+        if piece.borders.len() < BORDERS_MAX {
             piece.borders.push((piece.surface, true));
         }
     }
@@ -232,7 +232,7 @@ impl FacetCutter<'_> {
         let is_known = |plane: usize| same(&self.planes[plane], normal, dist).is_some();
         if is_known(piece.surface)
             || piece.borders.iter().any(|(border, _)| is_known(*border))
-            || piece.borders.len() >= MOST_BORDERS
+            || piece.borders.len() >= BORDERS_MAX
             || self.is_full()
         {
             return;
@@ -259,13 +259,13 @@ fn same(plane: &LevelPlane, normal: Vec3, dist: f32) -> Option<bool> {
 }
 
 /// Largest distance of a curve from the line between its ends, in units.
-const STRAIGHT: f32 = 16.0;
+const STRAIGHT_UNITS_MAX: f32 = 16.0;
 /// Distance within which columns count as equal, in units.
 const SAME_POINT: f32 = 0.1;
 /// Distance within which the first and the last column make the grid wrap, in units.
 const SAME_BORDER: f32 = 0.1;
 /// The engine's limit of columns.
-const WIDEST: usize = 129;
+const COLUMNS_MAX: usize = 129;
 
 /// Points by column, then row.
 struct Grid {
@@ -306,9 +306,9 @@ fn straighten(columns: &mut Vec<Vec<Vec3>>) {
         let row = |j: usize| (before[j], control[j], after[j]);
         let is_straight = |(a, b, c): (Vec3, Vec3, Vec3)| {
             let on_curve = ((a + b) * 0.5 + (b + c) * 0.5) * 0.5;
-            (on_curve - (a + c) * 0.5).length() < STRAIGHT
+            (on_curve - (a + c) * 0.5).length() < STRAIGHT_UNITS_MAX
         };
-        if columns.len() + 2 > WIDEST || (0..before.len()).all(|j| is_straight(row(j))) {
+        if columns.len() + 2 > COLUMNS_MAX || (0..before.len()).all(|j| is_straight(row(j))) {
             columns.remove(at + 1);
             at += 1;
             continue;

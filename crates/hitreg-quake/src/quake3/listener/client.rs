@@ -11,7 +11,7 @@ use hitreg_log::units::{CommandSeq, Micros, PlayerId, SnapshotSeq};
 use hitreg_log::usercmd::{Usercmd, buttons};
 
 /// Number of usercmds to remember for acks: over two seconds at 500 per second.
-const REMEMBERED: usize = 1024;
+const USERCMDS_KEPT: usize = 1024;
 
 /// The player of a slot, with its present client.
 #[derive(Debug, Default)]
@@ -121,7 +121,7 @@ impl HeardClient {
             let server_time = ticks.time(cmd.server_time);
             let command = Usercmd { seq, lerp_msec: 0, server_time, input: input_of(cmd, msec) };
             out(Record::Frame(self.player, FrameRecord { at, command, ..FrameRecord::default() }));
-            if self.recent.len() == REMEMBERED {
+            if self.recent.len() == USERCMDS_KEPT {
                 self.recent.pop_front();
             }
             self.recent.push_back((cmd.server_time, seq, cmd.buttons & buttons::ATTACK != 0));
@@ -142,7 +142,7 @@ impl HeardClient {
     /// equals the player's `commandTime`. The server sets `commandTime` itself when it spawns a player.
     pub(super) fn ack(&mut self, snapshot: &Quake3Snapshot) -> (SnapshotSeq, CommandSeq, bool) {
         let number = self.messages.pass(snapshot.message);
-        if self.sent.len() == REMEMBERED {
+        if self.sent.len() == USERCMDS_KEPT {
             self.sent.pop_front();
         }
         self.sent.push_back(number);

@@ -195,7 +195,7 @@ struct LoggedLevel {
 /// The line before a level.
 const NEW_LEVEL: &[u8] = b"------ Server Initialization ------";
 /// The beginning of the line with the settings at the start of a level.
-const START: &[u8] = b"InitGame: ";
+const LEVEL_SETTINGS: &[u8] = b"InitGame: ";
 /// Settings that identify a level: its map, and the time of day of its start in OpenArena.
 const IDENTITY: [&str; 2] = ["mapname", "g_timestamp"];
 
@@ -208,7 +208,7 @@ impl ServerLog {
                 levels.push(LoggedLevel::default());
             }
             let Some(level) = levels.last_mut() else { continue };
-            level.starts.extend(text.strip_prefix(START).map(InfoString::new));
+            level.starts.extend(text.strip_prefix(LEVEL_SETTINGS).map(InfoString::new));
             level.hurt.extend(damage_line(text));
         }
         levels.iter_mut().for_each(|level| level.hurt.sort_by_key(|hurt| hurt.server_time));

@@ -237,10 +237,10 @@ fn split(vector: Vec3) -> (Vec3, f32) {
 const STEP: f32 = 18.0;
 /// Factor by which planes reflect slightly more than the velocity into them.
 const OVERCLIP: f32 = 1.001;
-const MOST_PLANES: usize = 5;
-const MOST_BUMPS: usize = 4;
+const PLANES_MAX: usize = 5;
+const BUMPS_MAX: usize = 4;
 /// Speed away from a plane, in units/s, above which it does not count as touched.
-const AWAY: f32 = 0.1;
+const AWAY_SPEED: f32 = 0.1;
 const SAME_PLANE: f32 = 0.99;
 
 /// Returns the velocity without its component into a plane.
@@ -291,12 +291,12 @@ impl MoveStep<'_> {
                 self.state.velocity = clip(self.state.velocity, ground.normal);
             }
         }
-        let mut planes: Vec<Vec3> = Vec::with_capacity(MOST_PLANES);
+        let mut planes: Vec<Vec3> = Vec::with_capacity(PLANES_MAX);
         planes.extend(self.ground.map(|ground| ground.normal));
         planes.push(self.state.velocity.normalize_or_zero());
         let mut left = self.seconds;
         let mut bumps = 0;
-        while bumps < MOST_BUMPS {
+        while bumps < BUMPS_MAX {
             let (trace, entity) = self.sweep(self.state.origin, self.state.origin + self.state.velocity * left);
             if trace.all_solid {
                 // No falling speed accumulates inside something solid.
@@ -312,7 +312,7 @@ impl MoveStep<'_> {
             bumps += 1;
             self.meet(entity);
             left -= left * trace.fraction;
-            if planes.len() >= MOST_PLANES {
+            if planes.len() >= PLANES_MAX {
                 self.state.velocity = Vec3::ZERO;
                 return true;
             }
@@ -343,12 +343,12 @@ impl MoveStep<'_> {
 /// Clips both velocities to the planes, along one or along the crease of two. `None` if three planes block every
 /// direction.
 fn along(planes: &[Vec3], velocity: Vec3, at_end: Vec3) -> Option<(Vec3, Vec3)> {
-    let Some(first) = planes.iter().position(|plane| velocity.dot(*plane) < AWAY) else {
+    let Some(first) = planes.iter().position(|plane| velocity.dot(*plane) < AWAY_SPEED) else {
         return Some((velocity, at_end));
     };
     let mut clipped = (clip(velocity, planes[first]), clip(at_end, planes[first]));
     for second in (0..planes.len()).filter(|second| *second != first) {
-        if clipped.0.dot(planes[second]) >= AWAY {
+        if clipped.0.dot(planes[second]) >= AWAY_SPEED {
             continue;
         }
         clipped = (clip(clipped.0, planes[second]), clip(clipped.1, planes[second]));
@@ -357,7 +357,8 @@ fn along(planes: &[Vec3], velocity: Vec3, at_end: Vec3) -> Option<(Vec3, Vec3)> 
         }
         let crease = planes[first].cross(planes[second]).normalize_or_zero();
         clipped = (crease * crease.dot(velocity), crease * crease.dot(at_end));
-        let is_third = |third: &usize| *third != first && *third != second && clipped.0.dot(planes[*third]) < AWAY;
+        let is_third =
+            |third: &usize| *third != first && *third != second && clipped.0.dot(planes[*third]) < AWAY_SPEED;
         if (0..planes.len()).any(|third| is_third(&third)) {
             return None;
         }

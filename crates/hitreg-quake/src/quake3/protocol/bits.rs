@@ -15,7 +15,7 @@ pub enum BitReadError {
 }
 
 /// The longest string in a message, in bytes; config strings are the longest.
-const LONGEST_STRING: usize = 8192;
+const STRING_BYTES_MAX: usize = 8192;
 
 #[derive(Clone, Debug)]
 pub(crate) struct HuffmanReader<'a> {
@@ -63,7 +63,7 @@ impl<'a> HuffmanReader<'a> {
         loop {
             match self.byte()? {
                 0 => return Ok(string),
-                _ if string.len() == LONGEST_STRING => return Err(BitReadError::Ended),
+                _ if string.len() == STRING_BYTES_MAX => return Err(BitReadError::Ended),
                 byte => string.push(byte),
             }
         }
@@ -104,19 +104,19 @@ const CODES: [u16; 256] = [
 ];
 
 /// Length of the longest codeword, in bits.
-const LONGEST_CODE: u32 = 11;
+const CODE_BITS_MAX: u32 = 11;
 
-/// For each value of the next [`LONGEST_CODE`] bits: the byte and the length of its codeword; length 0 if no codeword
+/// For each value of the next [`CODE_BITS_MAX`] bits: the byte and the length of its codeword; length 0 if no codeword
 /// matches.
-static DECODE: [(u8, u8); 1 << LONGEST_CODE] = decode_table();
+static DECODE: [(u8, u8); 1 << CODE_BITS_MAX] = decode_table();
 
-const fn decode_table() -> [(u8, u8); 1 << LONGEST_CODE] {
-    let mut table = [(0, 0); 1 << LONGEST_CODE];
+const fn decode_table() -> [(u8, u8); 1 << CODE_BITS_MAX] {
+    let mut table = [(0, 0); 1 << CODE_BITS_MAX];
     let mut byte = 0;
     while byte < 256 {
         let length = CODES[byte].ilog2();
         let mut index = CODES[byte] as usize - (1 << length);
-        while index < 1 << LONGEST_CODE {
+        while index < 1 << CODE_BITS_MAX {
             table[index] = (byte as u8, length as u8);
             index += 1 << length;
         }
@@ -125,10 +125,10 @@ const fn decode_table() -> [(u8, u8); 1 << LONGEST_CODE] {
     table
 }
 
-/// Returns the byte for the next bits and the length of its codeword. `bits` has at least [`LONGEST_CODE`] bits, padded with
-/// zeros.
+/// Returns the byte for the next bits and the length of its codeword. `bits` has at least [`CODE_BITS_MAX`] bits,
+/// padded with zeros.
 fn decode(bits: u32) -> Result<(u8, usize), BitReadError> {
-    match DECODE[(bits & ((1 << LONGEST_CODE) - 1)) as usize] {
+    match DECODE[(bits & ((1 << CODE_BITS_MAX) - 1)) as usize] {
         (_, 0) => Err(BitReadError::NoCode),
         (byte, length) => Ok((byte, usize::from(length))),
     }

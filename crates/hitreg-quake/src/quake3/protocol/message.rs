@@ -13,12 +13,12 @@ use crate::quake3::movement::flag;
 use hitreg_log::units::PlayerId;
 
 /// The most usercmds in one packet.
-const MOST_COMMANDS: u8 = 32;
+const COMMANDS_MAX: u8 = 32;
 /// Limit of entity numbers; the last number ends a list.
 const ENTITY_NUMBERS: u16 = 1024;
 const ENTITY_NUMBER_BITS: u32 = 10;
 /// Limit of config string numbers.
-pub(super) const MOST_CONFIG_STRINGS: i16 = 1024;
+pub(super) const CONFIG_STRINGS_MAX: i16 = 1024;
 
 /// Why a message cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -121,7 +121,7 @@ fn read_commands(
     commands: &mut Vec<Quake3Usercmd>,
 ) -> Result<(), MessageError> {
     let count = bits.byte()?;
-    if !(1..=MOST_COMMANDS).contains(&count) {
+    if !(1..=COMMANDS_MAX).contains(&count) {
         return Err(MessageError::Bounds { what: "a number of usercmds,", found: i64::from(count) });
     }
     let mut from = Quake3Usercmd::default();
@@ -141,7 +141,7 @@ pub(crate) fn read_gamestate(bits: &mut HuffmanReader<'_>) -> Result<(i32, Games
             from_server::END => break,
             from_server::CONFIG_STRING => {
                 let index = bits.short()?;
-                if !(0..MOST_CONFIG_STRINGS).contains(&index) {
+                if !(0..CONFIG_STRINGS_MAX).contains(&index) {
                     return Err(MessageError::Bounds { what: "config string", found: i64::from(index) });
                 }
                 gamestate.strings.insert(index as u16, bits.string()?);
@@ -165,7 +165,7 @@ fn read_entity_number(bits: &mut HuffmanReader<'_>) -> Result<u16, BitReadError>
 }
 
 /// How many messages old the base of a snapshot may be.
-const KEPT: usize = 32;
+const SNAPSHOTS_KEPT: usize = 32;
 const NO_PLAYER: PlayerCells = [0; PLAYER_CELLS];
 
 /// A snapshot.
@@ -214,7 +214,7 @@ pub(crate) fn read_snapshot(
     let player = read_player(bits, base.map_or(&NO_PLAYER, |base| &base.player))?;
     let entities = read_entities(bits, base.map_or(&[][..], |base| &base.entities), gamestate)?;
     let snapshot = Arc::new(Quake3Snapshot { message, server_time, flags, player, entities });
-    if kept.len() == KEPT {
+    if kept.len() == SNAPSHOTS_KEPT {
         kept.pop_front();
     }
     kept.push_back(Arc::clone(&snapshot));

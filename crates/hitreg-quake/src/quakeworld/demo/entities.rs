@@ -8,7 +8,7 @@ use hitreg_log::sorted::SortedMap;
 /// Number of packets that a delta can refer back to.
 const BACKUP: usize = 64;
 /// The most entities in a packet, with any extension.
-const MOST_ENTITIES: usize = 512;
+const ENTITIES_MAX: usize = 512;
 
 /// Animation frames of the player model that show a dead player.
 const FRAMES_OF_DEATH: std::ops::RangeInclusive<u8> = 41..=102;
@@ -116,8 +116,8 @@ impl EntityDecoder {
             }
             let entity = read_delta(bytes, ext, word, from)?;
             now.insert(entity.number, entity);
-            if now.len() > MOST_ENTITIES {
-                let (value, limit) = (now.len() as i64, MOST_ENTITIES as i64 + 1);
+            if now.len() > ENTITIES_MAX {
+                let (value, limit) = (now.len() as i64, ENTITIES_MAX as i64 + 1);
                 return Err(QwdError::out_of_bounds(offset, "the number of entities", value, limit));
             }
         }

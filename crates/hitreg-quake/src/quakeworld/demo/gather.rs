@@ -3,7 +3,7 @@
 //! Bots without a client come as entities with a player's model. They block and are drawn like players, and get slots that no
 //! client has.
 
-use super::players::MOST_PLAYERS;
+use super::players::PLAYERS_MAX;
 use super::svc::{PacketContent, SvcState};
 use super::{
     DemoCut, DemoEnd, DemoLevel, Mover, OtherLevels, OtherPlayer, QuakeWorldDemo, QwdError, QwdResult, RecordedBy,
@@ -13,7 +13,7 @@ use crate::quakeworld::movement::QuakeWorldMoveVars;
 use hitreg_log::sorted::{SortedMap, SortedSet};
 
 /// Limit of states or events, above those of a day of play. A few damaged bytes could ask for more.
-const MOST_LISTED: usize = 4_000_000;
+const LISTED_MAX: usize = 4_000_000;
 
 #[derive(Default)]
 pub(super) struct DemoCollector {
@@ -48,8 +48,8 @@ impl DemoCollector {
         self.note_level(content.levels_started);
         let listed = &mut self.listed;
         let lists = [listed.others, listed.movers, listed.events, self.demo.hits.len(), self.demo.executed.len()];
-        if lists.into_iter().any(|len| len > MOST_LISTED) {
-            let limit = MOST_LISTED as i64;
+        if lists.into_iter().any(|len| len > LISTED_MAX) {
+            let limit = LISTED_MAX as i64;
             return Err(QwdError::out_of_bounds(offset, "the number of states and events", limit + 1, limit));
         }
         let bots = self.client.entities.bots(sequence).map(|(number, origin)| self.bots.seen(number, origin));
@@ -182,7 +182,7 @@ fn add_velocities(packets: &mut [ServerPacket]) {
 /// Gives the viewer of a server's recording a slot that no player ever has.
 fn give_seat(levels: &mut [DemoLevel], packets: &[ServerPacket]) {
     let highest = packets.iter().flat_map(|packet| &packet.others).map(|other| other.slot).max();
-    let seat = highest.map_or(0, |slot| (slot + 1).min(MOST_PLAYERS - 1));
+    let seat = highest.map_or(0, |slot| (slot + 1).min(PLAYERS_MAX - 1));
     levels.iter_mut().for_each(|level| level.player = seat);
 }
 
@@ -197,10 +197,10 @@ impl BotNumbers {
     fn seen(&mut self, number: u16, origin: [f32; 3]) -> Option<OtherPlayer> {
         let known = self.numbers.iter().position(|known| *known == number);
         let index = known.unwrap_or(self.numbers.len());
-        if known.is_none() && index < usize::from(MOST_PLAYERS) {
+        if known.is_none() && index < usize::from(PLAYERS_MAX) {
             self.numbers.push(number);
         }
-        let slot = MOST_PLAYERS.checked_add(u8::try_from(index).ok()?)?;
+        let slot = PLAYERS_MAX.checked_add(u8::try_from(index).ok()?)?;
         let bot = OtherPlayer { slot, origin, bot: true, ..OtherPlayer::default() };
         (index < self.numbers.len()).then_some(bot)
     }
@@ -223,11 +223,11 @@ fn give_slots(packets: &mut [ServerPacket], levels: &[DemoLevel]) {
     let others = packets.iter().flat_map(|packet| &packet.others);
     let clients = others.filter(|other| !other.bot).map(|other| other.slot);
     let taken: SortedSet<u8> = clients.chain(levels.iter().map(|level| level.player)).collect();
-    let free: Vec<u8> = (0..MOST_PLAYERS).filter(|slot| !taken.contains(slot)).collect();
+    let free: Vec<u8> = (0..PLAYERS_MAX).filter(|slot| !taken.contains(slot)).collect();
     for bot in packets.iter_mut().flat_map(|packet| &mut packet.others).filter(|other| other.bot) {
-        let index = usize::from(bot.slot - MOST_PLAYERS);
+        let index = usize::from(bot.slot - PLAYERS_MAX);
         // Bots beyond the free slots share the last one; of two states of one entity, the first counts.
-        bot.slot = free.get(index).or(free.last()).copied().unwrap_or(MOST_PLAYERS - 1);
+        bot.slot = free.get(index).or(free.last()).copied().unwrap_or(PLAYERS_MAX - 1);
     }
 }
 
@@ -258,6 +258,6 @@ mod tests {
         let mut packets = [1.0, 2.0].map(|x| packet(vec![seen(140, [x, 0.0, 0.0]), seen(141, [7.0; 3])]));
         remove_markers(&mut packets);
         let left = packets.each_ref().map(|packet| packet.others.iter().map(|other| other.slot).collect::<Vec<_>>());
-        assert_eq!(left, [[MOST_PLAYERS], [MOST_PLAYERS]]);
+        assert_eq!(left, [[PLAYERS_MAX], [PLAYERS_MAX]]);
     }
 }

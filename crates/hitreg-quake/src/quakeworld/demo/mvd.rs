@@ -4,7 +4,7 @@
 //! MVDSV adds hidden blocks, addressed to no client, with damage events and the usercmds that it ran.
 
 use super::gather::DemoCollector;
-use super::players::{MOST_PLAYERS, read_slot};
+use super::players::{PLAYERS_MAX, read_slot};
 use super::svc::{PacketContent, kind};
 use super::wire::{Bytes, read_length, read_usercmd};
 use super::{DemoCut, DemoEvent, DemoHit, ExecutedUsercmd, QuakeWorldDemo, QwdError, QwdResult, RecordedBy};
@@ -156,7 +156,7 @@ impl MvdReader {
     fn read_hit(&mut self, bytes: &mut Bytes<'_>) -> QwdResult {
         bytes.u16()?; // by what
         // The entities from 1 on are the players by their slots.
-        let slot = |entity: u16| (1..=MOST_PLAYERS.into()).contains(&entity).then(|| (entity - 1) as u8);
+        let slot = |entity: u16| (1..=PLAYERS_MAX.into()).contains(&entity).then(|| (entity - 1) as u8);
         let (attacker, victim, damage) = (slot(bytes.u16()?), slot(bytes.u16()?), bytes.u16()?);
         if let Some(victim) = victim {
             self.collector.demo.hits.push(DemoHit { packet: self.packet_index(), attacker, victim, damage });

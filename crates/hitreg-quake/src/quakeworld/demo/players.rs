@@ -7,7 +7,7 @@ use crate::quakeworld::movement::decode_angle16;
 use hitreg_log::sorted::SortedMap;
 
 /// Number of player slots of a server.
-pub(crate) const MOST_PLAYERS: u8 = 32;
+pub(crate) const PLAYERS_MAX: u8 = 32;
 
 /// Height of a head's origin above a standing player's, in units: a head's box starts at its origin, a player's 24
 /// units below.
@@ -35,8 +35,8 @@ const COLOUR: u32 = 1 << 19;
 pub(crate) fn read_slot(bytes: &mut Bytes<'_>) -> QwdResult<u8> {
     let offset = bytes.offset();
     let slot = bytes.u8()?;
-    if slot >= MOST_PLAYERS {
-        return Err(QwdError::out_of_bounds(offset, "a player's slot", slot, MOST_PLAYERS));
+    if slot >= PLAYERS_MAX {
+        return Err(QwdError::out_of_bounds(offset, "a player's slot", slot, PLAYERS_MAX));
     }
     Ok(slot)
 }

@@ -2,7 +2,7 @@
 
 use super::gather::DemoCollector;
 use super::svc::kind;
-use super::wire::{Bytes, LONGEST_PACKET, read_length, read_usercmd};
+use super::wire::{Bytes, PACKET_BYTES_MAX, read_length, read_usercmd};
 use super::{DemoCut, DemoEnd, QuakeWorldDemo, QwdError, QwdResult, SentCommand};
 use crate::clock::ClockRepair;
 use crate::quakeworld::{LATEST_TIME_S, micros};
@@ -26,7 +26,7 @@ const SEQUENCE_BITS: u32 = 0x7fff_ffff;
 /// was never sent.
 const FIRST_SEQ_WITHOUT_FRAME: i32 = -1;
 /// How far an ack may be ahead of the usercmds in a whole demo. At the connect, real demos have 2.
-const MOST_AHEAD: i32 = 16;
+const ACK_LEAD_MAX: i32 = 16;
 
 impl QuakeWorldDemo {
     /// Reads a client's or a server's demo up to its end, its truncation, or damage after the start of play. It uses at most about ten times the memory
@@ -81,7 +81,7 @@ fn whole_frame_length(data: &[u8]) -> Option<usize> {
         frame_kind::USERCMD => Some(USERCMD_BYTES),
         frame_kind::PACKET => data.get(TIME_AND_KIND..TIME_AND_KIND + 4).map(|length| {
             let length = i32::from_le_bytes([length[0], length[1], length[2], length[3]]);
-            4 + usize::try_from(length).ok().filter(|length| *length <= LONGEST_PACKET).unwrap_or(0)
+            4 + usize::try_from(length).ok().filter(|length| *length <= PACKET_BYTES_MAX).unwrap_or(0)
         }),
         frame_kind::SEQUENCES => Some(SEQUENCES_BYTES),
         _ => Some(0),
@@ -166,7 +166,7 @@ impl QwdReader {
         let content = self.collector.client.read_packet(&mut packet, sequence)?;
         let is_play = content.own.is_some() || !content.others.is_empty();
         if is_play
-            && self.collector.demo.commands.last().is_some_and(|newest| ack > newest.seq.saturating_add(MOST_AHEAD))
+            && self.collector.demo.commands.last().is_some_and(|newest| ack > newest.seq.saturating_add(ACK_LEAD_MAX))
         {
             self.collector.acks_ahead.push(self.collector.demo.packets.len() as u32);
         }

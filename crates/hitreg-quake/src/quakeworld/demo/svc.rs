@@ -1,7 +1,7 @@
 //! Reads the messages of a server packet and keeps what movement depends on. It skips messages that do not affect movement.
 
 use super::entities::EntityDecoder;
-use super::players::{MOST_PLAYERS, PlayerMessage, ServedPlayers};
+use super::players::{PLAYERS_MAX, PlayerMessage, ServedPlayers};
 use super::wire::{Bytes, read_angle, read_coords};
 use super::{
     DemoEvent, EffectKind, Extension, Extensions, OtherPlayer, OwnState, QwdError, QwdResult, RecordedBy,
@@ -362,8 +362,8 @@ impl SvcState {
         let seat = bytes.u8()?;
         self.recorded_by = if seat & SPECTATOR != 0 { RecordedBy::Spectator } else { RecordedBy::Player };
         let player = seat & !SPECTATOR;
-        if player >= MOST_PLAYERS {
-            return Err(QwdError::out_of_bounds(offset, "the player's slot", player, MOST_PLAYERS));
+        if player >= PLAYERS_MAX {
+            return Err(QwdError::out_of_bounds(offset, "the player's slot", player, PLAYERS_MAX));
         }
         Ok(player)
     }
@@ -381,7 +381,7 @@ impl SvcState {
         if info.state.slot == level.player {
             let plays = self.recorded_by == RecordedBy::Player;
             content.own = plays.then(|| info.own(self.info.server_extensions(), self.is_intermission));
-        } else if content.others.len() < usize::from(MOST_PLAYERS) {
+        } else if content.others.len() < usize::from(PLAYERS_MAX) {
             content.others.push(info.state);
         }
         Ok(())

@@ -146,14 +146,14 @@ pub(crate) fn read_delta(bytes: &mut Bytes<'_>) -> QwdResult<QuakeWorldUsercmd> 
 }
 
 /// The longest packet that clients with extensions accept, in bytes; the original limit was 1450.
-pub(crate) const LONGEST_PACKET: usize = 65_536;
+pub(crate) const PACKET_BYTES_MAX: usize = 65_536;
 
-/// Reads the length of a packet in bytes, and refuses one above [`LONGEST_PACKET`].
+/// Reads the length of a packet in bytes, and refuses one above [`PACKET_BYTES_MAX`].
 pub(crate) fn read_length(bytes: &mut Bytes<'_>) -> QwdResult<usize> {
     let offset = bytes.offset();
     let length = bytes.i32()?;
-    let len = usize::try_from(length).ok().filter(|len| *len <= LONGEST_PACKET);
-    let problem = || format!("a packet of {length} bytes; the protocol's limit is {LONGEST_PACKET}");
+    let len = usize::try_from(length).ok().filter(|len| *len <= PACKET_BYTES_MAX);
+    let problem = || format!("a packet of {length} bytes; the protocol's limit is {PACKET_BYTES_MAX}");
     len.ok_or_else(|| QwdError::invalid(offset, problem()))
 }
 

@@ -41,7 +41,7 @@ pub(super) fn bodies_of(
 }
 
 /// The longest absence to interpolate, in milliseconds of usercmds.
-const LONGEST_MS: u32 = 1000;
+const ABSENCE_MS_MAX: u32 = 1000;
 /// The longest interval between two packets that show a model's speed, in milliseconds.
 const NEXT_MS: u32 = 100;
 /// Distance from a rest position within which a model is at rest, in units.
@@ -110,7 +110,7 @@ impl MoverPath<'_> {
 
     /// Interpolates a short absence; returns false for a long one.
     fn between(&mut self, (first, was): ModelSighting, (last, now): ModelSighting) -> bool {
-        let Some(long) = self.ms(first, last).filter(|ms| *ms <= LONGEST_MS) else { return false };
+        let Some(long) = self.ms(first, last).filter(|ms| *ms <= ABSENCE_MS_MAX) else { return false };
         for index in first + 1..last {
             let share = self.ms(first, index).unwrap_or(0) as f32 / long.max(1) as f32;
             self.add(index, [0, 1, 2].map(|n| was[n] + share * (now[n] - was[n])));
@@ -132,7 +132,7 @@ impl MoverPath<'_> {
         }
         let needed = (square(way) / square(speed)).sqrt();
         for index in absent {
-            let Some(since) = self.ms(edge.0, index).filter(|ms| *ms <= LONGEST_MS && (*ms as f32) < needed) else {
+            let Some(since) = self.ms(edge.0, index).filter(|ms| *ms <= ABSENCE_MS_MAX && (*ms as f32) < needed) else {
                 return;
             };
             self.add(index, [0, 1, 2].map(|n| edge.1[n] + way[n] * (since as f32 / needed)));

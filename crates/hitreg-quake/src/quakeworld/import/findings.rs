@@ -239,15 +239,15 @@ fn count_votes(demo: &QuakeWorldDemo, rules: &QuakeWorldRules, what: ServerTrait
 }
 
 /// The fewest acks that must show a wall.
-const FEWEST_VOTES: usize = 6;
+const WALL_VOTES_MIN: usize = 6;
 /// The fewest separate visits that must show a wall.
-const FEWEST_VISITS: u32 = 2;
+const WALL_VISITS_MIN: u32 = 2;
 /// Largest distance between positions that belong to one wall, in units.
 const NEIGHBOURS: f32 = 48.0;
 /// Rounding of the wire with a margin, in units.
 const ROUNDING: f32 = 0.13;
 /// The most missing walls of a recompiled map. More walls mean that the map is another one.
-const MOST_WALLS: usize = 32;
+const WALLS_MAX: usize = 32;
 /// Extent of a wall for the test with a single ack, in units.
 const TRIAL_REACH: [f32; 3] = [32.0, 32.0, 40.0];
 
@@ -263,8 +263,8 @@ pub(super) fn find_walls(demo: &QuakeWorldDemo, rules: &mut QuakeWorldRules) {
         }
         true
     });
-    shown.retain(|wall| wall.votes.len() >= FEWEST_VOTES && wall.visits >= FEWEST_VISITS);
-    shown.truncate(MOST_WALLS);
+    shown.retain(|wall| wall.votes.len() >= WALL_VOTES_MIN && wall.visits >= WALL_VISITS_MIN);
+    shown.truncate(WALLS_MAX);
     rules.map.walls = shown.iter().map(|wall| wall.trimmed_wall(demo)).collect();
     if !rules.map.walls.is_empty() {
         drop_useless_walls(demo, rules);
@@ -318,7 +318,7 @@ fn drop_useless_walls(demo: &QuakeWorldDemo, rules: &mut QuakeWorldRules) {
         true
     });
     let mut gained = gained.into_iter();
-    rules.map.walls.retain(|_| gained.next().is_some_and(|gained| gained >= FEWEST_VOTES as i32 / 2));
+    rules.map.walls.retain(|_| gained.next().is_some_and(|gained| gained >= WALL_VOTES_MIN as i32 / 2));
 }
 
 /// Number of stretches between two separate visits.
@@ -330,7 +330,7 @@ const THICKNESS: f32 = 4.0;
 /// Number of positions that are checked on the way between two packets.
 const WAY_STEPS: u8 = 8;
 /// A longer way along an axis, in units, is a teleport or has too many lost packets. Only its end is checked.
-const LONGEST_WAY: f32 = 32.0;
+const MOVE_UNITS_MAX: f32 = 32.0;
 
 /// The evidence for a missing wall.
 #[derive(Clone, Debug)]
@@ -446,7 +446,7 @@ fn living_positions(demo: &QuakeWorldDemo) -> impl Iterator<Item = [f32; 3]> + '
     let mut last = None;
     let own = demo.packets.iter().filter_map(living).flat_map(move |now| {
         let before = last.replace(now).unwrap_or(now);
-        let is_far = (0..3).any(|n| (now[n] - before[n]).abs() > LONGEST_WAY);
+        let is_far = (0..3).any(|n| (now[n] - before[n]).abs() > MOVE_UNITS_MAX);
         let from = if is_far { now } else { before };
         (1..=WAY_STEPS).map(move |step| {
             let share = f32::from(step) / f32::from(WAY_STEPS);

@@ -8,7 +8,7 @@ use std::io::Write as _;
 use glam::Vec3;
 
 use super::{
-    DemoImportError, ImportOptions, ImportResult, LARGEST_UNPACKED, Prefix, UnpackError, XZ, import, unpacked,
+    DemoImportError, ImportOptions, ImportResult, Prefix, UNPACKED_BYTES_MAX, UnpackError, XZ, import, unpacked,
     unpacked_prefix,
 };
 use crate::bsp::quake::QuakeMap;
@@ -490,7 +490,7 @@ fn damage_and_excessive_size_are_reported() {
     wrong[end - 6] ^= 1;
     assert!(unpacked_prefix(&wrong).is_err(), "its sum is another: that is no end");
     assert!(matches!(unpacked(XZ), Err(UnpackError::Damaged { format: "xz", .. })));
-    let bomb = gzip(&vec![0; LARGEST_UNPACKED as usize + 1]);
+    let bomb = gzip(&vec![0; UNPACKED_BYTES_MAX as usize + 1]);
     assert!(matches!(unpacked(&bomb), Err(UnpackError::TooLarge { format: "gzip" })));
 }
 

@@ -7,8 +7,8 @@ use super::pmove::{Pmove, WALKABLE};
 use crate::bsp::quake::trace::dot;
 
 const STEP_HEIGHT: f32 = 18.0;
-const MOST_BUMPS: usize = 4;
-const MOST_PLANES: usize = 5;
+const BUMPS_MAX: usize = 4;
+const PLANES_MAX: usize = 5;
 /// Components of a clipped velocity below this become zero, in units/s.
 const STOP_SPEED: f32 = 0.1;
 
@@ -33,11 +33,11 @@ pub(crate) fn clip(velocity: Vec3, normal: Vec3) -> Vec3 {
 /// Slides for the step's whole time.
 pub(crate) fn slide(pm: &mut Pmove<'_>) -> Slide {
     let start_velocity = pm.velocity;
-    let mut planes = [Vec3::ZERO; MOST_PLANES];
+    let mut planes = [Vec3::ZERO; PLANES_MAX];
     let mut count = 0;
     let mut left = pm.seconds;
     let mut met = Slide::default();
-    for _ in 0..MOST_BUMPS {
+    for _ in 0..BUMPS_MAX {
         let (sweep, hit) = pm.sweep(pm.origin, pm.origin + left * pm.velocity);
         if sweep.starts_solid {
             pm.velocity = Vec3::ZERO;
@@ -55,7 +55,7 @@ pub(crate) fn slide(pm: &mut Pmove<'_>) -> Slide {
         met.floor |= sweep.normal.z > WALKABLE;
         met.wall |= sweep.normal.z == 0.0;
         left -= left * sweep.fraction;
-        if count >= MOST_PLANES {
+        if count >= PLANES_MAX {
             pm.velocity = Vec3::ZERO;
             break;
         }

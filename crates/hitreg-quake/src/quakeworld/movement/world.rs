@@ -11,7 +11,7 @@ pub(crate) const PLAYER_MINS: [f32; 3] = [-16.0, -16.0, -24.0];
 /// Highest corner of a player's box relative to the origin, in units.
 pub(crate) const PLAYER_MAXS: [f32; 3] = [16.0, 16.0, 32.0];
 /// The most solids besides the world; servers ignore further ones, and so does hitreg.
-pub(crate) const MOST_SOLIDS: usize = 31;
+pub(crate) const SOLIDS_MAX: usize = 31;
 
 /// A solid besides the world.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,7 +41,7 @@ pub(crate) enum WorldSolid {
 pub(crate) struct Surroundings<'a> {
     /// The map.
     pub(crate) map: &'a QuakeMap,
-    /// Solids besides the world; only the first `MOST_SOLIDS` count.
+    /// Solids besides the world; only the first `SOLIDS_MAX` count.
     pub(crate) solids: &'a [WorldSolid],
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn offsets<const N: usize>(steps: [f32; N]) -> impl Iterator<Item = V
 
 impl Surroundings<'_> {
     fn solids(&self) -> &[WorldSolid] {
-        &self.solids[..self.solids.len().min(MOST_SOLIDS)]
+        &self.solids[..self.solids.len().min(SOLIDS_MAX)]
     }
 
     /// Sweeps a player's box from one origin to another. The first obstacle counts; of equal ones, the world before the
