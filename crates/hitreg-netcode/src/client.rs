@@ -21,7 +21,7 @@ use crate::state::{State, StateError, StateReader, StateValue, StateWriter, stat
 use draw::{CategoryDrawer, DrawContext, Drawn, LagChase, OthersDrawer, Smoothing};
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq};
 use hitreg_log::usercmd::{Input, Usercmd};
-use pacing::{InputTime, RepeatCheck, ServerClock};
+use pacing::{InputTime, PacketRedundancy, ServerClock};
 use predict::{PredictedFire, PredictedOutput, PredictionContext, Window};
 
 /// The client of one player.
@@ -46,7 +46,7 @@ pub struct Client<G: Game> {
     is_undrawn: bool,
     /// Whether there is an entity with which predictions collide where it is drawn.
     has_drawn_solids: bool,
-    redundancy: RepeatCheck,
+    redundancy: PacketRedundancy,
     packets: u32,
 }
 
@@ -86,7 +86,7 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
             drawn_at: Micros::ZERO,
             is_undrawn: false,
             has_drawn_solids: false,
-            redundancy: RepeatCheck::new(settings),
+            redundancy: PacketRedundancy::new(settings),
             packets: 0,
             setup,
         }
@@ -157,7 +157,7 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
 
     fn command(&mut self, now: Micros, input: &Input) -> ClientFrameOutput<G> {
         let clock = self.clock.read(now).unwrap_or(NO_CLOCK);
-        let server_time = self.input_time.of_command(now, clock);
+        let server_time = self.input_time.stamp_usercmd(now, clock);
         let behind = server_time - clock + self.drawn_behind();
         let lerp_msec = (behind.0 / 1000).clamp(0, u16::MAX.into()) as u16;
         // A recorded input may have cells that this build's game does not have.
@@ -183,7 +183,7 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
         let packet = ClientPacket {
             number: self.packets,
             ack: self.newest,
-            commands: self.window.newest(self.redundancy.of_packet(now, self.packets)),
+            commands: self.window.newest(self.redundancy.usercmds_in_packet(now, self.packets)),
         };
         ClientFrameOutput { command, packet, predicted, own, drawn_origin, ran, effects: output.effects, shots }
     }
@@ -311,7 +311,7 @@ impl<G: Game> Client<G> {
     /// tick, it is the tick's time. Otherwise it is the client's clock, which is late by the way down, plus one round
     /// trip.
     fn own_time(&self, now: Micros) -> Option<Micros> {
-        self.input_time.of_tick(now).or_else(|| Some(self.clock.read(now)? + self.clock.round_trip()))
+        self.input_time.tick_time(now).or_else(|| Some(self.clock.read(now)? + self.clock.round_trip()))
     }
 
     /// Draws the own avatar by category, and starts to draw the effects of the newest usercmd.

@@ -10,6 +10,7 @@ use crate::settings::{ClockMode, Schedule, Settings};
 use crate::state::{State, StateError, StateReader, StateValue, StateWriter, check, state};
 use hitreg_log::units::{CommandSeq, Micros};
 
+// The thresholds and steps of Quake III's `CL_AdjustTimeDelta`.
 const RESET_ABOVE: Micros = Micros::from_ms(500);
 const HALVE_ABOVE: Micros = Micros::from_ms(100);
 const STEP_UP: Micros = Micros::from_ms(1);
@@ -36,7 +37,7 @@ impl ServerClock {
         let newest = server_time - now;
         self.offset = Some(match (self.mode, self.offset) {
             (ClockMode::Adopt, _) | (ClockMode::Drift, None) => newest,
-            (ClockMode::Drift, Some(offset)) => drift(offset, newest),
+            (ClockMode::Drift, Some(offset)) => adjust_offset(offset, newest),
         });
     }
 
@@ -65,17 +66,17 @@ impl ServerClock {
     }
 }
 
-fn drift(offset: Micros, newest: Micros) -> Micros {
-    let off = newest - offset;
-    let distance = Micros(off.0.abs());
+fn adjust_offset(offset: Micros, newest: Micros) -> Micros {
+    let error = newest - offset;
+    let distance = Micros(error.0.abs());
     if distance > RESET_ABOVE {
         newest
     } else if distance > HALVE_ABOVE {
-        offset + Micros(off.0 / 2)
-    } else if off.0 > 0 {
-        offset + STEP_UP.min(off)
+        offset + Micros(error.0 / 2)
+    } else if error.0 > 0 {
+        offset + STEP_UP.min(error)
     } else {
-        offset + STEP_DOWN.max(off)
+        offset + STEP_DOWN.max(error)
     }
 }
 
@@ -156,13 +157,13 @@ impl InputTime {
     }
 
     /// Returns the tick time for a usercmd made at `now`; `None` when usercmds run on arrival.
-    pub(super) fn of_tick(&self, now: Micros) -> Option<Micros> {
+    pub(super) fn tick_time(&self, now: Micros) -> Option<Micros> {
         self.steering.as_ref().map(|steering| self.last.max(steering.read(now)))
     }
 
     /// Returns the server time for a usercmd made at `now`, when the client's clock shows `clock`. It never decreases.
-    pub(super) fn of_command(&mut self, now: Micros, clock: Micros) -> Micros {
-        let Some(at) = self.of_tick(now) else { return clock };
+    pub(super) fn stamp_usercmd(&mut self, now: Micros, clock: Micros) -> Micros {
+        let Some(at) = self.tick_time(now) else { return clock };
         self.last = at;
         at
     }
@@ -174,10 +175,10 @@ const SEND_TIMES_KEPT: usize = 256;
 /// The number of usercmds in a packet: a fixed number, or one that adapts to the line (NeREIDS's plan of 4:1 to 1:1).
 /// The line is measured by the server's packet echoes. Acks would include the time for which usercmds wait for their
 /// tick.
-pub(super) struct RepeatCheck {
-    most: usize,
+pub(super) struct PacketRedundancy {
+    usercmds_max: usize,
     /// The time between packets, if their number of usercmds adapts to the line.
-    adaptive: Option<Micros>,
+    adaptive_interval: Option<Micros>,
     /// `None` before the first packet.
     redundancy: Option<Redundancy>,
     /// The send times of the last packets, by number.
@@ -186,13 +187,13 @@ pub(super) struct RepeatCheck {
     echoed: Option<(u32, u16)>,
 }
 
-state!(RepeatCheck { redundancy, sent, echoed } but { most, adaptive } if is_valid);
+state!(PacketRedundancy { redundancy, sent, echoed } but { usercmds_max, adaptive_interval } if is_valid);
 
-impl RepeatCheck {
-    pub(super) fn new(settings: &Settings) -> RepeatCheck {
-        RepeatCheck {
-            most: settings.client.redundancy as usize,
-            adaptive: settings.client.adaptive_redundancy.then(|| settings.client.cmd_hz.interval()),
+impl PacketRedundancy {
+    pub(super) fn new(settings: &Settings) -> PacketRedundancy {
+        PacketRedundancy {
+            usercmds_max: settings.client.redundancy as usize,
+            adaptive_interval: settings.client.adaptive_redundancy.then(|| settings.client.cmd_hz.interval()),
             redundancy: None,
             sent: VecDeque::new(),
             echoed: None,
@@ -201,16 +202,16 @@ impl RepeatCheck {
 
     fn is_valid(&self) -> bool {
         let in_order = self.sent.iter().zip(self.sent.iter().skip(1)).all(|(a, b)| a.0 < b.0);
-        let is_fixed = self.adaptive.is_none() && (self.redundancy.is_some() || !self.sent.is_empty());
+        let is_fixed = self.adaptive_interval.is_none() && (self.redundancy.is_some() || !self.sent.is_empty());
         in_order && !is_fixed && self.sent.len() <= SEND_TIMES_KEPT
     }
 
     /// Returns the number of usercmds in packet `number`, which is sent at `now`.
-    pub(super) fn of_packet(&mut self, now: Micros, number: u32) -> usize {
-        let Some(interval) = self.adaptive else { return self.most };
+    pub(super) fn usercmds_in_packet(&mut self, now: Micros, number: u32) -> usize {
+        let Some(interval) = self.adaptive_interval else { return self.usercmds_max };
         push_bounded(&mut self.sent, (number, now), SEND_TIMES_KEPT);
         let redundancy = self.redundancy.get_or_insert_with(|| Redundancy::new(interval, now));
-        usize::from(redundancy.level(now)).min(self.most)
+        usize::from(redundancy.level(now)).min(self.usercmds_max)
     }
 
     pub(super) fn handle_sent(&mut self, packet: &ClientPacket, bytes: u16) {
@@ -222,12 +223,9 @@ impl RepeatCheck {
     /// Takes the server's echo of the newest packet that it received. Counts each packet once.
     pub(super) fn handle_echo(&mut self, now: Micros, echo: Echo) {
         let Some(redundancy) = &mut self.redundancy else { return };
+        let is_newer = |number: u32| self.echoed.is_none_or(|(last, _)| number > last);
         let sent = self.sent.iter().rev().find(|(number, _)| *number as u16 == echo.packet);
-        let Some((number, sent)) =
-            sent.copied().filter(|(number, _)| self.echoed.is_none_or(|(last, _)| *number > last))
-        else {
-            return;
-        };
+        let Some((number, sent)) = sent.copied().filter(|(number, _)| is_newer(*number)) else { return };
         if let Some((last, lost_by_then)) = self.echoed {
             let lost = u32::from(echo.lost.wrapping_sub(lost_by_then)).min(number - last - 1);
             redundancy.handle_arrivals(number - last - lost, lost);
@@ -297,28 +295,28 @@ mod tests {
             snapshot.helper_ms = helpers[0];
             let made = |_| Some((Micros::ZERO, Micros::from_ms(lead_ms.into())));
             time.handle_update(Micros::ZERO, &snapshot, made);
-            let before = time.of_tick(Micros::ZERO);
+            let before = time.tick_time(Micros::ZERO);
             snapshot.helper_ms = helpers[1];
             snapshot.warnings = vec![OutOfSequence { command: CommandSeq(1), difference: -8 }];
             time.handle_update(Micros::ZERO, &snapshot, made);
-            time.of_tick(Micros::ZERO) != before
+            time.tick_time(Micros::ZERO) != before
         };
         let known = Some(lead_ms);
         assert!(moved_by_warning([None, None]));
         assert_eq!([[None, known], [known, known], [known, None]].map(moved_by_warning), [false; 3]);
     }
 
-    fn adaptive() -> RepeatCheck {
+    fn adaptive() -> PacketRedundancy {
         let mut settings = Settings::preset("nereids").expect("a preset");
         settings.set("client.adaptive_redundancy", "true").expect("a setting");
-        RepeatCheck::new(&settings)
+        PacketRedundancy::new(&settings)
     }
 
     /// Returns the state after this many packets, one every 10 ms, and then `told`.
-    fn after(packets: u32, then: impl FnOnce(&mut RepeatCheck)) -> String {
+    fn after(packets: u32, then: impl FnOnce(&mut PacketRedundancy)) -> String {
         let mut repeats = adaptive();
         for number in 1..=packets {
-            repeats.of_packet(Micros::from_ms(10 * i64::from(number)), number);
+            repeats.usercmds_in_packet(Micros::from_ms(10 * i64::from(number)), number);
         }
         then(&mut repeats);
         format!("{:?}", repeats.redundancy)
