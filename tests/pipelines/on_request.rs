@@ -11,6 +11,7 @@ use hitreg::link::{Jitter, LinkModel, Loss, ModelledLink};
 use hitreg::pipeline::Setup;
 use hitreg::record::Session;
 use hitreg::replay::ReplayOptions;
+use hitreg::rng::stream;
 use hitreg::session::scenario::Scenario;
 use hitreg::session::{InputSource, Links, Machine, Observer, PlayerScreen, SessionEvent};
 use hitreg::settings::Settings;
@@ -171,7 +172,7 @@ fn screens_without_a_viewer_are_not_drawn_and_change_nothing() {
             let seed = Seed(scenario.seed);
             let setup = Setup { rules: Arc::new(ArenaRules::default()), settings: Arc::new(settings.clone()), seed };
             // The link has the recorded seed, so that aimed shots hit.
-            let link = |n: u64| ModelledLink::new(link(), seed, 0x6c69_6e6b_0000_0000 | n);
+            let link = |n: u32| ModelledLink::new(link(), seed, stream(*b"link", n));
             let links = (0..4).map(|player| Links { up: link(2 * player), down: link(2 * player + 1) }).collect();
             let mut seen = DrawCounts { needs_drawing, ..DrawCounts::default() };
             let ticks = session.ticks.iter().map(|tick| tick.at);

@@ -404,7 +404,7 @@ impl Schedule {
 
     /// Returns the time of the next turn.
     pub(super) fn due(&self) -> Micros {
-        self.first + self.hz.turn(self.turn)
+        self.first + self.hz.period_start(self.turn)
     }
 
     /// Delays the next turn and all later ones by `late`.
@@ -415,7 +415,7 @@ impl Schedule {
     /// Moves to the first turn after `now`. Returns the number of turns skipped.
     pub(super) fn advance(&mut self, now: Micros) -> u64 {
         self.turn += 1;
-        let next = self.hz.turns_in(now - self.first) + 1;
+        let next = self.hz.periods_in(now - self.first) + 1;
         let missed = (next - self.turn).max(0);
         self.turn += missed;
         missed.unsigned_abs()

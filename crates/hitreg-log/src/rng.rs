@@ -64,6 +64,12 @@ impl Rng {
     }
 }
 
+/// Returns the stream of a generator for one purpose: four ASCII letters in the upper half, a number in the lower.
+/// Recorded sessions depend on it, so the letters of a purpose never change.
+pub const fn stream(purpose: [u8; 4], number: u32) -> u64 {
+    (u32::from_be_bytes(purpose) as u64) << 32 | number as u64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

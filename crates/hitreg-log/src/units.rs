@@ -89,17 +89,17 @@ impl Hz {
     }
 
     /// Returns the time of the `n`-th period's start, rounded towards zero. Period 0 starts at zero.
-    pub const fn turn(self, n: i64) -> Micros {
+    pub const fn period_start(self, n: i64) -> Micros {
         Micros((n as i128 * 1_000_000_000 / self.milli as i128) as i64)
     }
 
     /// Returns the length of one period, rounded down to a microsecond.
     pub const fn interval(self) -> Micros {
-        self.turn(1)
+        self.period_start(1)
     }
 
     /// Returns the number of whole periods in a span.
-    pub const fn turns_in(self, span: Micros) -> i64 {
+    pub const fn periods_in(self, span: Micros) -> i64 {
         (span.0 as i128 * self.milli as i128).div_euclid(1_000_000_000) as i64
     }
 }
@@ -310,9 +310,9 @@ mod tests {
     #[test]
     fn turns_are_exact() {
         let tick: Hz = "31.25".parse().expect("a rate");
-        assert_eq!((tick.interval(), tick.turn(1000)), (Micros::from_ms(32), Micros::from_s(32)));
-        assert_eq!((tick.turns_in(Micros(31_999)), tick.turns_in(Micros(32_000))), (0, 1));
-        assert_eq!("64".parse().map(|hz: Hz| hz.turn(3)), Ok(Micros(46_875)));
+        assert_eq!((tick.interval(), tick.period_start(1000)), (Micros::from_ms(32), Micros::from_s(32)));
+        assert_eq!((tick.periods_in(Micros(31_999)), tick.periods_in(Micros(32_000))), (0, 1));
+        assert_eq!("64".parse().map(|hz: Hz| hz.period_start(3)), Ok(Micros(46_875)));
     }
 
     #[test]

@@ -204,8 +204,8 @@ impl ModelledLink {
             Loss::None => false,
             Loss::Random(p) => self.rng.chance(p),
             Loss::Burst { enter, leave } => {
-                let turn = self.rng.unit_f64();
-                self.in_burst = if self.in_burst { turn >= leave } else { turn < enter };
+                let draw = self.rng.unit_f64();
+                self.in_burst = if self.in_burst { draw >= leave } else { draw < enter };
                 self.in_burst
             }
         }

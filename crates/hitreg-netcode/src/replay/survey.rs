@@ -349,12 +349,12 @@ impl TickCounts {
         if recorded == hz {
             return Ok(None);
         }
-        let wanted = hz.turns_in(last.at - first);
+        let wanted = hz.periods_in(last.at - first);
         let in_step = i128::from(ticks) * i128::from(hz.milli()) / i128::from(recorded.milli().max(1));
         if wanted > TICKS_FEW && i128::from(wanted) > in_step * i128::from(SKIPPED_TICKS_FACTOR_MAX) {
             return Err(ReplayError::FarApart { ticks: usize::try_from(ticks).unwrap_or(usize::MAX), wanted });
         }
-        Ok(Some((0..).map(move |n| first + hz.turn(n)).take_while(move |at| *at <= last.at)))
+        Ok(Some((0..).map(move |n| first + hz.period_start(n)).take_while(move |at| *at <= last.at)))
     }
 
     fn add(&mut self, tick: &TickRecord) {

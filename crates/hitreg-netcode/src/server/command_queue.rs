@@ -24,12 +24,12 @@ const AHEAD_MAX: Micros = Micros::from_ms(1024);
 
 /// Returns how many ticks after the next one accepted input may run: [`AHEAD_MAX`], rounded up to whole ticks.
 fn ahead_max_ticks(tick_hz: Hz) -> i64 {
-    tick_hz.turns_in(AHEAD_MAX - Micros(1)) + 1
+    tick_hz.periods_in(AHEAD_MAX - Micros(1)) + 1
 }
 
 /// Returns the most usercmds of one client that may wait: four times as many as it makes within [`AHEAD_MAX`].
 fn waiting_max(cmd_hz: Hz) -> usize {
-    4 * (cmd_hz.turns_in(AHEAD_MAX - Micros(1)) as usize + 1)
+    4 * (cmd_hz.periods_in(AHEAD_MAX - Micros(1)) as usize + 1)
 }
 
 impl<G: Game> Server<G> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{InputSource, PlayerScreen};
 use crate::game::{Bots, GameInput};
 use crate::settings::{Frames, Settings};
-use hitreg_log::rng::Rng;
+use hitreg_log::rng::{Rng, stream};
 use hitreg_log::units::{Hz, Micros, PlayerId, Seed};
 use hitreg_log::usercmd::Input;
 
@@ -40,7 +40,7 @@ hitreg_log::partial_debug!([G: Bots] BotPlayer<G> {});
 /// Returns the random delay of a player's first frame, less than one frame interval.
 pub fn frame_phase(seed: Seed, player: PlayerId, cmd_hz: Hz) -> Micros {
     let interval = cmd_hz.interval().0.unsigned_abs();
-    Micros(Rng::new(seed, 0x7068_6173_0000_0000 | u64::from(player.0)).below(interval) as i64)
+    Micros(Rng::new(seed, stream(*b"phas", player.0.into())).below(interval) as i64)
 }
 
 impl<G: Bots> BotInput<G> {
@@ -65,7 +65,7 @@ impl<G: Bots> InputSource<G> for BotInput<G> {
         let player = &mut self.players[usize::from(player.0)];
         player.frames += 1;
         player.phase += player.late.next_delay();
-        Some(player.phase + player.cmd_hz.turn(player.frames))
+        Some(player.phase + player.cmd_hz.period_start(player.frames))
     }
 
     fn input(&mut self, at: Micros, screen: &PlayerScreen<'_, G>) -> Input {
@@ -166,7 +166,7 @@ impl LateFrames {
             Frames::Hitches => Some(HITCHES),
             Frames::Loaded => Some(LOADED),
         };
-        let mut rng = Rng::new(seed, 0x6c61_7465_0000_0000 | u64::from(player.0));
+        let mut rng = Rng::new(seed, stream(*b"late", player.0.into()));
         let load = rng.normal_f64();
         LateFrames { model, rng, load }
     }
@@ -203,7 +203,7 @@ mod tests {
         let mut behind = Micros::ZERO;
         let ends = (1..=count).map(|turn| {
             behind += late.next_delay();
-            (hz.turn(turn) + behind).0 / 1000
+            (hz.period_start(turn) + behind).0 / 1000
         });
         let ends: Vec<i64> = ends.collect();
         ends.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect()

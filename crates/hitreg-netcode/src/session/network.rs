@@ -25,6 +25,7 @@ use crate::wire::{
     ClientConnection, ClientEvent, ClientRequest, ConnectOptions, Endpoint, EndpointOptions, IncomingMessage, Key,
     Notice, PerceivedAvatar, RequestKind, ServerConnection, ServerEvent, SharedStates,
 };
+use hitreg_log::rng::stream;
 use hitreg_log::units::{Micros, PlayerId, Seed};
 
 /// The two directions of one player's connection.
@@ -55,8 +56,8 @@ impl Links<ModelledLink> {
     /// Returns the links of a player under a model. They follow from the session's seed and the player's number, so a
     /// session over UDP has the same links as a synthetic one.
     pub fn modelled(model: &LinkModel, seed: Seed, player: PlayerId) -> Links<ModelledLink> {
-        let stream = 0x6c69_6e6b_0000_0000 | (u64::from(player.0) << 1);
-        Links::of(|direction| ModelledLink::new(model.clone(), seed, stream | direction as u64))
+        let stream_of = |direction| stream(*b"link", u32::from(player.0) << 1 | direction as u32);
+        Links::of(|direction| ModelledLink::new(model.clone(), seed, stream_of(direction)))
     }
 }
 

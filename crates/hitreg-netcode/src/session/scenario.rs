@@ -255,7 +255,7 @@ pub fn record_synthetic_while<G: Bots + Netcode>(
     let setup = Setup { rules: Arc::clone(rules), settings: Arc::clone(&settings), seed };
     let mut machine = Machine::<G, ModelledLink>::new(&setup, links);
     let end = scenario.length();
-    let ticks = (1..).map(|n| settings.server.tick_hz.turn(n)).take_while(|at| *at <= end && may_continue());
+    let ticks = (1..).map(|n| settings.server.tick_hz.period_start(n)).take_while(|at| *at <= end && may_continue());
     let bots = G::bots(rules, seed, scenario.players);
     let mut input = BotInput::<G>::of(bots, seed, Arc::clone(rules), &settings);
     machine.run(ticks, &mut input, observer);

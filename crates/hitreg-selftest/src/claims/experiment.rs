@@ -210,7 +210,7 @@ impl PreparedExperiment {
         }
         let mut input = ScriptedInput::new(scene, settings);
         let end = Micros((scene.seconds * 1e6) as i64);
-        let ticks = (1..).map(|n| settings.server.tick_hz.turn(n)).take_while(|at| *at <= end);
+        let ticks = (1..).map(|n| settings.server.tick_hz.period_start(n)).take_while(|at| *at <= end);
         machine.run(ticks, &mut input, observer);
         Ok(input)
     }

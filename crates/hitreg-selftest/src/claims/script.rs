@@ -319,7 +319,7 @@ impl InputSource<Arena> for ScriptedInput {
             player.phase += player.late.next_delay();
         }
         let late = player.rng.below(player.jitter.0.unsigned_abs() + 1);
-        let at = player.phase + player.cmd_hz.turn(player.frames) + Micros(late as i64);
+        let at = player.phase + player.cmd_hz.period_start(player.frames) + Micros(late as i64);
         player.frames += 1;
         Some(at)
     }

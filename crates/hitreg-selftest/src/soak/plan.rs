@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use hitreg_log::rng::Rng;
+use hitreg_log::rng::{Rng, stream};
 use hitreg_log::sorted::SortedSet;
 use hitreg_log::units::{CommandSeq, Micros, Seed, SnapshotSeq, named};
 use hitreg_netcode::link::{Jitter, LinkModel, Loss};
@@ -146,7 +146,7 @@ impl SoakPlan {
     /// Returns the full plan of a seed. Each fault has its own random stream, so that removing one does not change the
     /// others.
     fn whole(seed: u64) -> SoakPlan {
-        let chances = |about: u64| Rng::new(Seed(seed), 0x736f_616b_0000_0000 | about);
+        let chances = |about: u32| Rng::new(Seed(seed), stream(*b"soak", about));
         let mut rng = chances(0);
         let preset = if rng.chance(0.5) { "half-life" } else { PRESETS[rng.below(PRESETS.len() as u64) as usize].name };
         let mut players = 1 + rng.below(4) as usize;
@@ -182,7 +182,7 @@ impl SoakPlan {
         let (late_ticks_us, left_out_ticks) = (rng.below(20_000) as u32, if rng.chance(0.5) { 0.1 } else { 0.0 });
         let intrusions = 0.02 + 0.2 * chances(3).unit_f64();
         let lie = Some(FalseClaims::of(&mut chances(4)));
-        let player = |index: usize| PlayerPlan::whole(&mut chances(0x100 + index as u64), length_ms);
+        let player = |index: usize| PlayerPlan::whole(&mut chances(0x100 + index as u32), length_ms);
         let players = (0..players).map(player).collect();
         let mut plan = SoakPlan {
             seed,

@@ -140,7 +140,7 @@ fn ticks(plan: &SoakPlan, hz: Hz) -> impl Iterator<Item = Micros> {
     let (late, left_out, end) = (u64::from(plan.late_ticks_us), plan.left_out_ticks, plan.length());
     // A tick never comes later than the next one.
     let late = late.min(hz.interval().0.unsigned_abs().saturating_sub(1));
-    let ticks = (1..).map(move |n| hz.turn(n)).take_while(move |at| *at <= end);
+    let ticks = (1..).map(move |n| hz.period_start(n)).take_while(move |at| *at <= end);
     ticks.filter_map(move |at| {
         let (by, is_left_out) = (rng.below(late + 1), rng.chance(left_out));
         (!is_left_out).then_some(at + Micros(by as i64))
