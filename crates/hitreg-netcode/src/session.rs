@@ -74,41 +74,10 @@ pub struct Machine<G: Netcode, L, C = <G as Netcode>::Client, S = <G as Netcode>
     corrections: Vec<u32>,
     /// The players who had nothing queued just after the tick at which the machine resumes; `None` before the first
     /// tick.
-    resumed: Option<Vec<PlayerId>>,
+    idle_at_resume: Option<Vec<PlayerId>>,
 }
 
 hitreg_log::partial_debug!([G: Netcode, L, C, S] Machine<G, L, C, S> {});
-
-/// The state of a machine just after a tick, ready to be saved.
-pub(crate) struct AfterTick<'m, G: Netcode, L, C, S = <G as Netcode>::Server> {
-    machine: &'m Machine<G, L, C, S>,
-    idle: &'m [PlayerId],
-    /// The time of the tick.
-    pub(crate) at: Micros,
-}
-
-/// Takes the state of a machine after each tick.
-pub(crate) type AfterTickFn<'l, G, L, C, S> = dyn FnMut(&AfterTick<'_, G, L, C, S>) + 'l;
-
-impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> AfterTick<'_, G, L, C, S> {
-    /// Returns the number of corrections of each client so far.
-    pub(crate) fn corrections(&self) -> &[u32] {
-        &self.machine.corrections
-    }
-
-    /// Returns how packets and snapshots travel.
-    pub(crate) fn transport_kind(&self) -> TransportKind {
-        self.machine.transport_kind()
-    }
-
-    /// Saves all state except the external inputs: links, usercmds and ticks. Returns false when the state cannot be
-    /// saved.
-    pub(crate) fn save(&self, known: Option<&KnownRecords<G::Body>>, to: &mut StateWriter) -> bool {
-        let Machine { server, clients, network, corrections: _, resumed: _ } = self.machine;
-        self.idle.to_vec().put(to);
-        server.save(to) && clients.iter().all(|client| client.save(to)) && network.save(known, to)
-    }
-}
 
 impl<G: Netcode, L: Link> Machine<G, L> {
     /// Creates a machine before its first tick, with one connected player for each pair of links.
@@ -117,19 +86,19 @@ impl<G: Netcode, L: Link> Machine<G, L> {
     }
 
     /// Creates a machine whose packets travel unencoded, which is several times faster. Returns `None` when packet
-    /// sizes are sure to matter. [`Machine::bytes_matter`] says after the run whether they did.
+    /// sizes are sure to matter. [`Machine::needs_encoding`] says after the run whether they did.
     pub fn unencoded(setup: &Setup<G>, links: Vec<Links<L>>) -> Option<Machine<G, L>> {
-        Some(Self::around(setup, SessionNetwork::unencoded(setup, links)?, G::Client::new))
+        Some(Self::with_network(setup, SessionNetwork::unencoded(setup, links)?, G::Client::new))
     }
 }
 
 impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G, L, C, S> {
     /// Like [`Machine::new`], but with another kind of client or server.
     pub fn with_clients(setup: &Setup<G>, links: Vec<Links<L>>, client: impl Fn(Setup<G>, PlayerId) -> C) -> Self {
-        Self::around(setup, SessionNetwork::new::<G>(setup, links), client)
+        Self::with_network(setup, SessionNetwork::new::<G>(setup, links), client)
     }
 
-    fn around(
+    fn with_network(
         setup: &Setup<G>,
         network: SessionNetwork<G::Body, L>,
         client: impl Fn(Setup<G>, PlayerId) -> C,
@@ -140,61 +109,8 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
             clients: (0..players).map(|player| client(setup.of_player(PlayerId(player)), PlayerId(player))).collect(),
             network,
             corrections: vec![0; usize::from(players)],
-            resumed: None,
+            idle_at_resume: None,
         }
-    }
-
-    /// Returns how packets and snapshots travel.
-    pub(crate) fn transport_kind(&self) -> TransportKind {
-        self.network.transport_kind()
-    }
-
-    /// Restores the saved state of another machine that has the same transport, and the numbers of corrections of its
-    /// clients. Links, input and ticks must continue from that time.
-    pub(crate) fn restore(
-        &mut self,
-        known: &KnownRecords<G::Body>,
-        corrections: &[u32],
-        from: &mut StateReader,
-    ) -> Result<(), StateError> {
-        let idle = Vec::<PlayerId>::get(from)?;
-        check(idle.iter().all(|player| usize::from(player.0) < self.clients.len()), "PlayerId")?;
-        self.resumed = Some(idle);
-        self.corrections.copy_from_slice(corrections);
-        self.server.restore(from)?;
-        self.clients.iter_mut().try_for_each(|client| client.restore(from))?;
-        self.network.restore(known, from)
-    }
-
-    /// Returns the state after the tick at which the machine resumes; `None` before the first tick.
-    pub(crate) fn resumed(&self, at: Micros) -> Option<AfterTick<'_, G, L, C, S>> {
-        self.resumed.as_ref().map(|idle| AfterTick { machine: self, idle, at })
-    }
-
-    /// Lets an intruder see all datagrams of the session and send others.
-    pub fn add_intruder(&mut self, intruder: Box<dyn Intruder>) {
-        self.network.intruder = Some(intruder);
-    }
-
-    /// Lets one player's client send its own acks, true or false.
-    pub fn forge_acks(&mut self, player: PlayerId) {
-        self.network.ack_forger = Some(player);
-    }
-
-    /// Lets one player's client make requests besides sending usercmds.
-    pub fn add_requests(&mut self, requests: ClientRequests) {
-        self.network.client_requests = Some(requests);
-    }
-
-    /// Returns the server.
-    pub fn server(&mut self) -> &mut S {
-        &mut self.server
-    }
-
-    /// Returns whether the machine stopped because encoding could have made a difference. The session must then run
-    /// again with [`Machine::new`]. Always false for a machine from [`Machine::new`].
-    pub fn bytes_matter(&self) -> bool {
-        self.network.bytes_matter()
     }
 
     /// Runs from the first tick to the last and reports every event to the observer. Events that follow the last tick,
@@ -221,7 +137,7 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
         // Players who have nothing queued but may still have input.
         let mut idle = Vec::new();
         let all = || (0..self.clients.len()).map(|player| PlayerId(player as u16)).collect();
-        for player in self.resumed.take().unwrap_or_else(all) {
+        for player in self.idle_at_resume.take().unwrap_or_else(all) {
             self.queue_next(player, input, observer, &mut idle);
         }
         while let Some((at, player, event)) = self.network.queue.pop() {
@@ -248,26 +164,37 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
                 }
                 arrived => {
                     let is_heard = matches!(arrived, QueuedEvent::Heard(_));
-                    match self.network.deliver(at, player, arrived) {
-                        Some(DeliveredPacket::Packet(received)) => {
-                            sequence::packet_reached::<G>(&mut self.server, at, player, received, observer);
-                        }
-                        Some(DeliveredPacket::Snapshot(snapshot)) => {
-                            let index = usize::from(player.0);
-                            let client = &mut self.clients[index];
-                            let is_corrected = sequence::snapshot_received(client, at, player, &snapshot, observer);
-                            self.corrections[index] = self.corrections[index].saturating_add(is_corrected.into());
-                        }
-                        None => {}
-                    }
+                    self.handle_arrival(at, player, arrived, observer);
                     if is_heard {
                         self.queue_next(player, input, observer, &mut idle);
                     }
                 }
             }
-            if self.network.bytes_matter() {
+            if self.network.needs_encoding() {
                 return;
             }
+        }
+    }
+
+    /// Hands an arrived packet to the server, or an arrived snapshot to the player's client.
+    fn handle_arrival(
+        &mut self,
+        at: Micros,
+        player: PlayerId,
+        arrived: QueuedEvent<G::Body>,
+        observer: &mut dyn Observer<G>,
+    ) {
+        match self.network.deliver(at, player, arrived) {
+            Some(DeliveredPacket::Packet(received)) => {
+                sequence::packet_reached::<G>(&mut self.server, at, player, received, observer);
+            }
+            Some(DeliveredPacket::Snapshot(snapshot)) => {
+                let index = usize::from(player.0);
+                let is_corrected =
+                    sequence::snapshot_received(&mut self.clients[index], at, player, &snapshot, observer);
+                self.corrections[index] = self.corrections[index].saturating_add(is_corrected.into());
+            }
+            None => {}
         }
     }
 
@@ -289,5 +216,89 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
         } else if input.has_more(player) {
             idle.push(player);
         }
+    }
+
+    /// Lets an intruder see all datagrams of the session and send others.
+    pub fn add_intruder(&mut self, intruder: Box<dyn Intruder>) {
+        self.network.intruder = Some(intruder);
+    }
+
+    /// Lets one player's client send its own acks, true or false.
+    pub fn forge_acks(&mut self, player: PlayerId) {
+        self.network.ack_forger = Some(player);
+    }
+
+    /// Lets one player's client make requests besides sending usercmds.
+    pub fn add_requests(&mut self, requests: ClientRequests) {
+        self.network.client_requests = Some(requests);
+    }
+
+    /// Returns the server.
+    pub fn server(&mut self) -> &mut S {
+        &mut self.server
+    }
+
+    /// Returns whether the machine stopped because encoding could have made a difference. The session must then run
+    /// again with [`Machine::new`]. Always false for a machine from [`Machine::new`].
+    pub fn needs_encoding(&self) -> bool {
+        self.network.needs_encoding()
+    }
+
+    /// Returns how packets and snapshots travel.
+    pub(crate) fn transport_kind(&self) -> TransportKind {
+        self.network.transport_kind()
+    }
+
+    /// Restores the saved state of another machine that has the same transport, and the numbers of corrections of its
+    /// clients. Links, input and ticks must continue from that time.
+    pub(crate) fn restore(
+        &mut self,
+        known: &KnownRecords<G::Body>,
+        corrections: &[u32],
+        from: &mut StateReader,
+    ) -> Result<(), StateError> {
+        let idle = Vec::<PlayerId>::get(from)?;
+        check(idle.iter().all(|player| usize::from(player.0) < self.clients.len()), "PlayerId")?;
+        self.idle_at_resume = Some(idle);
+        self.corrections.copy_from_slice(corrections);
+        self.server.restore(from)?;
+        self.clients.iter_mut().try_for_each(|client| client.restore(from))?;
+        self.network.restore(known, from)
+    }
+
+    /// Returns the state after the tick at which the machine resumes; `None` before the first tick.
+    pub(crate) fn resumed(&self, at: Micros) -> Option<AfterTick<'_, G, L, C, S>> {
+        self.idle_at_resume.as_ref().map(|idle| AfterTick { machine: self, idle, at })
+    }
+}
+
+/// The state of a machine just after a tick, ready to be saved.
+pub(crate) struct AfterTick<'m, G: Netcode, L, C, S = <G as Netcode>::Server> {
+    machine: &'m Machine<G, L, C, S>,
+    idle: &'m [PlayerId],
+    /// The time of the tick.
+    pub(crate) at: Micros,
+}
+
+/// Takes the state of a machine after each tick.
+pub(crate) type AfterTickFn<'l, G, L, C, S> = dyn FnMut(&AfterTick<'_, G, L, C, S>) + 'l;
+
+impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> AfterTick<'_, G, L, C, S> {
+    /// Returns the number of corrections of each client so far.
+    pub(crate) fn corrections(&self) -> &[u32] {
+        &self.machine.corrections
+    }
+
+    /// Returns how packets and snapshots travel.
+    pub(crate) fn transport_kind(&self) -> TransportKind {
+        self.machine.transport_kind()
+    }
+
+    /// Saves all state except the external inputs: links, usercmds and ticks. Returns false when the state cannot be
+    /// saved.
+    pub(crate) fn save(&self, known: Option<&KnownRecords<G::Body>>, to: &mut StateWriter) -> bool {
+        let Machine { server, clients, network, corrections: _, idle_at_resume: _ } = self.machine;
+        self.idle.to_vec().put(to);
+        server.save(to) && clients.iter().all(|client| client.save(to)) && network.save(known, to)
     }
 }

@@ -32,7 +32,7 @@ mod server_connection;
 mod track;
 mod transit;
 
-pub(crate) use bound::{DeltaBase, DeltaBound, ExtraBits, KNOWN_FOR, snapshot_bytes_max};
+pub(crate) use bound::{DeltaBase, DeltaBound, ExtraCounts, KNOWN_FOR, snapshot_bytes_max};
 pub use client_connection::{ClientConnection, ClientEvent, DisconnectReason};
 pub(crate) use commands::OWN_CELLS_MAX;
 pub use commands::{

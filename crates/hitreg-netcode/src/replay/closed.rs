@@ -218,7 +218,7 @@ impl<'f, G: Netcode> ClosedRun<'_, 'f, G> {
         self.run(&mut machine, input, &mut observer)?;
         // The last tick may be before the part. Then no row is of the part.
         observer.advance(part.from);
-        if machine.bytes_matter() {
+        if machine.needs_encoding() {
             return Ok(None);
         }
         let ReplayObserver { mut tables, findings, traffic, .. } = observer;

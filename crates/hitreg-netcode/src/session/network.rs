@@ -188,7 +188,7 @@ impl<B: Body, L: Link> SessionNetwork<B, L> {
         };
         queue.save(servers, known, to);
         let has_extras = intruder.is_some() || ack_forger.is_some() || client_requests.is_some();
-        !has_extras && !self.bytes_matter()
+        !has_extras && !self.needs_encoding()
     }
 
     /// Restores what a network with the same transport saved.
@@ -213,8 +213,8 @@ impl<B: Body, L: Link> SessionNetwork<B, L> {
         self.links.len() as u16
     }
 
-    pub(super) fn bytes_matter(&self) -> bool {
-        matches!(&self.transport, Transport::Unencoded(unencoded) if unencoded.bytes_matter)
+    pub(super) fn needs_encoding(&self) -> bool {
+        matches!(&self.transport, Transport::Unencoded(unencoded) if unencoded.needs_encoding)
     }
 
     /// Passes an arrived transmission to the receiving end of its connection. Returns `None` for a fragment, and when

@@ -3,9 +3,10 @@
 //!
 //! Sizes do not matter when every snapshot has room for all changes, stays below the server's rate, and can be decoded
 //! on arrival. Each condition is checked, using an upper bound on the message size and on what each side may have
-//! dropped. When a check fails, the run stops and must be repeated with datagrams ([`UnencodedTransport::bytes_matter`]). The
-//! bound first uses only the number of entities. If that exceeds a limit, a costlier bound uses their states. A
-//! property test compares both ways of running (`tests/pipelines/packet_encoding.rs`).
+//! dropped. When a check fails, the run stops and must be repeated with datagrams
+//! ([`UnencodedTransport::needs_encoding`]). The bound first uses only the number of entities. If that exceeds a limit,
+//! a tighter and costlier bound uses their states. A property test compares both ways of running
+//! (`tests/pipelines/packet_encoding.rs`).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use crate::packet::Snapshot;
 use crate::push_bounded;
 use crate::settings::{Settings, Sizes};
 use crate::state::{State, StateError, StateReader, StateWriter, state, value};
-use crate::wire::{DeltaBase, DeltaBound, ExtraBits, KNOWN_FOR, PACKETS_REMEMBERED, WINDOW, snapshot_bytes_max};
+use crate::wire::{DeltaBase, DeltaBound, ExtraCounts, KNOWN_FOR, PACKETS_REMEMBERED, WINDOW, snapshot_bytes_max};
 use hitreg_log::units::{EntityId, Micros, PlayerId, SnapshotSeq};
 
 /// What the ends of all connections would know of each other.
@@ -24,8 +25,8 @@ pub(super) struct UnencodedTransport<B> {
     message_max_bytes: usize,
     players: Vec<ConnectionEnds<B>>,
     bound: DeltaBound<B>,
-    /// Whether encoding could have made a difference.
-    pub(super) bytes_matter: bool,
+    /// Whether encoding could have made a difference, so that the session must run again with datagrams.
+    pub(super) needs_encoding: bool,
 }
 
 /// Both ends of one player's connection.
@@ -42,13 +43,13 @@ struct ConnectionEnds<B> {
     /// The entities in the last snapshot.
     entities: Vec<EntityId>,
     /// The number of entities removed in each snapshot, as long as the client may not know about it.
-    gone: VecDeque<(SnapshotSeq, usize)>,
+    removed: VecDeque<(SnapshotSeq, usize)>,
     /// The newest packet that reached the server.
     newest_packet: u32,
     /// The newest snapshot that the client has.
     newest: SnapshotSeq,
     /// One bit for each snapshot up to `newest` that arrived; the lowest bit is `newest` itself.
-    came: u64,
+    arrived: u64,
 }
 
 /// A sent snapshot.
@@ -57,41 +58,43 @@ struct SentSnapshot<B> {
     at: Micros,
     /// The upper bound of its size in bytes.
     bytes_max: usize,
-    /// The inputs of the costlier bound; `None` when there are none, or when it has been computed.
-    closer: Option<DeltaReference<B>>,
+    /// The inputs of the tight bound; `None` when there are none, or when it has been computed.
+    tight_bound: Option<DeltaReference<B>>,
 }
 
 /// A frame and the frames that it is coded against. When `known` is `None`, the frame is sent in full.
 struct DeltaReference<B> {
     frame: Arc<Frame<B>>,
     known: Option<DeltaBase<B>>,
-    besides: ExtraBits,
+    extras: ExtraCounts,
 }
 
 impl<B: Body> UnencodedTransport<B> {
     /// Creates the state of all connections; `None` when message sizes are sure to matter.
     pub(super) fn new(settings: &Arc<Settings>, players: u16) -> Option<UnencodedTransport<B>> {
-        let own: Vec<_> = (0..players).map(|player| settings.of_player(PlayerId(player))).collect();
-        if settings.wire.sizes != Sizes::Datagrams || own.iter().any(|own| own.client.adaptive_redundancy) {
+        let player_settings: Vec<_> = (0..players).map(|player| settings.of_player(PlayerId(player))).collect();
+        if settings.wire.sizes != Sizes::Datagrams
+            || player_settings.iter().any(|settings| settings.client.adaptive_redundancy)
+        {
             return None;
         }
-        let ends = |own: &Arc<Settings>| ConnectionEnds {
-            rate_bytes_per_s: own.server.rate_bytes_per_s,
-            spacing_min: own.server.update_hz.interval() - own.server.tick_hz.interval(),
+        let ends = |settings: &Arc<Settings>| ConnectionEnds {
+            rate_bytes_per_s: settings.server.rate_bytes_per_s,
+            spacing_min: settings.server.update_hz.interval() - settings.server.tick_hz.interval(),
             acked: None,
             sent: None,
             frames: VecDeque::new(),
             entities: Vec::new(),
-            gone: VecDeque::new(),
+            removed: VecDeque::new(),
             newest_packet: 0,
             newest: SnapshotSeq(0),
-            came: 0,
+            arrived: 0,
         };
         Some(UnencodedTransport {
             message_max_bytes: settings.wire.message_max_bytes.unsigned_abs() as usize,
-            players: own.iter().map(ends).collect(),
+            players: player_settings.iter().map(ends).collect(),
             bound: DeltaBound::new(),
-            bytes_matter: false,
+            needs_encoding: false,
         })
     }
 
@@ -101,7 +104,7 @@ impl<B: Body> UnencodedTransport<B> {
 
     /// Handles a tick: the rate must not hold back a snapshot that is due.
     pub(super) fn handle_tick(&mut self, at: Micros) {
-        self.bytes_matter |= self.players.iter_mut().any(|ends| ends.holds_back(at, &mut self.bound));
+        self.needs_encoding |= self.players.iter_mut().any(|ends| ends.holds_back(at, &mut self.bound));
     }
 
     /// Handles a sent snapshot: it must have room for all changes, and its base must be known to the client.
@@ -109,28 +112,28 @@ impl<B: Body> UnencodedTransport<B> {
         let ends = &mut self.players[player];
         let entities = &snapshot.frame.entities;
         if !entities.iter().map(|(id, _)| id).eq(&ends.entities) {
-            let is_gone = |id: &&EntityId| entities.binary_search_by_key(*id, |(id, _)| *id).is_err();
-            let gone = ends.entities.iter().filter(is_gone).count();
-            ends.gone.push_back((snapshot.seq, gone));
+            let is_removed = |id: &&EntityId| entities.binary_search_by_key(*id, |(id, _)| *id).is_err();
+            let removed = ends.entities.iter().filter(is_removed).count();
+            ends.removed.push_back((snapshot.seq, removed));
             ends.entities.clear();
             ends.entities.extend(entities.iter().map(|(id, _)| *id));
         }
-        let besides = ExtraBits {
-            gone: ends.gone.iter().map(|(_, gone)| gone).sum(),
+        let extras = ExtraCounts {
+            removed: ends.removed.iter().map(|(_, removed)| removed).sum(),
             effects: snapshot.effects.len(),
             warnings: snapshot.warnings.len(),
         };
-        let most = snapshot_bytes_max::<B>(entities.len(), besides);
-        let fits = |most: Option<usize>| most.filter(|bytes| *bytes <= self.message_max_bytes);
-        let closer = ends.closer(snapshot, besides);
+        let rough_bound = snapshot_bytes_max::<B>(entities.len(), extras);
+        let within_message = |bound: Option<usize>| bound.filter(|bytes| *bytes <= self.message_max_bytes);
+        let tight_bound = ends.tight_bound(snapshot, extras);
         let bound = &mut self.bound;
-        let (bytes_max, closer) = match fits(most) {
-            Some(bytes_max) => (Some(bytes_max), closer),
-            None => (fits(closer.and_then(|closer| closer.bytes_max(bound))), None),
+        let (bytes_max, tight_bound) = match within_message(rough_bound) {
+            Some(bytes_max) => (Some(bytes_max), tight_bound),
+            None => (within_message(tight_bound.and_then(|tight_bound| tight_bound.bytes_max(bound))), None),
         };
-        let sent = bytes_max.map(|bytes_max| SentSnapshot { seq: snapshot.seq, at, bytes_max, closer });
+        let sent = bytes_max.map(|bytes_max| SentSnapshot { seq: snapshot.seq, at, bytes_max, tight_bound });
         let is_known = ends.acked.is_none_or(|acked| snapshot.seq.0 - acked.0 < WINDOW);
-        self.bytes_matter |= sent.is_none() || !is_known;
+        self.needs_encoding |= sent.is_none() || !is_known;
         ends.sent = sent;
         push_bounded(&mut ends.frames, (snapshot.seq, Arc::clone(&snapshot.frame)), WINDOW as usize + 1);
     }
@@ -138,17 +141,17 @@ impl<B: Body> UnencodedTransport<B> {
     /// Handles a packet that reached the server, with the client's ack.
     pub(super) fn handle_packet(&mut self, player: usize, number: u32, ack: SnapshotSeq) {
         let ends = &mut self.players[player];
-        self.bytes_matter |= number + PACKETS_REMEMBERED <= ends.newest_packet;
+        self.needs_encoding |= number + PACKETS_REMEMBERED <= ends.newest_packet;
         ends.newest_packet = ends.newest_packet.max(number);
         if ack > ends.acked.unwrap_or(SnapshotSeq(0)) {
             let is_remembered = ends.sent.as_ref().is_some_and(|last| last.seq.0.saturating_sub(ack.0) < WINDOW);
-            self.bytes_matter |= !is_remembered;
+            self.needs_encoding |= !is_remembered;
             ends.acked = Some(ack);
             while ends.frames.get(1).is_some_and(|(seq, _)| *seq < ack) {
                 ends.frames.pop_front();
             }
-            while ends.gone.front().is_some_and(|(seq, _)| *seq <= ack) {
-                ends.gone.pop_front();
+            while ends.removed.front().is_some_and(|(seq, _)| *seq <= ack) {
+                ends.removed.pop_front();
             }
         }
     }
@@ -169,21 +172,21 @@ impl<B: Body> UnencodedTransport<B> {
         let newest = ends.newest.max(seq);
         let oldest = base.map_or(seq, |base| base.min(seq));
         if newest.0 - oldest.0 >= WINDOW {
-            self.bytes_matter = true;
+            self.needs_encoding = true;
             return false;
         }
-        ends.came = ends.came.checked_shl(newest.0 - ends.newest.0).unwrap_or(0);
+        ends.arrived = ends.arrived.checked_shl(newest.0 - ends.newest.0).unwrap_or(0);
         ends.newest = newest;
         let bit = 1 << (newest.0 - seq.0);
-        let is_new = ends.came & bit == 0;
-        ends.came |= bit;
+        let is_new = ends.arrived & bit == 0;
+        ends.arrived |= bit;
         is_new
     }
 }
 
 impl<B: Body> ConnectionEnds<B> {
-    /// Returns the inputs of the costlier bound for a snapshot that is about to be sent.
-    fn closer(&self, snapshot: &Snapshot<B>, besides: ExtraBits) -> Option<DeltaReference<B>> {
+    /// Returns the inputs of the tight bound for a snapshot that is about to be sent.
+    fn tight_bound(&self, snapshot: &Snapshot<B>, extras: ExtraCounts) -> Option<DeltaReference<B>> {
         let known = match self.acked {
             None => None,
             Some(acked) if snapshot.seq.0 - acked.0 >= KNOWN_FOR => return None,
@@ -193,7 +196,7 @@ impl<B: Body> ConnectionEnds<B> {
                 Some(DeltaBase { acked: Arc::clone(&self.frames[place].1), before })
             }
         };
-        Some(DeltaReference { frame: Arc::clone(&snapshot.frame), known, besides })
+        Some(DeltaReference { frame: Arc::clone(&snapshot.frame), known, extras })
     }
 
     /// Returns whether sending the last snapshot may take so long that one due at `at` would have to wait.
@@ -205,27 +208,27 @@ impl<B: Body> ConnectionEnds<B> {
             at > sent.at && at >= sent.at + spacing_min && at < free_at
         };
         if may(sent.bytes_max)
-            && let Some(closer) = sent.closer.take()
+            && let Some(tight_bound) = sent.tight_bound.take()
         {
-            sent.bytes_max = closer.bytes_max(bound).unwrap_or(sent.bytes_max);
+            sent.bytes_max = tight_bound.bytes_max(bound).unwrap_or(sent.bytes_max);
         }
         may(sent.bytes_max)
     }
 }
 
-value!(SentSnapshot<B: Body> { seq, at, bytes_max, closer });
-value!(DeltaReference<B: Body> { frame, known, besides });
+value!(SentSnapshot<B: Body> { seq, at, bytes_max, tight_bound });
+value!(DeltaReference<B: Body> { frame, known, extras });
 value!(DeltaBase<B: Body> { acked, before });
-value!(ExtraBits { gone, effects, warnings });
+value!(ExtraCounts { removed, effects, warnings });
 state!(ConnectionEnds<B: Body> {
     acked,
     sent,
     frames,
     entities,
-    gone,
+    removed,
     newest_packet,
     newest,
-    came,
+    arrived,
 } but { rate_bytes_per_s, spacing_min });
 
 impl<B: Body> State for UnencodedTransport<B> {
@@ -240,6 +243,6 @@ impl<B: Body> State for UnencodedTransport<B> {
 
 impl<B: Body> DeltaReference<B> {
     fn bytes_max(&self, bound: &mut DeltaBound<B>) -> Option<usize> {
-        bound.bytes_max(&self.frame, self.known.as_ref(), self.besides)
+        bound.bytes_max(&self.frame, self.known.as_ref(), self.extras)
     }
 }

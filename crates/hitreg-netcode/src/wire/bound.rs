@@ -23,30 +23,30 @@ const REMOVAL_BITS_MAX: usize = 28;
 
 /// The contents of a snapshot message other than entity states.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ExtraBits {
+pub(crate) struct ExtraCounts {
     /// Removed entities that the client may not know about yet.
-    pub(crate) gone: usize,
+    pub(crate) removed: usize,
     pub(crate) effects: usize,
     pub(crate) warnings: usize,
 }
 
-impl ExtraBits {
+impl ExtraCounts {
     /// Returns the most bytes of all datagrams, including headers and seals, for `entities` entities that take
     /// `entity_bits` bits. Returns `None` when the submessage limit may be exceeded, so that something may have to
     /// wait.
     fn bytes_max(self, entities: usize, entity_bits: usize) -> Option<usize> {
-        if 1 + 2 * entities + self.gone + self.effects + self.warnings > SUBMESSAGES_MAX as usize {
+        if 1 + 2 * entities + self.removed + self.effects + self.warnings > SUBMESSAGES_MAX as usize {
             return None;
         }
-        let others = self.gone * REMOVAL_BITS_MAX + self.effects * EFFECT_BITS_MAX + self.warnings * WARNING_BITS;
+        let others = self.removed * REMOVAL_BITS_MAX + self.effects * EFFECT_BITS_MAX + self.warnings * WARNING_BITS;
         let message = (FRAME_BITS_MAX + entity_bits + others).div_ceil(8) + SEAL_BYTES;
         Some(message + message.div_ceil(PIECE_BYTES_MAX) * FRAGMENT_OVERHEAD_BYTES)
     }
 }
 
 /// Returns the most bytes that a snapshot of `entities` entities can take, whatever their states are.
-pub(crate) fn snapshot_bytes_max<B: Body>(entities: usize, besides: ExtraBits) -> Option<usize> {
-    besides.bytes_max(entities, entities * (ENTITY_BITS_MAX + CELL_BITS_MAX * B::CELLS))
+pub(crate) fn snapshot_bytes_max<B: Body>(entities: usize, extras: ExtraCounts) -> Option<usize> {
+    extras.bytes_max(entities, entities * (ENTITY_BITS_MAX + CELL_BITS_MAX * B::CELLS))
 }
 
 /// The frames that a delta starts from: the newest frame known to have reached the client, and the frame sent to it
@@ -102,7 +102,7 @@ impl<B: Body> DeltaBound<B> {
         &mut self,
         frame: &Arc<Frame<B>>,
         known: Option<&DeltaBase<B>>,
-        besides: ExtraBits,
+        extras: ExtraCounts,
     ) -> Option<usize> {
         if !self.frame.as_ref().is_some_and(|last| Arc::ptr_eq(last, frame)) {
             self.frame = Some(Arc::clone(frame));
@@ -120,7 +120,7 @@ impl<B: Body> DeltaBound<B> {
                 bits
             }
         };
-        besides.bytes_max(frame.entities.len(), entity_bits)
+        extras.bytes_max(frame.entities.len(), entity_bits)
     }
 
     fn entities_bits_max(&mut self, frame: &Frame<B>, known: Option<&DeltaBase<B>>) -> usize {
@@ -259,7 +259,8 @@ mod tests {
                 let at = Vec3::splat(seq as f32 * 1.7);
                 let effect = Effect { kind: 2, entity: EntityId(3), at, predictable: false };
                 let effects = vec![effect; rng.below(3) as usize];
-                let besides = ExtraBits { gone: gone.iter().map(|g| g.1).sum(), effects: effects.len(), warnings: 0 };
+                let extras =
+                    ExtraCounts { removed: gone.iter().map(|g| g.1).sum(), effects: effects.len(), warnings: 0 };
                 let place = frames.iter().position(|(at, _)| *at == acked);
                 let known = place.map(|place| DeltaBase {
                     acked: Arc::clone(&frames[place].1),
@@ -275,17 +276,17 @@ mod tests {
                     sender.encode(&snapshot, MESSAGE_BYTES_MAX, &mut SharedStates::default()).expect("there is room");
                 let datagrams = fragments(SnapshotSeq(seq), encoded.datagram).expect("few entities");
                 let bytes: usize = datagrams.iter().map(|datagram| datagram.len() + SEAL_BYTES).sum();
-                let loose = snapshot_bytes_max::<Snail>(there.len(), besides).expect("few entities");
+                let loose = snapshot_bytes_max::<Snail>(there.len(), extras).expect("few entities");
                 assert!(bytes <= loose, "seed {seed}, snapshot {seq}: {bytes} of {loose}");
                 if acked == 0 || known.is_some() && seq - acked < KNOWN_FOR {
-                    let close = bound.bytes_max(&frame, known.as_ref(), besides).expect("few entities");
+                    let close = bound.bytes_max(&frame, known.as_ref(), extras).expect("few entities");
                     assert!(
                         bytes <= close && close <= loose,
                         "seed {seed}, snapshot {seq}: {bytes} of {close} of {loose}"
                     );
                     (sum, close_sum, loose_sum) = (sum + bytes, close_sum + close, loose_sum + loose);
                     let from_acked = known.map(|known| DeltaBase { before: None, ..known });
-                    let without_rest = bound.bytes_max(&frame, from_acked.as_ref(), besides).expect("few entities");
+                    let without_rest = bound.bytes_max(&frame, from_acked.as_ref(), extras).expect("few entities");
                     sent_again += usize::from(bytes > without_rest);
                 }
                 frames.push_back((seq, frame));
