@@ -171,7 +171,7 @@ fn prepare(folder: &Path) -> usize {
     session.put_in_order();
     write_session(create(folder, "log"), &session, LogOptions::live()).expect("a folder that can be written");
     for (name, key) in [("a", "false"), ("b", "true")] {
-        let mut settings = hitreg::replay::own_settings(&session.header).expect("settings of this build");
+        let mut settings = hitreg::replay::log_settings(&session.header).expect("settings of this build");
         settings.set("lag_compensation.enabled", key).expect("a setting of this build");
         let options = ReplayOptions { settings: Some(settings), ..ReplayOptions::default() };
         let replayed = replay::<Arena>(&session, &options, &mut |_| {}).expect("a log of this build");

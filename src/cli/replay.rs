@@ -26,7 +26,7 @@ use crate::fairness::{Fairness, FairnessBuilder};
 use crate::golden::ReplaySummary;
 use crate::log::{FileKind, TraceLayout, WriterOptions as LogOptions};
 use crate::record::{LogContents, SessionHeader};
-use crate::replay::{Part, PlayerJumps, ReplayAttempt, ReplayFindings, ReplayOptions, own_settings};
+use crate::replay::{Part, PlayerJumps, ReplayAttempt, ReplayFindings, ReplayOptions, log_settings};
 use crate::report::distributions;
 use crate::score::ModeScore;
 use crate::store::{self, FileType, Target};
@@ -361,7 +361,7 @@ fn jumps(trace: &TraceHeader, jumped: &[PlayerJumps]) -> Vec<JumpReport> {
 fn scores(game: &dyn Playable, log: &SurveyedLog, options: &ReplayOptions) -> Result<Vec<ModeScore>, CommandError> {
     let settings = match &options.settings {
         Some(settings) => settings,
-        None => &own_settings(&log.header)?,
+        None => &log_settings(&log.header)?,
     };
     Ok(log.score(game, settings, options.part.unwrap_or(Part::WHOLE))?)
 }

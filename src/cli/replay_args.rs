@@ -8,7 +8,7 @@ use super::CommandError;
 use crate::diff::{DiffOptions, DiffScope, Tolerance};
 use crate::engine::{ComparisonSpec, CrossBuild, ReplaySpec, ReplaySpecs};
 use crate::record::SessionHeader;
-use crate::replay::{Part, ReplayMode, ReplayOptions, WhatIf, own_settings};
+use crate::replay::{Part, ReplayMode, ReplayOptions, WhatIf, log_settings};
 use crate::settings::{KEYS, PRESETS};
 use crate::trace::schema::TABLES;
 use crate::units::{ClockTime, Micros, Tick};
@@ -76,7 +76,7 @@ impl WhatIfArgs {
     pub(super) fn options(&self, header: &SessionHeader) -> Result<(ReplayOptions, Vec<String>), CommandError> {
         self.check()?;
         let recorded =
-            own_settings(header).map_err(|error| CommandError::request(format!("the log's settings: {error}")))?;
+            log_settings(header).map_err(|error| CommandError::request(format!("the log's settings: {error}")))?;
         let settings = recorded.with_changes(self.preset.as_deref(), &self.set)?;
         let changes = settings.changes_from(&recorded).into_iter();
         let changed: Vec<String> = changes.map(|(key, value)| format!("{key}={value}")).collect();

@@ -202,7 +202,7 @@ fn hits_of_a_real_server_need_lag_compensation() {
             assert!(present * 100 <= given.len() * 80, "{name}: {present} without going back");
         }
         // Without lag compensation, fewer shots hit.
-        let mut off = replay::own_settings(&session.header).expect("settings");
+        let mut off = replay::log_settings(&session.header).expect("settings");
         off.set("lag_compensation.enabled", "false").expect("a setting");
         let options = replay::ReplayOptions { settings: Some(off), ..replay::ReplayOptions::default() };
         let off = replay(&session, &options).expect("a replay").trace;

@@ -118,7 +118,7 @@ fn a_real_clients_demo_equals_its_received_snapshots() {
     let missing = passed.snapshots.iter().filter(|s| had.snapshots.iter().all(|h| h.seq != s.seq));
     let missing: Vec<u32> = missing.filter(|s| span.contains(&s.seq)).map(|s| s.seq.0).collect();
     assert!(missing.len() > 3 && !missing.iter().any(|seq| arrived(*seq)), "{missing:?}");
-    let settings = replay::own_settings(&demo.header).expect("settings");
+    let settings = replay::log_settings(&demo.header).expect("settings");
     let rules = survey(RecordingKind::Demo, &file("duel.dm_71")[..], &ServerLog::default()).expect("a demo").rules;
     let scores = score::<Quake3>(
         &demo.header,

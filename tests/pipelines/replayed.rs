@@ -11,7 +11,7 @@ use hitreg::record::{
     SessionHeader, SessionId, StateKey, TickRecord,
 };
 use hitreg::replay::{
-    LogSurvey, ReplayError, ReplayMode, ReplayOptions, ReplayOutput, ReplaySource, WhatIf, compare_hashes, own_settings,
+    LogSurvey, ReplayError, ReplayMode, ReplayOptions, ReplayOutput, ReplaySource, WhatIf, compare_hashes, log_settings,
 };
 use hitreg::session::scenario::Scenario;
 use hitreg::settings::Among;
@@ -29,7 +29,7 @@ fn short() -> Session {
 }
 
 fn ticking(session: &Session, hz: &str) -> ReplayOptions {
-    let mut settings = own_settings(&session.header).expect("recorded settings");
+    let mut settings = log_settings(&session.header).expect("recorded settings");
     settings.set("server.tick_hz", hz).expect("a rate");
     ReplayOptions::default().under(Some(settings), WhatIf::Replay)
 }
@@ -127,7 +127,7 @@ fn imports_without_the_setting_are_judged_as_before() {
         let mut header = short().header;
         header.origin = origin.clone();
         header.settings.retain(|(key, _)| says || key != "prediction.among");
-        own_settings(&header).expect("settings").prediction.among
+        log_settings(&header).expect("settings").prediction.among
     };
     let imported = Origin::Imported { format: "qwd".to_owned() };
     assert_eq!(header(&imported, false), Among::AckingPacket);
@@ -139,7 +139,7 @@ fn imports_without_the_setting_are_judged_as_before() {
 fn a_clients_log_alone_has_no_shots_to_judge_again() {
     let session = short();
     let rejudged = |mode| {
-        let settings = own_settings(&session.header).expect("recorded settings");
+        let settings = log_settings(&session.header).expect("recorded settings");
         let options = ReplayOptions { mode, ..ReplayOptions::default().under(Some(settings), WhatIf::Rejudge) };
         replay(&session, &options)
     };

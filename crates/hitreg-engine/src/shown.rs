@@ -18,7 +18,7 @@ use hitreg_log::trace::schema::{TableSet, shots};
 use hitreg_log::trace::{Table, Trace, TraceHeader, TraceReadError};
 use hitreg_log::units::Micros;
 use hitreg_netcode::replay::{
-    Part, ReplayAttempt, ReplayError, ReplayOptions, is_rejudged_table, own_settings, rejudged_table,
+    Part, ReplayAttempt, ReplayError, ReplayOptions, is_rejudged_table, log_settings, rejudged_table,
 };
 use hitreg_netcode::settings::{SettingError, Settings};
 
@@ -220,7 +220,7 @@ impl OtherRules {
     /// # Errors
     /// Fails if the settings of the session are invalid.
     pub(crate) fn of(header: &SessionHeader, options: &ReplayOptions) -> Result<OtherRules, SettingError> {
-        let own = own_settings(header)?;
+        let own = log_settings(header)?;
         let under = options.rejudge.as_ref().or(options.settings.as_ref()).unwrap_or(&own);
         let is_on = under.lag_compensation.enabled;
         let what = if is_on { "without lag compensation" } else { "with lag compensation" };

@@ -21,7 +21,7 @@ use hitreg_log::trace::schema::{
 };
 use hitreg_log::trace::{Table, TraceHeader, TraceReadError, TraceSource, each_part};
 use hitreg_log::units::Seed;
-use hitreg_netcode::replay::{ReplayAttempt, ReplayError, ReplayOptions, TrafficBytes, WhatIf, own_settings};
+use hitreg_netcode::replay::{ReplayAttempt, ReplayError, ReplayOptions, TrafficBytes, WhatIf, log_settings};
 use hitreg_netcode::settings::{KEYS, SettingError, Settings, ValueKind};
 
 /// The limit on the number of combinations in one sweep.
@@ -108,7 +108,7 @@ impl SweepPlan {
     /// A session's settings at one point: the preset's settings if presets are swept, else its own settings.
     pub(crate) fn settings(&self, header: &SessionHeader, point: &[&str]) -> Result<Settings, SettingError> {
         let (preset, set) = self.options(point);
-        own_settings(header)?.with_changes(preset, &set)
+        log_settings(header)?.with_changes(preset, &set)
     }
 
     /// The rows of all logs together. The logs were run under this plan.
@@ -311,7 +311,7 @@ impl SurveyedLog {
     }
 
     fn figures(&self, game: &dyn Playable, settings: Settings, what_if: WhatIf) -> Result<RunFigures, EngineError> {
-        let changed = settings.changes_from(&own_settings(&self.header)?).into_iter().map(|(key, _)| key).collect();
+        let changed = settings.changes_from(&log_settings(&self.header)?).into_iter().map(|(key, _)| key).collect();
         let options = self.sweep_options().under(Some(settings), what_if);
         let mut figures = FigureCollector::default();
         let mut add = |header: &TraceHeader, rows: Table| figures.add(header, &rows);

@@ -123,8 +123,8 @@ pub enum ReplayMode {
 /// # Errors
 /// When the log's settings are none of this build's, or its ticks are too far apart for these settings.
 pub fn trace_memory<G: Game>(session: &Session, options: &ReplayOptions) -> Result<usize, ReplayError> {
-    let own = own_settings(&session.header)?;
-    let settings = options.settings.as_ref().unwrap_or(&own);
+    let recorded = log_settings(&session.header)?;
+    let settings = options.settings.as_ref().unwrap_or(&recorded);
     let ticks = TickCounts::of(&session.ticks).under(&session.header, settings)?;
     Ok(budget::trace_bytes_of(session, ticks, <G::Body as Body>::CELLS, options.tables))
 }
@@ -204,7 +204,7 @@ fn replay_open<G: Game, C: ClientPipeline<G>>(
     progress: &mut dyn FnMut(Micros),
 ) -> Result<ReplayOutput, ReplayError> {
     let judged = Arc::new(rejudge.unwrap_or(&setup.settings).clone());
-    let recorded = Arc::new(own_settings(&session.header)?);
+    let recorded = Arc::new(log_settings(&session.header)?);
     let unlag = &judged.lag_compensation;
     let behind = |settings: &Arc<Settings>, player| settings.of_player(player).drawn_behind_ms();
     let players = (0..session.players.len() as u16).map(PlayerId);
@@ -259,19 +259,15 @@ fn check_rejudge(header: &SessionHeader, settings: &Settings, options: &ReplayOp
     changes.find(|(key, _)| !may(key)).map_or(Ok(()), |(key, _)| Err(ReplayError::NotForJudging { key }))
 }
 
-/// Returns the session's rules and seed, with these settings or its own.
+/// Returns the session's rules and seed, with these settings or those of the log.
 fn setup<G: Game>(header: &SessionHeader, settings: Option<&Settings>) -> Result<Setup<G>, ReplayError> {
     check_game::<G>(header)?;
     let rules = header.rules.read::<G::Rules>()?;
-    let settings = match settings {
-        Some(settings) => {
-            let own = own_settings(header)?;
-            settings.check_players(&own, header.players.len()).map_err(ReplayError::NotOfSession)?;
-            settings.clone()
-        }
-        None => own_settings(header)?,
-    };
-    Ok(Setup { rules, settings: Arc::new(settings), seed: header.seed })
+    let recorded = log_settings(header)?;
+    if let Some(settings) = settings {
+        settings.check_players(&recorded, header.players.len()).map_err(ReplayError::NotOfSession)?;
+    }
+    Ok(Setup { rules, settings: Arc::new(settings.cloned().unwrap_or(recorded)), seed: header.seed })
 }
 
 /// Returns the settings that a log carries. An imported log without `prediction.among` gets `acking-packet`, so that
@@ -279,7 +275,7 @@ fn setup<G: Game>(header: &SessionHeader, settings: Option<&Settings>) -> Result
 ///
 /// # Errors
 /// When this build does not know a setting.
-pub fn own_settings(header: &SessionHeader) -> Result<Settings, SettingError> {
+pub fn log_settings(header: &SessionHeader) -> Result<Settings, SettingError> {
     let mut settings = Settings::from_pairs(&header.settings)?;
     let says = header.settings.iter().any(|(key, _)| key == AMONG);
     if matches!(header.origin, Origin::Imported { .. }) && !says {

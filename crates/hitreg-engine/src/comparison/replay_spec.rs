@@ -17,7 +17,7 @@ use hitreg_log::store::{self, Target, TemporaryFolder, TraceFile};
 use hitreg_log::trace::schema::{TableSet, packets, snapshots};
 use hitreg_log::trace::{SessionSource, Table, Trace, TraceHeader, TraceSource};
 use hitreg_netcode::replay::{
-    Part, ReplayAttempt, ReplayMode, ReplayOptions, WhatIf, foreign_trace_memory, own_settings,
+    Part, ReplayAttempt, ReplayMode, ReplayOptions, WhatIf, foreign_trace_memory, log_settings,
 };
 use hitreg_netcode::settings::Settings;
 
@@ -152,7 +152,7 @@ impl ReplaySpec {
             return Ok(None);
         }
         let known = self.set.iter().filter(|pair| self.build_setting(engine, log, pair).is_none());
-        Ok(Some(own_settings(log)?.with_changes(self.preset.as_deref(), known)?))
+        Ok(Some(log_settings(log)?.with_changes(self.preset.as_deref(), known)?))
     }
 
     /// The options to pass to a build. Empty unless this side changes something.
@@ -202,7 +202,7 @@ impl ReplaySpec {
     /// The settings that this side changes, as a trace lists them.
     fn changed_settings(&self, engine: &Engine<'_>, log: &SessionHeader) -> Result<Vec<(String, String)>, EngineError> {
         let Some(settings) = self.settings(engine, log)? else { return Ok(Vec::new()) };
-        let recorded = own_settings(log)?.to_pairs();
+        let recorded = log_settings(log)?.to_pairs();
         let mut changed: Vec<_> = settings.to_pairs().into_iter().filter(|pair| !recorded.contains(pair)).collect();
         let of_build = self.set.iter().filter_map(|pair| self.build_setting(engine, log, pair));
         changed.extend(of_build.map(|(key, value)| (key.to_owned(), value.to_owned())));

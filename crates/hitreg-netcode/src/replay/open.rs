@@ -11,7 +11,7 @@ use super::survey::ReorderWindow;
 use super::tables::{FLUSH_INTERVAL, FlushScope};
 use super::{
     Jump, LogPass, Part, PlayerJumps, ReplayError, ReplayFindings, ReplayOptions, ReplayOutput, ReplaySource,
-    TraceTables, own_settings,
+    TraceTables, log_settings,
 };
 use crate::game::{Body, ClassId, Game, RejudgeRules, StateRows};
 use crate::history::Frame;
@@ -38,7 +38,7 @@ pub(super) fn replay<G: Game, C: ClientPipeline<G>>(
 ) -> Result<ReplayOutput, ReplayError> {
     let rows = StateRows::new::<G>(&session.header.classes)?;
     // The delay comes from the recorded settings, even if the replay runs under others.
-    let drawn_behind = Micros::from_ms(own_settings(&session.header)?.drawn_behind_ms());
+    let drawn_behind = Micros::from_ms(log_settings(&session.header)?.drawn_behind_ms());
     let mut tables = TraceTables::new::<G>(session.players.len(), Arc::clone(&setup.rules));
     tables.has_server = false;
     let budget = ReplayBudget::holding(session, TableSet::ALL, memory);
@@ -76,7 +76,7 @@ pub(super) fn stream<G: Game, C: ClientPipeline<G>>(
     progress: &mut dyn FnMut(Micros),
 ) -> Result<ReplayFindings, ReplayError> {
     let rows = StateRows::new::<G>(&source.header.classes)?;
-    let drawn_behind = Micros::from_ms(own_settings(source.header)?.drawn_behind_ms());
+    let drawn_behind = Micros::from_ms(log_settings(source.header)?.drawn_behind_ms());
     let players = source.header.players.len();
     let mut tables = TraceTables::new::<G>(players, Arc::clone(&setup.rules));
     tables.wanted = options.tables;

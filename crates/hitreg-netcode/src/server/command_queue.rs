@@ -111,12 +111,12 @@ impl<G: Game> Server<G> {
     /// Runs one usercmd on its player's body and judges its shots. A stand-in has no arrival.
     fn run(&mut self, player: PlayerId, arrived: Option<PacketArrival>, command: &Usercmd) {
         let mut sink = ServerSink { connections: &mut self.connections, events: &mut self.events, fires: Vec::new() };
-        let own = G::Input::read_usercmd(command);
-        let run = PlayerCommand { rules: &*self.setup.rules, seed: self.setup.seed, player, command: &own };
+        let game_command = G::Input::read_usercmd(command);
+        let run = PlayerCommand { rules: &*self.setup.rules, seed: self.setup.seed, player, command: &game_command };
         G::run(&run, &mut self.world, &mut sink);
         let fires = sink.fires;
         if let Some(rollback) = &mut self.rollback {
-            rollback.steps.push(RollbackStep::Command(player, own));
+            rollback.steps.push(RollbackStep::Command(player, game_command));
         }
         for (index, fire) in fires.into_iter().enumerate() {
             self.shoot(player, arrived, command, index as u8, fire);

@@ -49,10 +49,10 @@ impl<G: Bots> BotInput<G> {
         let players = (0u16..)
             .zip(bots)
             .map(|(p, bot)| {
-                let own = settings.of_player(PlayerId(p));
-                let cmd_hz = own.client.cmd_hz;
+                let player_settings = settings.of_player(PlayerId(p));
+                let cmd_hz = player_settings.client.cmd_hz;
                 let phase = frame_phase(seed, PlayerId(p), cmd_hz);
-                let late = LateFrames::new(own.client.frames, seed, PlayerId(p));
+                let late = LateFrames::new(player_settings.client.frames, seed, PlayerId(p));
                 BotSchedule { bot: BotPlayer::new(bot, phase), cmd_hz, phase, frames: 0, late }
             })
             .collect();

@@ -124,7 +124,7 @@ fn on_a_lift(commands: usize) -> Vec<u8> {
 fn replayed<C: ClientPipeline<QuakeWorld>>(demo: &[u8], among: &str) -> Trace {
     let session =
         import(demo, &quake_bytes(), &ImportOptions { map_name: None, force_map: true }).expect("session").session;
-    let mut settings = hitreg_netcode::replay::own_settings(&session.header).expect("settings");
+    let mut settings = hitreg_netcode::replay::log_settings(&session.header).expect("settings");
     settings.set("prediction.among", among).expect("key");
     replay_clients::<QuakeWorld, C>(&session, Some(&settings), &mut |_| {}).expect("replay").trace
 }
