@@ -87,7 +87,7 @@ fn assert_same(session: &Session) {
         }
         assert_eq!((&trace.header, trace.digest()), (&whole.trace.header, whole.trace.digest()));
         assert_eq!(counts(&ran.jumps), counts(&PlayerJumps::of(&whole.jumps)));
-        let near = survey(&file).near().expect("related records are near");
+        let near = survey(&file).reorder_window().expect("related records are near");
         assert_eq!(score(near, &mut |take| each_chunk(&file, take)), scores, "chunks of {span:?}");
     }
 }

@@ -334,7 +334,7 @@ impl SurveyedLog {
     /// Fails if the log cannot be read again, or if a recorded state does not belong to this game.
     pub fn score(&self, game: &dyn Playable, settings: &Settings, part: Part) -> Result<Vec<ModeScore>, EngineError> {
         let unscored = |source| EngineError::unsuitable(&self.path, source);
-        let Some(near) = self.survey.near() else {
+        let Some(reorder) = self.survey.reorder_window() else {
             let mut whole = self.session()?.without_header();
             let mut pass = |take: &mut dyn FnMut(SessionChunk) -> _| take(std::mem::take(&mut whole));
             return game.score(&self.header, ReorderWindow::default(), &mut pass, settings, part).map_err(unscored);
@@ -343,7 +343,7 @@ impl SurveyedLog {
         let mut pass = |take: &mut dyn FnMut(SessionChunk) -> Result<(), DrawingScoreError>| {
             self.pass_chunks(&mut broken, LogReader::next_chunk_of_clients, take)
         };
-        let scores = game.score(&self.header, near, &mut pass, settings, part);
+        let scores = game.score(&self.header, reorder, &mut pass, settings, part);
         match broken {
             Some(error) => Err(error),
             None => scores.map_err(unscored),

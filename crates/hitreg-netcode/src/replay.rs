@@ -448,7 +448,7 @@ impl ReplaySource<'_> {
             ReplayMode::Auto => !self.has_server(),
         };
         let is_of_all = options.part.is_none() && options.rejudge.is_none() && self.start.is_none();
-        is_open && is_of_all && self.survey.near().is_some()
+        is_open && is_of_all && self.survey.reorder_window().is_some()
     }
 }
 
@@ -503,7 +503,8 @@ pub fn stream_clients<G: Netcode>(
     if !(source.survey.has_input() || (imported && source.survey.has_snapshots())) {
         return Err(ReplayError::NoInput);
     }
-    let near = source.survey.near().ok_or(ReplayError::NotAsRead)?;
+    let reorder = source.survey.reorder_window().ok_or(ReplayError::NotAsRead)?;
     let header = trace_header("open", (source.header, source.survey.gaps.clone()), &setup.settings);
-    open::stream::<G, G::Client>(source, &setup, (options, near), pass, &mut |table| to(&header, table), progress)
+    let to = &mut |table| to(&header, table);
+    open::stream::<G, G::Client>(source, &setup, options.tables, reorder, pass, to, progress)
 }

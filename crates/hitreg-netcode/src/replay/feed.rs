@@ -152,7 +152,7 @@ impl<'a> Feed<'a> {
 
     /// Reads until every record up to `at` is there.
     fn read_until(&mut self, at: Micros) {
-        let is_known = |newest: Micros| newest.0.saturating_sub(self.survey.back.0) > at.0;
+        let is_known = |newest: Micros| newest.0.saturating_sub(self.survey.chunk_overlap.0) > at.0;
         while !self.ended && !self.newest.is_some_and(is_known) {
             self.read();
         }

@@ -10,8 +10,8 @@ use super::budget::{BudgetObserver, ReplayBudget};
 use super::survey::ReorderWindow;
 use super::tables::{FLUSH_INTERVAL, FlushScope};
 use super::{
-    Jump, LogPass, Part, PlayerJumps, ReplayError, ReplayFindings, ReplayOptions, ReplayOutput, ReplaySource,
-    TraceTables, log_settings,
+    Jump, LogPass, Part, PlayerJumps, ReplayError, ReplayFindings, ReplayOutput, ReplaySource, TraceTables,
+    log_settings,
 };
 use crate::game::{Body, ClassId, Game, RejudgeRules, StateRows};
 use crate::history::Frame;
@@ -70,7 +70,8 @@ pub(super) fn replay<G: Game, C: ClientPipeline<G>>(
 pub(super) fn stream<G: Game, C: ClientPipeline<G>>(
     source: &ReplaySource<'_>,
     setup: &Setup<G>,
-    (options, near): (&ReplayOptions, ReorderWindow),
+    wanted: TableSet,
+    reorder: ReorderWindow,
     pass: LogPass<'_>,
     to: &mut dyn FnMut(Table),
     progress: &mut dyn FnMut(Micros),
@@ -79,18 +80,19 @@ pub(super) fn stream<G: Game, C: ClientPipeline<G>>(
     let drawn_behind = Micros::from_ms(log_settings(source.header)?.drawn_behind_ms());
     let players = source.header.players.len();
     let mut tables = TraceTables::new::<G>(players, Arc::clone(&setup.rules));
-    tables.wanted = options.tables;
+    tables.wanted = wanted;
     tables.has_server = false;
     // Empty tables first, so that the order of tables does not depend on which one is full first.
     tables.flush(FlushScope::All, to);
     let mut jumps = Vec::new();
     let all = (0..).map(PlayerId).zip(&source.survey.players);
-    let playing: Vec<_> = all.filter_map(|(player, records)| Some((player, records.made?))).collect();
+    let playing: Vec<_> = all.filter_map(|(player, records)| Some((player, records.first_and_last_usercmd?))).collect();
     let (first, last) = source.survey.played().unwrap_or_default();
     for (index, (player, makes)) in (0..).zip(&playing) {
         let from = (&rows, RecentChunkStates::default());
         let mut client = OpenLoopClient::<G, C, _>::new(setup, *player, *makes, drawn_behind, from);
-        let mut window = ChunkWindow { near, back: source.survey.back, read: 0, newest: VecDeque::new() };
+        let mut window =
+            ChunkWindow { reorder, chunk_overlap: source.survey.chunk_overlap, read: 0, newest: VecDeque::new() };
         let mut units = stats::CountedValues::default();
         let budget = ReplayBudget::streaming();
         let mut counted = BudgetObserver::new(&budget, &mut tables);
@@ -128,9 +130,9 @@ fn shared(at: Micros, (first, last): (Micros, Micros), (index, of): (usize, usiz
 
 /// How far a log was read, and how far apart its related records are.
 struct ChunkWindow {
-    near: ReorderWindow,
+    reorder: ReorderWindow,
     /// The most time by which a chunk begins before the newest time of the chunks before it.
-    back: Micros,
+    chunk_overlap: Micros,
     /// The number of chunks read.
     read: u32,
     /// The newest time up to each recent chunk. It covers as many chunks as related records can be apart.
@@ -300,8 +302,9 @@ impl<G: Game, C: ClientPipeline<G>> OpenLoopClient<'_, G, C, RecentChunkStates> 
         }
         window.read += 1;
         // A snapshot may follow its arrival by `ahead` chunks, and its states may follow it by as many.
-        if window.newest.len() > 2 * window.near.ahead as usize {
-            let known = window.newest.pop_front().map_or(i64::MIN, |newest| newest.0.saturating_sub(window.back.0));
+        if window.newest.len() > 2 * window.reorder.ahead as usize {
+            let known =
+                window.newest.pop_front().map_or(i64::MIN, |newest| newest.0.saturating_sub(window.chunk_overlap.0));
             self.run_to(Micros(known.saturating_sub(1)), tables)?;
             self.forget(window);
         }
@@ -311,8 +314,8 @@ impl<G: Game, C: ClientPipeline<G>> OpenLoopClient<'_, G, C, RecentChunkStates> 
     /// Drops snapshots and states that no waiting or later arrival needs.
     fn forget(&mut self, window: &ChunkWindow) {
         let asked = self.arrivals.front().map_or(window.read, |(chunk, _)| *chunk);
-        let snapshots = asked.saturating_sub(window.near.back);
-        let states = snapshots.saturating_sub(window.near.back);
+        let snapshots = asked.saturating_sub(window.reorder.back);
+        let states = snapshots.saturating_sub(window.reorder.back);
         while let Some(oldest) = self.snapshots.first_entry().filter(|oldest| oldest.get().0 < snapshots) {
             oldest.remove();
         }

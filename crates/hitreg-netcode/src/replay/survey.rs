@@ -36,13 +36,15 @@ pub struct LogSurvey {
     /// Whether the log begins inside a session.
     begins_inside: bool,
     /// The most time by which a chunk begins before the newest time of the chunks before it.
-    pub(super) back: Micros,
+    pub(super) chunk_overlap: Micros,
     /// How far apart related records of the log are.
     bounds: ReorderBounds,
-    /// Whether a float in a state is a number, and whether there is a float at all.
-    floats: (bool, bool),
+    /// Whether the states have floats.
+    has_floats: bool,
+    /// Whether a float in a state is a number.
+    has_number: bool,
     /// Whether the replay needs the whole log in memory.
-    whole: bool,
+    needs_memory: bool,
     /// The missing parts so far, without those before the first tick.
     pub(super) gaps: Vec<GapRecord>,
 }
@@ -50,11 +52,20 @@ pub struct LogSurvey {
 /// The part of a survey that a replay from a keyframe needs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct SurveyCheckpoint {
-    /// Per player: frames, heard packets, and whether anything was sent up and down.
-    pub(super) players: Vec<(u64, u64, bool, bool)>,
+    pub(super) players: Vec<PlayerCheckpoint>,
     played: Option<(Micros, Micros)>,
-    back: Micros,
+    chunk_overlap: Micros,
     longest: Micros,
+}
+
+/// One player's counts, and whether anything was sent in each direction. The order of the fields is part of the format
+/// of keyframes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct PlayerCheckpoint {
+    frames: u64,
+    heard: u64,
+    sends_up: bool,
+    sends_down: bool,
 }
 
 /// One player's record counts and link directions.
@@ -68,9 +79,9 @@ pub(super) struct PlayerSurvey {
     heard_usercmds: NumberSet,
     heard_active: u64,
     /// Both directions of the connection: up, then down.
-    ways: [DirectionNumbers; 2],
+    directions: [DirectionNumbers; 2],
     /// The first and the last usercmd of the player.
-    pub(super) made: Option<[CommandSeq; 2]>,
+    pub(super) first_and_last_usercmd: Option<[CommandSeq; 2]>,
     /// Whether the player received a snapshot.
     has_snapshots: bool,
 }
@@ -96,40 +107,43 @@ impl LogSurvey {
             players: vec![PlayerSurvey::default(); header.players.len()],
             bounds: ReorderBounds { as_they_arrived, ..ReorderBounds::default() },
             begins_inside: header.begins_inside(),
-            whole: header.holds() != LogContents::Whole || header.side.is_some(),
+            needs_memory: header.holds() != LogContents::Whole || header.side.is_some(),
             ..LogSurvey::default()
         }
     }
 
     pub(super) fn checkpoint(&self) -> SurveyCheckpoint {
-        let of = |player: &PlayerSurvey| {
-            let [up, down] = [Direction::Up, Direction::Down].map(|direction| player.sends(direction));
-            (player.frames, player.heard, up, down)
+        let of = |player: &PlayerSurvey| PlayerCheckpoint {
+            frames: player.frames,
+            heard: player.heard,
+            sends_up: player.sends(Direction::Up),
+            sends_down: player.sends(Direction::Down),
         };
         SurveyCheckpoint {
             players: self.players.iter().map(of).collect(),
             played: self.played,
-            back: self.back,
+            chunk_overlap: self.chunk_overlap,
             longest: self.longest(),
         }
     }
 
     /// Returns the survey that a keyframe of a streamable log holds.
     pub(super) fn from_checkpoint(checkpoint: SurveyCheckpoint) -> LogSurvey {
-        let of = |(frames, heard, up, down): (u64, u64, bool, bool)| PlayerSurvey {
-            frames,
-            heard,
-            ways: [up, down].map(|sends| DirectionNumbers { newest: sends.then_some(0), ..Default::default() }),
+        let of = |player: PlayerCheckpoint| PlayerSurvey {
+            frames: player.frames,
+            heard: player.heard,
+            directions: [player.sends_up, player.sends_down]
+                .map(|sends| DirectionNumbers { newest: sends.then_some(0), ..Default::default() }),
             ..PlayerSurvey::default()
         };
         LogSurvey {
             players: checkpoint.players.into_iter().map(of).collect(),
             span: checkpoint.played,
             played: checkpoint.played,
-            back: checkpoint.back.max(Micros::ZERO),
+            chunk_overlap: checkpoint.chunk_overlap.max(Micros::ZERO),
             bounds: ReorderBounds {
                 longest: checkpoint.longest.clamp(Micros::ZERO, FLIGHT_MAX),
-                near: None,
+                window: None,
                 ..ReorderBounds::default()
             },
             ..LogSurvey::default()
@@ -139,15 +153,15 @@ impl LogSurvey {
     /// Returns the survey of a session in memory, whose states are in order.
     pub fn of(session: &Session) -> LogSurvey {
         let mut survey = LogSurvey::of_connections(session);
-        survey.look_at_states(&session.header, &session.states);
+        survey.survey_states(&session.header, &session.states);
         survey
     }
 
     /// Returns what a closed loop must know of a session in memory: all but its states.
     pub(super) fn of_connections(session: &Session) -> LogSurvey {
         let mut survey = LogSurvey::new(&session.header);
-        survey.look_at_times(session);
-        survey.look_at_connections(session);
+        survey.survey_times(session);
+        survey.survey_connections(session);
         survey.begin_with(&session.states);
         survey.end();
         survey
@@ -156,18 +170,18 @@ impl LogSurvey {
     /// Adds the next chunk.
     pub fn add(&mut self, header: &SessionHeader, chunk: &mut SessionChunk) {
         chunk.states.put_in_order();
-        self.look_at_times(chunk);
-        self.look_at_connections(chunk);
+        self.survey_times(chunk);
+        self.survey_connections(chunk);
         self.begin_with(&chunk.states);
         self.bounds.end_of_chunk(&chunk.states, &chunk.players);
-        self.look_at_states(header, &chunk.states);
+        self.survey_states(header, &chunk.states);
     }
 
-    fn look_at_connections<H>(&mut self, chunk: &Session<H>) {
+    fn survey_connections<H>(&mut self, chunk: &Session<H>) {
         self.gaps.extend(&chunk.gaps);
         // Initial states belong at the beginning: after the first tick, they prevent streaming.
         let begins = |key: &StateKey| key.tick == Tick(0);
-        self.whole |= self.ticks.count > 0 && chunk.states.keys().iter().any(begins);
+        self.needs_memory |= self.ticks.count > 0 && chunk.states.keys().iter().any(begins);
         for tick in &chunk.ticks {
             self.ticks.add(tick);
         }
@@ -179,23 +193,24 @@ impl LogSurvey {
         }
     }
 
-    fn look_at_times<H>(&mut self, chunk: &Session<H>) {
+    fn survey_times<H>(&mut self, chunk: &Session<H>) {
         let of_chunk = chunk.time_span();
         if let (Some((first, _)), Some((_, newest))) = (of_chunk, self.span) {
-            self.back = self.back.max(newest - first);
+            self.chunk_overlap = self.chunk_overlap.max(newest - first);
         }
         self.span = widest(self.span.into_iter().chain(of_chunk));
         self.played = widest(self.played.into_iter().chain(chunk.played()));
     }
 
-    fn look_at_states(&mut self, header: &SessionHeader, states: &States) {
+    fn survey_states(&mut self, header: &SessionHeader, states: &States) {
         for (key, cells) in states.iter() {
-            if self.floats.0 {
+            if self.has_number {
                 break;
             }
             let fields = header.classes.get(usize::from(key.class.0)).map_or(&[][..], |class| &class.fields);
             for is_nan in floats_of(fields, cells) {
-                self.floats = (self.floats.0 || !is_nan, true);
+                self.has_floats = true;
+                self.has_number |= !is_nan;
             }
         }
         self.hidden.extend(viewer_specific_fields(&header.classes, states).into_iter().map(str::to_owned));
@@ -231,19 +246,19 @@ impl LogSurvey {
     /// Whether a closed loop can replay the log without holding it in memory. The log must hold the server and its
     /// clients, and each arrival must follow its packet closely enough.
     pub fn streams(&self) -> bool {
-        !self.whole && self.bounds.all_is_known
+        !self.needs_memory && self.bounds.all_is_known
     }
 
-    /// Returns how many chunks a reader of the clients' records must look back and ahead; `None` if a part is missing, or if the
-    /// distance is unknown.
-    pub fn near(&self) -> Option<ReorderWindow> {
-        self.bounds.near.filter(|_| self.gaps.is_empty())
+    /// Returns how many chunks a reader of the clients' records must look back and ahead; `None` if a part is missing, or
+    /// if the distance is unknown.
+    pub fn reorder_window(&self) -> Option<ReorderWindow> {
+        self.bounds.window.filter(|_| self.gaps.is_empty())
     }
 
     /// Returns the fixed cost in bytes of reading all chunks once for each playing player, however few records they
     /// hold.
     pub fn pass_bytes(&self) -> u64 {
-        let playing = self.players.iter().filter(|player| player.made.is_some()).count() as u64;
+        let playing = self.players.iter().filter(|player| player.first_and_last_usercmd.is_some()).count() as u64;
         let chunk_bytes = (self.players.len() * size_of::<PlayerRecords>()) as u64;
         playing.saturating_mul(chunk_bytes).saturating_mul(self.bounds.chunk.into())
     }
@@ -298,7 +313,7 @@ impl LogSurvey {
 
     /// Whether the states have floats and all of them are NaN.
     pub fn is_all_nan(&self) -> bool {
-        self.floats == (false, true)
+        self.has_floats && !self.has_number
     }
 
     /// Whether any player has frames or heard packets.
@@ -370,7 +385,7 @@ impl TickCounts {
 impl PlayerSurvey {
     /// Whether anything was sent in a direction.
     pub(super) fn sends(&self, direction: Direction) -> bool {
-        self.ways[direction as usize].newest.is_some()
+        self.directions[direction as usize].newest.is_some()
     }
 
     /// Returns the number of usercmds, and how many are active: by frames, or for a player without frames by what the
@@ -387,21 +402,21 @@ impl PlayerSurvey {
         self.heard += records.heard.len() as u64;
         self.has_snapshots |= !records.received.is_empty();
         if let [first, .., last] | [first @ last] = &records.frames[..] {
-            let first = self.made.map_or(first.command.seq, |[first, _]| first);
-            self.made = Some([first, last.command.seq]);
+            let first = self.first_and_last_usercmd.map_or(first.command.seq, |[first, _]| first);
+            self.first_and_last_usercmd = Some([first, last.command.seq]);
         }
         self.active += records.frames.iter().filter(|frame| frame.command.input.is_active()).count() as u64;
         for command in records.heard.iter().flat_map(|heard| &heard.commands) {
             let is_first = self.heard_usercmds.insert(command.seq.0);
             self.heard_active += u64::from(is_first && command.input.is_active());
         }
-        let [up, down] = &mut self.ways;
+        let [up, down] = &mut self.directions;
         let sent = records.sent.iter().map(|packet| (packet.number, packet.at));
         let snapshots = records.snapshots.iter().map(|snapshot| (snapshot.seq.0, snapshot.at));
-        // Open loop does not look up packets, so the upward direction does not change `near`.
-        let near = bounds.near;
+        // Open loop does not look up packets, so the upward direction does not change the window.
+        let window = bounds.window;
         up.add(sent, &records.reached, bounds);
-        bounds.near = near;
+        bounds.window = window;
         down.add(snapshots, &records.received, bounds);
     }
 }
@@ -431,7 +446,7 @@ struct ReorderBounds {
     /// Whether no arrival comes before the record of its packet, or long after it.
     all_is_known: bool,
     /// `None` if the distances are unknown.
-    near: Option<ReorderWindow>,
+    window: Option<ReorderWindow>,
     /// Whether the log lists snapshots in the order of arrival, as a client's own log does.
     as_they_arrived: bool,
     /// The number of the current chunk.
@@ -479,7 +494,7 @@ impl Default for ReorderBounds {
         ReorderBounds {
             longest: Micros::ZERO,
             all_is_known: true,
-            near: Some(ReorderWindow::default()),
+            window: Some(ReorderWindow::default()),
             as_they_arrived: false,
             chunk: 0,
             states: TickChunks::default(),
@@ -517,19 +532,19 @@ impl ReorderBounds {
         let known = own.add(tick, self.chunk);
         let stands = other.first.get(&tick).map(|there| self.chunk - there);
         match (known && other.may_know(tick), stands) {
-            (false, _) => self.near = None,
-            (true, Some(apart)) if is_state => self.ahead(apart),
-            (true, Some(apart)) => self.back(apart),
+            (false, _) => self.window = None,
+            (true, Some(apart)) if is_state => self.widen_ahead(apart),
+            (true, Some(apart)) => self.widen_back(apart),
             (true, None) => {}
         }
     }
 
-    fn back(&mut self, chunks: u32) {
-        self.near = self.near.map(|near| ReorderWindow { back: near.back.max(chunks), ..near });
+    fn widen_back(&mut self, chunks: u32) {
+        self.window = self.window.map(|window| ReorderWindow { back: window.back.max(chunks), ..window });
     }
 
-    fn ahead(&mut self, chunks: u32) {
-        self.near = self.near.map(|near| ReorderWindow { ahead: near.ahead.max(chunks), ..near });
+    fn widen_ahead(&mut self, chunks: u32) {
+        self.window = self.window.map(|window| ReorderWindow { ahead: window.ahead.max(chunks), ..window });
     }
 }
 
@@ -559,8 +574,8 @@ impl DirectionNumbers {
         bounds.all_is_known = false;
         let is_known = self.sent.get(number).is_some() || self.forgotten.is_some_and(|forgotten| number <= forgotten);
         match self.sent.from(number).map(|packet| packet.chunk).min() {
-            Some(first_after) if bounds.as_they_arrived && !is_known => bounds.ahead(bounds.chunk - first_after),
-            _ => bounds.near = None,
+            Some(first_after) if bounds.as_they_arrived && !is_known => bounds.widen_ahead(bounds.chunk - first_after),
+            _ => bounds.window = None,
         }
     }
 
@@ -579,7 +594,7 @@ impl DirectionNumbers {
             self.sent.insert(SentPacket { number, at, chunk: bounds.chunk });
             if let Some(arrived) = self.early.remove(&number) {
                 bounds.all_is_known = false;
-                bounds.ahead(bounds.chunk - arrived);
+                bounds.widen_ahead(bounds.chunk - arrived);
             }
             last = Some(at);
         }
@@ -587,14 +602,14 @@ impl DirectionNumbers {
             match self.sent.get(arrival.number) {
                 Some(packet) => {
                     bounds.longest = bounds.longest.max(arrival.at - packet.at);
-                    bounds.back(bounds.chunk - packet.chunk);
+                    bounds.widen_back(bounds.chunk - packet.chunk);
                 }
                 None => {
                     self.early.insert(arrival.number, bounds.chunk);
                     let is_of_long_ago = self.forgotten.is_some_and(|forgotten| arrival.number <= forgotten);
                     if is_of_long_ago || self.early.len() > EARLY_ARRIVALS_MAX {
                         bounds.all_is_known = false;
-                        bounds.near = None;
+                        bounds.window = None;
                     }
                 }
             }
