@@ -1,5 +1,8 @@
 //! The causes of a divergence. An event in one run only has one of the causes of mispredictions. If the same input and
 //! state give another result, the cause is the build.
+//!
+//! [`Cause`] is why a prediction was wrong, [`DivergenceCause`] why two runs diverge, and [`DivergenceOrigin`] which
+//! setting or build is behind it.
 
 use serde::{Serialize, Serializer};
 

@@ -86,7 +86,7 @@ impl BodyLayout {
     pub(crate) fn put_entity(
         &self,
         (id, controller): (EntityId, u16),
-        usual: Option<u32>,
+        usual_distance: Option<u32>,
         base: Option<(u32, &[u32])>,
         cells: Option<&[u32]>,
         values: &mut impl FnMut(usize, usize),
@@ -99,8 +99,8 @@ impl BodyLayout {
         match base {
             Some((distance, old)) => {
                 put_kind(out, kind::ENTITY_UPDATE, id);
-                out.put_bool(Some(distance) == usual);
-                if Some(distance) != usual {
+                out.put_bool(Some(distance) == usual_distance);
+                if Some(distance) != usual_distance {
                     put_varint(out, u64::from(distance), BASE_CHUNK_BITS);
                 }
                 self.put_update(out, old, cells, values);
@@ -299,9 +299,9 @@ fn is_upright([pitch, _, roll]: [usize; 3], cells: &[u32]) -> bool {
 const BASE_CHUNK_BITS: u32 = 4;
 
 /// Reads the base of an update, as a distance in snapshots (at least 1).
-pub(crate) fn get_base(from: &mut BitReader<'_>, usual: Option<u32>) -> Result<u32, DecodeError> {
+pub(crate) fn get_base(from: &mut BitReader<'_>, usual_distance: Option<u32>) -> Result<u32, DecodeError> {
     if from.get_bool()? {
-        return usual.ok_or(DecodeError::bad("the base of an update", 0));
+        return usual_distance.ok_or(DecodeError::bad("the base of an update", 0));
     }
     let distance = get_varint(from, BASE_CHUNK_BITS)?;
     match u32::try_from(distance) {

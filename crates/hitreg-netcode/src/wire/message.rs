@@ -33,7 +33,7 @@ pub(crate) struct FrameInfo {
 pub(crate) struct OpenedMessage<'a> {
     pub(crate) info: FrameInfo,
     /// The distance in snapshots to the base that most entities use.
-    pub(crate) usual: Option<u32>,
+    pub(crate) usual_distance: Option<u32>,
     /// The number of submessages after `FRAME`.
     pub(crate) submessages: u8,
     pub(crate) from: BitReader<'a>,
@@ -98,7 +98,7 @@ pub(crate) fn open_message(
     if kind != kind::FRAME {
         return Err(DecodeError::bad("the type of the first submessage", kind));
     }
-    let (seq, tick, ack, server_time, usual);
+    let (seq, tick, ack, server_time, usual_distance);
     if from.get_bool()? {
         seq = Wrapping16(from.get_u16()?).counter_near(newest.0, "a snapshot's number")?;
         let distance = from.get(6)? as u32;
@@ -108,21 +108,22 @@ pub(crate) fn open_message(
         server_time = known.server_time.0.wrapping_add(get_signed(&mut from)?);
         tick = frame.counter_near(known.tick.0, "a frame's index")?;
         ack = header_ack.counter_near(newest_command.0, "an ack")?;
-        usual = Some(distance);
+        usual_distance = Some(distance);
     } else {
         (seq, tick, ack) = (from.get_u32()?, from.get_u32()?, from.get_u32()?);
         if Wrapping16::of(tick) != frame || Wrapping16::of(ack) != header_ack {
             return Err(DecodeError::bad("a header that says something else: a frame's index", u64::from(tick)));
         }
         server_time = from.get(64)? as i64;
-        usual = None;
+        usual_distance = None;
     }
     let choked = if from.get_bool()? { from.get_u8()? } else { 0 };
     if seq == 0 {
         return Err(DecodeError::bad("a snapshot's number", 0));
     }
     let (seq, tick, ack, server_time) = (SnapshotSeq(seq), Tick(tick), CommandSeq(ack), Micros(server_time));
-    Ok(OpenedMessage { info: FrameInfo { seq, tick, ack, server_time, choked, helper_ms }, usual, submessages, from })
+    let info = FrameInfo { seq, tick, ack, server_time, choked, helper_ms };
+    Ok(OpenedMessage { info, usual_distance, submessages, from })
 }
 
 /// The most submessages in a message.

@@ -99,7 +99,7 @@ impl<B: Body> Receiver<B> {
     pub fn decode(&mut self, datagram: &[u8], newest_command: CommandSeq) -> Result<DecodeOutcome<B>, DecodeError> {
         let known = |seq| self.known.iter().find(|known| known.seq == seq).copied();
         let opened = open_message(datagram, self.newest, newest_command, known)?;
-        let OpenedMessage { info, usual, submessages, mut from } = opened;
+        let OpenedMessage { info, usual_distance, submessages, mut from } = opened;
         if self.newest.0.saturating_sub(info.seq.0) >= WINDOW {
             return Ok(DecodeOutcome::TooOld);
         }
@@ -115,7 +115,7 @@ impl<B: Body> Receiver<B> {
             defined: None,
         };
         for _ in 0..submessages {
-            self.get_submessage(&mut from, &info, usual, &mut draft)?;
+            self.get_submessage(&mut from, &info, usual_distance, &mut draft)?;
         }
         draft.check_defined(None)?;
         from.finish()?;
@@ -139,7 +139,7 @@ impl<B: Body> Receiver<B> {
         &self,
         from: &mut BitReader<'_>,
         info: &FrameInfo,
-        usual: Option<u32>,
+        usual_distance: Option<u32>,
         draft: &mut DecodedSnapshot<B>,
     ) -> Result<(), DecodeError> {
         let kind = from.get(4)?;
@@ -159,7 +159,7 @@ impl<B: Body> Receiver<B> {
                     draft.defined = None;
                     vec![0; B::CELLS]
                 } else {
-                    let base = SnapshotSeq(info.seq.0.saturating_sub(get_base(from, usual)?));
+                    let base = SnapshotSeq(info.seq.0.saturating_sub(get_base(from, usual_distance)?));
                     let state = self.rings.get(&id).and_then(|ring| ring.carried_by(base));
                     state.ok_or(DecodeError::MissingBase { entity: id, base })?.to_cells()
                 };

@@ -38,20 +38,20 @@ pub struct Sender<B> {
     /// In ascending order of id.
     tracks: Vec<(EntityId, EntityTrack)>,
     /// The last [`WINDOW`] snapshots sent.
-    sent: VecDeque<SentRecord>,
+    sent: VecDeque<SnapshotReference>,
     /// The newest snapshot that the client has acked.
-    acked: Option<SentRecord>,
+    acked: Option<SnapshotReference>,
     warnings: VecDeque<OutOfSeqWarning>,
     effects: VecDeque<Effect>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct SentRecord {
+struct SnapshotReference {
     seq: SnapshotSeq,
     server_time: Micros,
 }
 
-value!(SentRecord { seq, server_time });
+value!(SnapshotReference { seq, server_time });
 state!(Sender<B: Body> { categories, tracks, sent, acked, warnings, effects } but {
     layout,
     avatar,
@@ -194,21 +194,22 @@ impl<B: Body> Sender<B> {
         }
         let budget = budget_bytes.min(MESSAGE_BYTES_MAX);
         let mut changes = self.changes(snapshot, states);
+        // The own avatar first, then by urgency; equal urgency by id.
         let order =
             |change: &EntityChange| (change.id != self.avatar, Reverse((self.score)(&change.urgency)), change.id);
         changes.sort_by_cached_key(order);
         let from = self.acked.filter(|acked| snapshot.seq.0 - acked.seq.0 < WINDOW);
-        let usual = from.map(|acked| snapshot.seq.0 - acked.seq.0);
+        let usual_distance = from.map(|acked| snapshot.seq.0 - acked.seq.0);
         let base = from.map(|acked| (acked.seq, acked.server_time));
         let mut page = DatagramPage::begin(snapshot, base, budget.saturating_sub(SEAL_BYTES) * 8);
         let mut carried: Vec<&EntityChange> = Vec::with_capacity(changes.len());
         let mut deferred: Vec<&EntityChange> = Vec::new();
         let (own, others) = changes.split_at(changes.partition_point(|change| change.id == self.avatar));
         for change in own {
-            if !page.put(change.submessages(), 0, |out| self.put_change(snapshot, usual, change, out)) {
-                let mut whole = page.out;
-                self.put_change(snapshot, usual, change, &mut whole);
-                let needed_bytes = whole.len_bits().div_ceil(8) + SEAL_BYTES;
+            if !page.put(change.submessages(), 0, |out| self.put_change(snapshot, usual_distance, change, out)) {
+                let mut oversized = page.out;
+                self.put_change(snapshot, usual_distance, change, &mut oversized);
+                let needed_bytes = oversized.len_bits().div_ceil(8) + SEAL_BYTES;
                 return Err(EncodeError::TooSmall { needed_bytes, budget_bytes: budget });
             }
             carried.push(change);
@@ -230,7 +231,7 @@ impl<B: Body> Sender<B> {
         let reserved = (self.effects.len() * EFFECT_BITS_MAX).min(page.left() / 4);
         for change in others {
             let is_carried =
-                page.put(change.submessages(), reserved, |out| self.put_change(snapshot, usual, change, out));
+                page.put(change.submessages(), reserved, |out| self.put_change(snapshot, usual_distance, change, out));
             if is_carried { &mut carried } else { &mut deferred }.push(change);
         }
         let effects = self.put_effects(&mut page, snapshot, &carried);
@@ -241,7 +242,7 @@ impl<B: Body> Sender<B> {
         for change in &deferred {
             self.tracks[change.track].1.waited += 1;
         }
-        let sent = SentRecord { seq: snapshot.seq, server_time: snapshot.frame.server_time };
+        let sent = SnapshotReference { seq: snapshot.seq, server_time: snapshot.frame.server_time };
         push_bounded(&mut self.sent, sent, WINDOW as usize);
         let (datagram, bit_counts) = page.finish();
         Ok(EncodedSnapshot {
@@ -324,12 +325,12 @@ impl<B: Body> Sender<B> {
         }
     }
 
-    /// Writes a change and returns what its bits were used for. `usual` is the distance in snapshots to the base that
-    /// most entities use.
+    /// Writes a change and returns what its bits were used for. `usual_distance` is the number of snapshots to the base
+    /// that most entities use.
     fn put_change(
         &mut self,
         snapshot: &Snapshot<B>,
-        usual: Option<u32>,
+        usual_distance: Option<u32>,
         change: &EntityChange,
         out: &mut BitWriter,
     ) -> SnapshotBitCounts {
@@ -344,7 +345,7 @@ impl<B: Body> Sender<B> {
         };
         let base = change.base.as_ref().map(|(distance, old)| (*distance, &old[..]));
         let who = (change.id, controller(change.id, self.players));
-        self.layout.put_entity(who, usual, base, change.cells.map(|cells| &cells[..]), &mut values, out);
+        self.layout.put_entity(who, usual_distance, base, change.cells.map(|cells| &cells[..]), &mut values, out);
         bit_counts.naming = (out.len_bits() - begun - all_values) as u32;
         bit_counts
     }

@@ -32,7 +32,7 @@ pub(crate) struct MessageParts {
     choked: u8,
     helper_ms: Option<i16>,
     /// The distance to the snapshot that it is coded against.
-    usual: Option<u32>,
+    usual_distance: Option<u32>,
     submessages: Vec<Submessage>,
 }
 
@@ -52,7 +52,7 @@ variants!(SavedDatagrams {
     1 => Packet(message),
     2 => Snapshot(parts),
 });
-value!(MessageParts { ack, choked, helper_ms, usual, submessages });
+value!(MessageParts { ack, choked, helper_ms, usual_distance, submessages });
 variants!(Submessage {
     0 => Define(entity),
     1 => Update(entity, distance),
@@ -138,7 +138,7 @@ impl<B: Body> ServerConnection<B> {
             Some(AckedSnapshot { seq, tick: frame.tick, server_time: frame.server_time })
         };
         let opened = open_message(message, seq, self.reference.command, received).ok()?;
-        let OpenedMessage { info, usual, submessages: count, mut from } = opened;
+        let OpenedMessage { info, usual_distance, submessages: count, mut from } = opened;
         let snapshot = known.snapshot(self.player(), seq)?;
         let mut submessages = Vec::new();
         let mut defined = None;
@@ -154,7 +154,7 @@ impl<B: Body> ServerConnection<B> {
                 kind::ENTITY_UPDATE => {
                     let entity = get_entity(&mut from).ok()?;
                     let is_first = defined.take() == Some(entity);
-                    let distance = if is_first { None } else { Some(get_base(&mut from, usual).ok()?) };
+                    let distance = if is_first { None } else { Some(get_base(&mut from, usual_distance).ok()?) };
                     let mut cells = self.base(known, seq, entity, distance)?;
                     self.sender.layout.get_update(&mut from, &mut cells).ok()?;
                     distance.map_or(Submessage::Define(entity), |distance| Submessage::Update(entity, distance))
@@ -170,7 +170,7 @@ impl<B: Body> ServerConnection<B> {
             });
         }
         let FrameInfo { ack, choked, helper_ms, .. } = info;
-        Some(MessageParts { ack, choked, helper_ms, usual, submessages })
+        Some(MessageParts { ack, choked, helper_ms, usual_distance, submessages })
     }
 
     /// Returns the state that an update is coded against: zeros for a first state, which has no distance.
@@ -188,9 +188,9 @@ impl<B: Body> ServerConnection<B> {
 
     /// Encodes the datagrams of a message of these parts; `None` if the log does not have all that it is made of.
     fn encoded(&self, known: &KnownRecords<B>, seq: SnapshotSeq, parts: &MessageParts) -> Option<Vec<Vec<u8>>> {
-        let MessageParts { ack, choked, helper_ms, usual, ref submessages } = *parts;
+        let MessageParts { ack, choked, helper_ms, usual_distance, ref submessages } = *parts;
         let frame = &known.snapshot(self.player(), seq)?.frame;
-        let usual_frame = match usual {
+        let usual_frame = match usual_distance {
             Some(distance @ 1..WINDOW) => {
                 let base = SnapshotSeq(seq.0.checked_sub(distance)?);
                 Some((base, known.snapshot(self.player(), base)?.frame.server_time))
@@ -204,8 +204,8 @@ impl<B: Body> ServerConnection<B> {
             let cells = frame.get(entity)?.to_cells();
             let base = self.base(known, seq, entity, distance)?;
             let base = distance.map(|distance| (distance, &base[..]));
-            let controller = controller(entity, self.sender.players);
-            self.sender.layout.put_entity((entity, controller), usual, base, Some(&cells), &mut |_, _| {}, out);
+            let who = (entity, controller(entity, self.sender.players));
+            self.sender.layout.put_entity(who, usual_distance, base, Some(&cells), &mut |_, _| {}, out);
             Some(())
         };
         let (mut count, mut carried) = (1, Vec::new());
@@ -224,7 +224,7 @@ impl<B: Body> ServerConnection<B> {
                 }
                 Submessage::Update(entity, distance) => put_state(*entity, Some(*distance), &mut out)?,
                 Submessage::Remove(entity) => {
-                    self.sender.layout.put_entity((*entity, 0), usual, None, None, &mut |_, _| {}, &mut out);
+                    self.sender.layout.put_entity((*entity, 0), usual_distance, None, None, &mut |_, _| {}, &mut out);
                 }
                 Submessage::Effect(effect) => {
                     let near = frame.get(effect.entity).filter(|_| carried.contains(&effect.entity));
