@@ -246,7 +246,7 @@ impl<G: Game> ClientPipeline<G> for DelayClient<G> {
             commands: self.recent.iter().skip(skip).map(|(_, command)| command.clone()).collect(),
         };
         let predicted = self.predicted().cloned();
-        let drawn_origin = predicted.as_ref().map(hitreg::game::Body::origin);
+        let drawn_origin = predicted.as_ref().map(hitreg::game::Body::position_f32);
         ClientFrameOutput {
             command,
             packet,

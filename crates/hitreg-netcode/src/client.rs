@@ -173,7 +173,7 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
         let predicted = self.window.latest().cloned();
         let shown = self.shown(now);
         let own = self.show_own(now, shown.as_ref(), &output.fires);
-        let drawn_origin = shown.as_ref().map(Body::origin);
+        let drawn_origin = shown.as_ref().map(Body::position_f32);
         // A shot needs the drawn view, even when the driver does not need it.
         if !output.fires.is_empty() && std::mem::take(&mut self.is_undrawn) {
             self.draw_by_mode(clock);
@@ -226,16 +226,16 @@ impl<G: Game> Client<G> {
     /// Returns the entities among which a prediction runs: those of the snapshot. Entities that collide where they are
     /// drawn are moved there.
     fn solid_entities<'f>(&self, entities: &'f [(EntityId, G::Body)]) -> Cow<'f, [(EntityId, G::Body)]> {
-        let drawn_place = |id: EntityId| {
+        let drawn_position = |id: EntityId| {
             let is_drawn_solid = id != self.player.entity() && G::collides_where_drawn(&self.setup.rules, id);
             let drawn = if is_drawn_solid { &self.drawn[..] } else { &[] };
-            drawn.iter().find(|(of, _)| *of == id).map(|(_, placed)| placed.body.place())
+            drawn.iter().find(|(of, _)| *of == id).map(|(_, placed)| placed.body.position())
         };
-        if !entities.iter().any(|(id, _)| drawn_place(*id).is_some()) {
+        if !entities.iter().any(|(id, _)| drawn_position(*id).is_some()) {
             return Cow::Borrowed(entities);
         }
         let placed = |(id, body): &(EntityId, G::Body)| {
-            (*id, drawn_place(*id).map_or(body.clone(), |place| body.moved_to(place)))
+            (*id, drawn_position(*id).map_or(body.clone(), |position| body.moved_to(position)))
         };
         Cow::Owned(entities.iter().map(placed).collect())
     }

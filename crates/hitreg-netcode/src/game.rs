@@ -135,7 +135,7 @@ pub trait Simulate: Sized + Send + Sync + 'static {
     /// takes all other fields from `to`. A game whose stance or life changes only at the later sample takes them from
     /// `from`, as the arena does. Drawing from the last render position uses only the place.
     fn blend(from: &Self::Body, to: &Self::Body, fraction: f32) -> Self::Body {
-        to.moved_to(from.place().lerp(to.place(), f64::from(fraction)))
+        to.moved_to(from.position().lerp(to.position(), f64::from(fraction)))
     }
 
     /// Extrapolates a body for `dt` after its last known state. The default is a straight line.

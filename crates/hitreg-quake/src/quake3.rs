@@ -143,7 +143,7 @@ impl Simulate for Quake3 {
     }
 
     fn blend(from: &Quake3Body, to: &Quake3Body, fraction: f32) -> Quake3Body {
-        let mut body = to.moved_to(from.origin().lerp(to.origin(), fraction).as_dvec3());
+        let mut body = to.moved_to(from.position_f32().lerp(to.position_f32(), fraction).as_dvec3());
         body.set_velocity(from.velocity().lerp(to.velocity(), fraction));
         body.set_viewangles(blend_angles(from.viewangles(), to.viewangles(), fraction));
         body
@@ -230,7 +230,7 @@ pub(crate) fn around(entities: &[(EntityId, Quake3Body)], own: EntityId) -> (Vec
     let (mut solids, mut triggers) = (Vec::new(), Vec::new());
     for (id, body) in entities.iter().filter(|(id, body)| *id != own && !body.is_own()) {
         let (solid, kind) = (body.entity(entity("solid")), body.entity(entity("kind")));
-        let (number, origin) = (u32::from(id.0), body.origin());
+        let (number, origin) = (u32::from(id.0), body.position_f32());
         let model = body.entity(entity("modelindex")) as usize;
         match kind {
             ITEM | MISSILE => {}

@@ -114,8 +114,8 @@ impl<B: Body> LagChase<B> {
                 None => PlacedBody::new(goal.clone(), PlacementKind::Teleported),
                 Some(_) if fraction >= 1.0 => PlacedBody::new(goal.clone(), PlacementKind::Held),
                 Some(from) => {
-                    let place = G::blend(from, goal, fraction.max(0.0)).place();
-                    PlacedBody::new(goal.moved_to(place), PlacementKind::Interpolated)
+                    let position = G::blend(from, goal, fraction.max(0.0)).position();
+                    PlacedBody::new(goal.moved_to(position), PlacementKind::Interpolated)
                 }
             };
             self.last.insert(*id, placed.body.clone());
@@ -327,7 +327,7 @@ impl<G: Game> CategoryDrawer<G> {
         let (player, command) = G::came_from(body)?;
         let is_its = |reaction: &Reaction<G::Body>| player == moment.player && reaction.command == command;
         let reaction = self.reactions.remove(self.reactions.iter().position(is_its)?);
-        Some(body.moved_to(reaction.place(moment).body.place()))
+        Some(body.moved_to(reaction.place(moment).body.position()))
     }
 
     fn place(
@@ -505,7 +505,7 @@ impl EasedEntities {
             if eased.updated.1 != of {
                 eased.smoothing.handle_correction(now, Vec3::ZERO);
             } else if let Some(before) =
-                before(*id).filter(|before| eased.updated.0 != updated && before.place() != placed.body.place())
+                before(*id).filter(|before| eased.updated.0 != updated && before.position() != placed.body.position())
             {
                 let shown = before.moved_by(eased.smoothing.offset(now));
                 eased.smoothing.handle_correction(now, shown.offset_from(&placed.body));

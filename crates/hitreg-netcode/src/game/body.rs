@@ -55,28 +55,28 @@ pub trait Body: Clone + PartialEq + std::fmt::Debug + Send + Sync + 'static {
         0
     }
     /// Position, in units, in the precision of the body's own field.
-    fn place(&self) -> DVec3;
+    fn position(&self) -> DVec3;
     /// Position, in units, in single precision. To measure between bodies, use [`Body::offset_from`].
     #[inline]
-    fn origin(&self) -> Vec3 {
-        self.place().as_vec3()
+    fn position_f32(&self) -> Vec3 {
+        self.position().as_vec3()
     }
     /// Difference from another body's position to this one's, in units. It is computed in double precision, so it is
     /// exact far from the world's origin too.
     #[inline]
     fn offset_from(&self, other: &Self) -> Vec3 {
-        (self.place() - other.place()).as_vec3()
+        (self.position() - other.position()).as_vec3()
     }
     /// Velocity, in units/s.
     fn velocity(&self) -> Vec3;
     /// View direction (pitch, yaw, roll), in degrees.
     fn viewangles(&self) -> Vec3;
-    /// Returns the same body at another place.
-    fn moved_to(&self, place: DVec3) -> Self;
+    /// Returns the same body at another position.
+    fn moved_to(&self, position: DVec3) -> Self;
     /// Returns the same body, moved by an offset in units.
     #[inline]
     fn moved_by(&self, offset: Vec3) -> Self {
-        self.moved_to(self.place() + offset.as_dvec3())
+        self.moved_to(self.position() + offset.as_dvec3())
     }
     /// A counter that changes whenever the body is moved at once (teleport, respawn). Nothing is interpolated across a
     /// change.
@@ -107,7 +107,7 @@ pub(crate) fn fields_by_cell<B: Body>() -> Vec<FieldSchema> {
 ///
 /// | field | type | is |
 /// | --- | --- | --- |
-/// | `origin`, `velocity` | `Vec3`, or `Vec2` in a plane, or `DVec3`, `DVec2`; in an `Option` if it may be absent | [`Body::place`], [`Body::velocity`] |
+/// | `origin`, `velocity` | `Vec3`, or `Vec2` in a plane, or `DVec3`, `DVec2`; in an `Option` if it may be absent | [`Body::position`], [`Body::velocity`] |
 /// | `viewangles` | `Vec3` in degrees, `f32` (yaw), `Quat` (z up); in an `Option` | [`Body::viewangles`] |
 /// | `teleports` | `u32` | [`Body::teleports`] |
 /// | `alive` | `bool` | [`Body::is_alive`]; a body without the field is alive |
@@ -142,7 +142,7 @@ pub(crate) fn fields_by_cell<B: Body>() -> Vec<FieldSchema> {
 ///     }
 /// }
 /// let ant = Ant { id: 1 << 40, origin: Vec2::X, load: None };
-/// assert_eq!((ant.origin(), ant.velocity(), ant.is_alive()), (Vec3::X, Vec3::ZERO, true));
+/// assert_eq!((ant.position_f32(), ant.velocity(), ant.is_alive()), (Vec3::X, Vec3::ZERO, true));
 /// assert_ne!(ant.teleports(), Ant { id: 2 << 40, ..ant }.teleports());
 /// assert!(Ant::default().is_absent() && !ant.is_absent() && !Disc::default().is_absent());
 /// ```
@@ -205,9 +205,9 @@ macro_rules! hitreg_body {
 
             #[inline]
             #[allow(unused_mut, unused_assignments, reason = "a body may lack the field")]
-            fn place(&self) -> $crate::glam::DVec3 {
+            fn position(&self) -> $crate::glam::DVec3 {
                 let mut value = $crate::glam::DVec3::ZERO;
-                $( $crate::hitreg_body!(@place origin, $field, value, self.$field); )*
+                $( $crate::hitreg_body!(@vector origin, $field, value, self.$field); )*
                 value
             }
 
@@ -215,7 +215,7 @@ macro_rules! hitreg_body {
             #[allow(unused_mut, unused_assignments, reason = "a body may lack the field")]
             fn velocity(&self) -> $crate::glam::Vec3 {
                 let mut value = $crate::glam::DVec3::ZERO;
-                $( $crate::hitreg_body!(@place velocity, $field, value, self.$field); )*
+                $( $crate::hitreg_body!(@vector velocity, $field, value, self.$field); )*
                 value.as_vec3()
             }
 
@@ -223,15 +223,15 @@ macro_rules! hitreg_body {
             #[allow(unused_mut, unused_assignments, reason = "a body may lack the field")]
             fn viewangles(&self) -> $crate::glam::Vec3 {
                 let mut value = $crate::glam::DVec3::ZERO;
-                $( $crate::hitreg_body!(@place viewangles, $field, value, self.$field); )*
+                $( $crate::hitreg_body!(@vector viewangles, $field, value, self.$field); )*
                 value.as_vec3()
             }
 
             #[inline]
-            #[allow(unused_variables, unused_mut, reason = "a body without a place leaves them unused")]
-            fn moved_to(&self, place: $crate::glam::DVec3) -> Self {
+            #[allow(unused_variables, unused_mut, reason = "a body without a position leaves them unused")]
+            fn moved_to(&self, position: $crate::glam::DVec3) -> Self {
                 let mut moved = *self;
-                $( $crate::hitreg_body!(@move $field, moved.$field, place); )*
+                $( $crate::hitreg_body!(@move $field, moved.$field, position); )*
                 moved
             }
 
@@ -274,10 +274,10 @@ macro_rules! hitreg_body {
     (@only teleports, teleports, $value:expr, $else:expr) => { $value };
     (@only alive, alive, $value:expr, $else:expr) => { $value };
     (@only $known:ident, $field:ident, $value:expr, $else:expr) => { $else };
-    (@place origin, origin, $to:expr, $value:expr) => { $to = $crate::game::SpatialKind::in_space($value) };
-    (@place velocity, velocity, $to:expr, $value:expr) => { $to = $crate::game::SpatialKind::in_space($value) };
-    (@place viewangles, viewangles, $to:expr, $value:expr) => { $to = $crate::game::SpatialKind::in_space($value) };
-    (@place $known:ident, $field:ident, $to:expr, $value:expr) => {};
+    (@vector origin, origin, $to:expr, $value:expr) => { $to = $crate::game::SpatialKind::in_space($value) };
+    (@vector velocity, velocity, $to:expr, $value:expr) => { $to = $crate::game::SpatialKind::in_space($value) };
+    (@vector viewangles, viewangles, $to:expr, $value:expr) => { $to = $crate::game::SpatialKind::in_space($value) };
+    (@vector $known:ident, $field:ident, $to:expr, $value:expr) => {};
     (@move origin, $value:expr, $to:expr) => { $value = $crate::game::SpatialKind::moved_in_space($value, $to) };
     (@move $field:ident, $value:expr, $to:expr) => {};
     (@when_client_only ClientOnly, $do:expr) => { $do };

@@ -104,7 +104,7 @@ impl ShotTable {
             let (_, body) = targets.iter().find(|(id, _)| *id == aimed.entity)?;
             // The distance to the place of a respawn says nothing about the shooter's view.
             let same_life = aimed.drawn.filter(|drawn| !left && drawn.teleports == body.teleports());
-            same_life.map(|drawn| (body.place() - drawn.place).as_vec3().length())
+            same_life.map(|drawn| (body.position() - drawn.position).as_vec3().length())
         });
         self.push::<G>(TraceShot {
             tick,
@@ -151,7 +151,7 @@ impl ShotTable {
         let flies = shot.is_impact || shot.verdict.reason == HitResult::Launched;
         let view_error = aimed.filter(|_| !flies).and_then(|aimed| {
             let (_, judged) = place(aimed.entity)?;
-            aimed.drawn.map(|drawn| judged.distance(drawn.place.as_vec3()))
+            aimed.drawn.map(|drawn| judged.distance(drawn.position.as_vec3()))
         });
         let rewind_by = judged.map_or(Micros::ZERO, |judged| judged.rewind);
         let rewind_limit = match judged {
@@ -332,7 +332,7 @@ fn wound_text<G: Game>(wound: &DamageShare, players: usize) -> String {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct ScreenEntity {
     pub(super) entity: EntityId,
-    pub(super) place: DVec3,
+    pub(super) position: DVec3,
     /// The number of its teleports and spawns so far.
     pub(super) teleports: u32,
 }
@@ -368,7 +368,7 @@ fn aimed_at(
     screen: Option<&ShotVerdict>,
     can_hit: impl Fn(EntityId) -> bool,
 ) -> Option<ShotTarget> {
-    let off = |drawn: ScreenEntity| angle_off(from, direction, drawn.place.as_vec3());
+    let off = |drawn: ScreenEntity| angle_off(from, direction, drawn.position.as_vec3());
     let hit =
         |verdict: &ShotVerdict| verdict.main_wound().filter(|_| verdict.reason == HitResult::Hit).map(|w| w.target);
     let by_server = hit(server).map(|target| (target, AimedBy::Hit));
@@ -413,7 +413,7 @@ type SightFn = dyn Fn(Vec3, &[u32]) -> Option<bool> + Send;
 #[derive(Clone, Copy, PartialEq)]
 struct LifeState {
     life: (u32, bool),
-    place: DVec3,
+    position: DVec3,
 }
 
 /// A player's own body frame by frame; frames without a body have no cells.
@@ -428,7 +428,7 @@ impl CoverTracker {
         let sees = move |muzzle, cells: &[u32]| G::sees(&rules, muzzle, &G::Body::read(cells).ok()?);
         let state = |cells: &[u32]| {
             let body = G::Body::read(cells).ok()?;
-            Some(LifeState { life: (body.teleports(), body.is_alive()), place: body.place() })
+            Some(LifeState { life: (body.teleports(), body.is_alive()), position: body.position() })
         };
         CoverTracker {
             sees: Box::new(sees),
@@ -496,10 +496,12 @@ impl CoverTracker {
             if state.life != last.life || sight.at - *at > SIGHT_SEARCH_MAX || (self.sees)(sight.muzzle, &body)? {
                 break;
             }
-            since = Some((*at, state.place));
+            since = Some((*at, state.position));
         }
         let last = last?;
-        Some(since.map_or((Micros::ZERO, 0.0), |(at, place)| (sight.at - at, (place - last.place).as_vec3().length())))
+        Some(since.map_or((Micros::ZERO, 0.0), |(at, position)| {
+            (sight.at - at, (position - last.position).as_vec3().length())
+        }))
     }
 }
 
@@ -541,7 +543,7 @@ mod tests {
     }
 
     fn drawn(entity: u16, x: f32) -> ScreenEntity {
-        ScreenEntity { entity: EntityId(entity), place: DVec3::X * f64::from(x), teleports: 0 }
+        ScreenEntity { entity: EntityId(entity), position: DVec3::X * f64::from(x), teleports: 0 }
     }
 
     /// [`Rink::judge`] says that every shot hits.
@@ -628,7 +630,7 @@ mod tests {
         let target = |server: &ShotVerdict, screen: Option<&ShotVerdict>| {
             let drawn = [(2, DVec3::new(10.0, 0.1, 0.0)), (4, DVec3::new(9.0, 1.0, 0.0)), (3, DVec3::X * 9.0)];
             let drawn = drawn.map(|(id, place)| (EntityId(id), place));
-            let mut drawn = drawn.map(|(entity, place)| ScreenEntity { entity, place, teleports: 0 }).into_iter();
+            let mut drawn = drawn.map(|(entity, position)| ScreenEntity { entity, position, teleports: 0 }).into_iter();
             let aimed =
                 aimed_at((Vec3::ZERO, Vec3::X), &mut drawn, server, screen, |id| id != EntityId(3)).expect("a target");
             (aimed.entity.0, aimed.by, aimed.drawn.is_some())

@@ -95,9 +95,9 @@ impl ViewTable {
         screen.put(&mut rows.drawn_at_us, |_, placed| placed.by.map_or(drawn_at, |by| by.at).0);
         screen.put(&mut rows.entity, |entity, _| u32::from(entity.0));
         let [x, y, z] = &mut rows.origin;
-        screen.put(x, |_, placed| placed.body.origin().x);
-        screen.put(y, |_, placed| placed.body.origin().y);
-        screen.put(z, |_, placed| placed.body.origin().z);
+        screen.put(x, |_, placed| placed.body.position_f32().x);
+        screen.put(y, |_, placed| placed.body.position_f32().y);
+        screen.put(z, |_, placed| placed.body.position_f32().z);
         screen.put(&mut rows.pitch, |_, placed| placed.body.viewangles().x);
         screen.put(&mut rows.yaw, |_, placed| placed.body.viewangles().y);
         screen.put(&mut rows.how.codes, |_, placed| placed.how as u32);
@@ -114,7 +114,7 @@ impl ViewTable {
         screens.of_command.push_back((command.0, screens.forgotten + screens.drawn.len()));
         screen.put(&mut screens.drawn, |entity, placed| ScreenEntity {
             entity,
-            place: placed.body.place(),
+            position: placed.body.position(),
             teleports: placed.body.teleports(),
         });
     }
@@ -273,7 +273,7 @@ mod tests {
         (0..SCREENS_MAX as u32).for_each(|command| push(&mut views, command));
         let on_screen =
             |views: &ViewTable, command: u32| views.of(PlayerId(0), CommandSeq(command)).collect::<Vec<_>>();
-        let at = |x: f32| [ScreenEntity { entity: EntityId(3), place: DVec3::X * f64::from(x), teleports: 0 }];
+        let at = |x: f32| [ScreenEntity { entity: EntityId(3), position: DVec3::X * f64::from(x), teleports: 0 }];
         assert_eq!(on_screen(&views, 0), at(0.0), "as many as are kept");
         push(&mut views, SCREENS_MAX as u32);
         assert_eq!(on_screen(&views, 0), []);

@@ -320,7 +320,7 @@ impl ZoneOfKnowledge {
 /// Returns whether either body sees any part of the other; the eyes are somewhere in the body. Bodies are visible when
 /// the game does not define sight.
 fn is_visible<G: Game>(rules: &G::Rules, viewer: &G::Body, body: &G::Body) -> bool {
-    let sees = |from: &G::Body, to: &G::Body| G::sees(rules, from.origin(), to).unwrap_or(true);
+    let sees = |from: &G::Body, to: &G::Body| G::sees(rules, from.position_f32(), to).unwrap_or(true);
     sees(viewer, body) || sees(body, viewer)
 }
 

@@ -138,7 +138,7 @@ pub fn frame<G: Game>(
     let output = client.command(at, &input);
     let screen = ScreenView { drawn: client.drawn(), drawn_at: client.drawn_at() };
     observer.event(at, &SessionEvent::Frame { player, output: &output, screen });
-    let predicted = output.predicted.as_ref().map(Body::origin);
+    let predicted = output.predicted.as_ref().map(Body::position_f32);
     let mut packet = output.packet;
     let packed = end.pack(at, &mut packet, predicted);
     if let Some(bytes) = packed {

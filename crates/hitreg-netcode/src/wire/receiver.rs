@@ -175,7 +175,7 @@ impl<B: Body> Receiver<B> {
             kind::PACKET_ECHO => draft.echo = Some(Echo::get(from)?),
             kind::OUT_OF_SEQ_WARNING => draft.warnings.push(OutOfSeqWarning::get(from)?),
             kind::EFFECT => {
-                let carried = |id| draft.states.get(&id).and_then(|body| body.as_ref()).map(B::origin);
+                let carried = |id| draft.states.get(&id).and_then(|body| body.as_ref()).map(B::position_f32);
                 let effect = get_effect(from, carried)?;
                 draft.effects.push(effect);
             }

@@ -359,7 +359,7 @@ impl<B: Body> Sender<B> {
     ) -> Vec<Effect> {
         let fits = |effect: &&Effect| {
             let is_carried = carried.iter().any(|change| change.id == effect.entity);
-            let near = snapshot.frame.get(effect.entity).filter(|_| is_carried).map(Body::origin);
+            let near = snapshot.frame.get(effect.entity).filter(|_| is_carried).map(Body::position_f32);
             page.put_event(0, |out| put_effect(out, effect, near))
         };
         let fitting = self.effects.iter().take_while(fits).count();

@@ -293,7 +293,7 @@ impl<B: Body> ServerConnection<B> {
         self.perceived.retain(|(seq, _)| *seq > ack);
         let (_, perceived) = acked?;
         Some(match perceived {
-            PerceivedAvatar::OriginEighths(_) => perceived == PerceivedAvatar::origin(avatar.origin()),
+            PerceivedAvatar::OriginEighths(_) => perceived == PerceivedAvatar::origin(avatar.position_f32()),
             PerceivedAvatar::Hash(_) => perceived == PerceivedAvatar::hash(avatar),
         })
     }

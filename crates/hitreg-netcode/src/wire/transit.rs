@@ -163,7 +163,7 @@ impl<B: Body> ServerConnection<B> {
                 kind::PACKET_ECHO => Submessage::Echo(Echo::get(&mut from).ok()?),
                 kind::OUT_OF_SEQ_WARNING => Submessage::Warning(OutOfSeqWarning::get(&mut from).ok()?),
                 kind::EFFECT => {
-                    let origin = |entity| snapshot.frame.get(entity).map(B::origin);
+                    let origin = |entity| snapshot.frame.get(entity).map(B::position_f32);
                     Submessage::Effect(get_effect(&mut from, origin).ok()?)
                 }
                 _ => return None,
@@ -228,7 +228,7 @@ impl<B: Body> ServerConnection<B> {
                 }
                 Submessage::Effect(effect) => {
                     let near = frame.get(effect.entity).filter(|_| carried.contains(&effect.entity));
-                    put_effect(&mut out, effect, near.map(B::origin));
+                    put_effect(&mut out, effect, near.map(B::position_f32));
                 }
                 Submessage::Warning(warning) => warning.put(&mut out),
                 Submessage::Echo(echo) => echo.put(&mut out),

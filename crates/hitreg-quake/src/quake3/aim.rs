@@ -88,7 +88,7 @@ impl Weapon {
     pub(super) fn lines(&self, own: &Quake3Body, time_ms: i32) -> FireLines {
         let [mut forward, mut right, mut up] = directions(own.viewangles());
         let eyes = own.player(player("viewheight")) as i32 as f32;
-        let from = cut(cut(own.origin()) + Vec3::Z * eyes + forward * MUZZLE);
+        let from = cut(cut(own.position_f32()) + Vec3::Z * eyes + forward * MUZZLE);
         let middle = from + forward * self.reach;
         let mut chance = QuakeRandom(time_ms % 256);
         if self.pellets > 1 {

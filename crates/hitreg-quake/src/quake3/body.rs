@@ -178,7 +178,7 @@ impl Quake3Body {
 
     /// Returns whether position and velocity are finite and within limits, so that movement can run.
     pub(crate) fn is_finite(&self) -> bool {
-        are_near((self.origin(), self.velocity()))
+        are_near((self.position_f32(), self.velocity()))
     }
 
     pub(crate) fn set_velocity(&mut self, velocity: Vec3) {
@@ -202,7 +202,7 @@ impl Quake3Body {
         let grapple = [player("grapple_point.x"), player("grapple_point.y"), player("grapple_point.z")];
         Quake3PlayerState {
             command_time: number(player("command_time")),
-            origin: self.origin(),
+            origin: self.position_f32(),
             velocity: self.velocity(),
             viewangles: self.viewangles(),
             delta_angles: DELTA_ANGLES.map(|cell| self.player(cell) as u16),
@@ -313,11 +313,11 @@ impl Body for Quake3Body {
         Ok(Quake3Body(cells))
     }
 
-    fn place(&self) -> DVec3 {
-        self.origin().as_dvec3()
+    fn position(&self) -> DVec3 {
+        self.position_f32().as_dvec3()
     }
 
-    fn origin(&self) -> Vec3 {
+    fn position_f32(&self) -> Vec3 {
         self.get(0)
     }
 
@@ -329,9 +329,9 @@ impl Body for Quake3Body {
         self.get(VIEWANGLES)
     }
 
-    fn moved_to(&self, place: DVec3) -> Quake3Body {
+    fn moved_to(&self, position: DVec3) -> Quake3Body {
         let mut moved = *self;
-        moved.put(0, place.as_vec3());
+        moved.put(0, position.as_vec3());
         moved
     }
 

@@ -112,7 +112,7 @@ fn met(miss: &AckedPrediction<'_, Quake3Body>) -> Option<Explanation> {
 /// Tests whether another body was close enough to block the player, in the prediction or on the server.
 fn beside(miss: &AckedPrediction<'_, Quake3Body>, from: &Quake3Body) -> Option<Explanation> {
     let own = miss.scene.player.entity();
-    let (start, end) = (from.origin(), miss.authoritative.origin());
+    let (start, end) = (from.position_f32(), miss.authoritative.position_f32());
     let (low, high) = (start.min(end) + Vec3::new(-15.0, -15.0, -24.0), start.max(end) + Vec3::new(15.0, 15.0, 32.0));
     let (now, before) = (around(miss.scene.entities, own).0, around(miss.before, own).0);
     let is_near = |origin: Vec3, mins: Vec3, maxs: Vec3| {

@@ -430,7 +430,7 @@ impl BodyPosition {
             false => box_of(body.entity(entity("solid"))),
         };
         // The server keeps positions as other players receive them, in whole units.
-        let origin = if body.is_own() { cut(body.origin()) } else { body.origin() };
+        let origin = if body.is_own() { cut(body.position_f32()) } else { body.position_f32() };
         BodyPosition { origin, mins, maxs, teleports: body.teleports(), is_alive: body.is_alive() }
     }
 

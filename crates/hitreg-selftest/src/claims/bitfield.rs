@@ -232,8 +232,8 @@ impl Body for RolelessBody {
         CellRole::Value
     }
 
-    fn place(&self) -> DVec3 {
-        self.0.place()
+    fn position(&self) -> DVec3 {
+        self.0.position()
     }
 
     fn velocity(&self) -> Vec3 {
@@ -244,8 +244,8 @@ impl Body for RolelessBody {
         self.0.viewangles
     }
 
-    fn moved_to(&self, place: DVec3) -> RolelessBody {
-        RolelessBody(self.0.moved_to(place))
+    fn moved_to(&self, position: DVec3) -> RolelessBody {
+        RolelessBody(self.0.moved_to(position))
     }
 
     fn teleports(&self) -> u32 {
