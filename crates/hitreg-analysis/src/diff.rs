@@ -358,7 +358,7 @@ fn worst(tables: &[TableDiff]) -> Option<DifferenceClass> {
 
 fn notes([a, b]: [&TraceHeader; 2]) -> Vec<String> {
     let mut notes = Vec::new();
-    if a.log_digest != b.log_digest && !a.log_digest.is_empty() && !b.log_digest.is_empty() {
+    if a.is_of_same_log(b) == Some(false) {
         notes.push("A and B are replays of different logs".to_owned());
     }
     if a.mode != b.mode {

@@ -526,12 +526,11 @@ fn header_difference([a, b]: &[TraceHeader; 2]) -> Option<String> {
 /// Returns whether two files say that they are of one session. In a synthetic scenario the bots may give other usercmds
 /// under other settings.
 fn is_one_session([a, b]: &[TraceHeader; 2]) -> bool {
+    let is_same_log = a.is_of_same_log(b) == Some(true);
     let (Some(session_a), Some(session_b)) = (&a.session, &b.session) else {
-        return !a.log_digest.is_empty() && a.log_digest == b.log_digest;
+        return is_same_log;
     };
-    a.log_digest == b.log_digest && !a.log_digest.is_empty()
-        || session_a.id.is_some() && session_a.id == session_b.id
-        || session_a.synthetic && session_b.synthetic
+    is_same_log || session_a.id.is_some() && session_a.id == session_b.id || session_a.synthetic && session_b.synthetic
 }
 
 /// Returns the difference that makes two traces ones of different sessions, by their players' usercmds. Too few

@@ -62,7 +62,8 @@ pub struct TraceHeader {
     /// How the rows came about: `closed` (a replay with the server), `open` (clients alone) or `recorded` (a log's own
     /// records). `, open` or `, rejudged` may follow.
     pub mode: String,
-    /// Digest of the log, in hexadecimal.
+    /// [`Digest`] of the log's bytes, in hexadecimal. Empty if the build did not write it. See
+    /// [`TraceHeader::is_of_same_log`].
     pub log_digest: String,
     /// The settings of the replay.
     pub settings: Vec<(String, String)>,
@@ -117,6 +118,12 @@ impl TraceHeader {
             gaps: session.gaps_after_start(),
             ..TraceHeader::default()
         }
+    }
+
+    /// Returns whether two traces are of one log; `None` if one of them does not say of which log it is.
+    pub fn is_of_same_log(&self, other: &TraceHeader) -> Option<bool> {
+        let [log, other] = [&self.log_digest, &other.log_digest];
+        (!log.is_empty() && !other.is_empty()).then(|| log == other)
     }
 
     /// Returns whether y points down in the game's world (`Description::y_down`).

@@ -154,14 +154,13 @@ fn cause_without_event(traces: [&Trace; 2]) -> CauseFinding {
 /// Whether both traces name their logs, and these differ. Then their inputs can differ in ways that the tables do not
 /// show.
 fn are_of_different_logs([a, b]: [&Trace; 2]) -> bool {
-    let (a, b) = (&a.header.log_digest, &b.header.log_digest);
-    a != b && !a.is_empty() && !b.is_empty()
+    a.header.is_of_same_log(&b.header) == Some(false)
 }
 
 /// Whether both traces name the same log and the same way to replay it. Then the builds got the same packets and input.
 fn are_of_one_log([a, b]: [&Trace; 2]) -> bool {
     let (a, b) = (&a.header, &b.header);
-    a.log_digest == b.log_digest && !a.log_digest.is_empty() && a.mode == b.mode && a.part == b.part
+    a.is_of_same_log(b) == Some(true) && a.mode == b.mode && a.part == b.part
 }
 
 /// Finds a usercmd that the runs executed differently: in one run it was lost, late, refused, in another tick or in none.
