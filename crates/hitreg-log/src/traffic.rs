@@ -500,7 +500,7 @@ mod tests {
 
     /// A reader gives the packets of the whole session, wherever the log is cut into chunks.
     #[test]
-    fn packets_read_in_stretches_are_those_of_the_session() {
+    fn packets_read_in_chunks_are_those_of_the_session() {
         let players = ["p0", "p1"].map(|name| PlayerInfo { name: name.into(), recorded: true }).into();
         let header = SessionHeader {
             game: "disc".into(),

@@ -32,7 +32,7 @@ use crate::usercmd::buttons;
 use declared::class_of_table;
 
 /// What a chunk of a log holds, as an error calls it.
-pub(super) const CONTENT: &str = "a stretch of records";
+pub(super) const CONTENT: &str = "a chunk of records";
 
 /// The keys of a chunk that are not kinds of records.
 pub(crate) const CHUNK_KEYS: [&str; 5] = ["index", "before", "end", TEXTS, KEYFRAME];

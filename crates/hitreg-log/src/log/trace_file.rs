@@ -110,7 +110,7 @@ impl<W: Write> TraceWriter<W> {
             let part = start..rows.min(start + step);
             self.content.clear();
             layout::encode(table, part.clone(), self.layout, &self.past, self.sink.next(), &mut self.content)?;
-            self.sink.write_chunk("a stretch of rows", &self.content, None, vec![layout::part_rows(table, part)])?;
+            self.sink.write_chunk("a chunk of rows", &self.content, None, vec![layout::part_rows(table, part)])?;
         }
         Ok(())
     }
@@ -248,7 +248,7 @@ pub fn read_trace_within(limit: MemoryLimit, from: impl Read) -> Result<Trace, L
         limit.check(used.iter().fold(0, |sum: usize, table| sum.saturating_add(*table)))?;
         if let Some(place) = known {
             let appended = trace.tables[place].append(rows);
-            appended.map_err(|error| LogError::corrupt(offset, "a stretch of rows", error.0))?;
+            appended.map_err(|error| LogError::corrupt(offset, "a chunk of rows", error.0))?;
         } else {
             places.insert(rows.name.clone(), trace.tables.len());
             trace.tables.push(rows);

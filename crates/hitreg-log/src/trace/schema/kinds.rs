@@ -27,7 +27,7 @@ pub trait CellType {
     fn reserve(cells: &mut Self::Cells, rows: usize);
     /// Adds a row.
     fn push(cells: &mut Self::Cells, row: Self::Row<'_>);
-    /// Moves the rows so far into one column for each part. Later pushes start a new stretch of rows.
+    /// Moves the rows so far into one column for each part. Later pushes start a new part of rows.
     fn take(cells: &mut Self::Cells, name: &str, to: &mut Vec<Column>);
     /// Returns a view of the column in a table.
     fn view<'t>(table: &'t Table, name: &str) -> Self::View<'t>;
@@ -219,7 +219,7 @@ impl NameCells {
         self.names.len() as u32
     }
 
-    /// Returns the rows so far. Names keep their codes in later stretches.
+    /// Returns the rows so far. Names keep their codes in later parts.
     fn take(&mut self) -> ColumnData {
         ColumnData::Name { names: self.names.clone(), codes: std::mem::take(&mut self.codes) }
     }
@@ -322,7 +322,7 @@ macro_rules! table {
             pub struct Writer {
                 /// Number of rows so far.
                 pub rows: usize,
-                /// The greatest number of rows in a stretch so far, used to reserve memory for the next.
+                /// The greatest number of rows in a part so far, used to reserve memory for the next.
                 taken: usize,
                 $( $(#[doc = $column_doc])+ pub $column: <$kind as CellType>::Cells, )+
             }
@@ -349,7 +349,7 @@ macro_rules! table {
                     $( <$kind as CellType>::push(&mut self.$column, row.$column); )+
                 }
 
-                /// Reserves memory for a stretch. Call it before adding rows to the columns directly. It avoids
+                /// Reserves memory for a part. Call it before adding rows to the columns directly. It avoids
                 /// repeated reallocation of all columns.
                 #[inline]
                 pub fn make_room(&mut self) {
@@ -369,7 +369,7 @@ macro_rules! table {
                     self.take(more)
                 }
 
-                /// Returns the rows so far, with `more` columns at their end. Later pushes start a new stretch, whose
+                /// Returns the rows so far, with `more` columns at their end. Later pushes start a new part, whose
                 /// columns of names may have more names.
                 pub fn take(&mut self, more: Vec<Column>) -> Table {
                     self.taken = self.taken.max(std::mem::take(&mut self.rows));
