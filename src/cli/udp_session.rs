@@ -216,8 +216,8 @@ pub(super) fn run_join(games: &Games, args: &JoinArgs, output: &mut Output) -> C
     let own = args.wants.pairs(output)?;
     let stop = stop_on_signal()?;
     let mut sink = LogSink::new(target, "playing", Micros::ZERO)?;
-    let asks = args.asks();
-    let joining = JoinOptions { server, link: link.as_ref(), own: &own, asks: &asks, stop: &stop };
+    let requests = args.requests();
+    let joining = JoinOptions { server, link: link.as_ref(), own: &own, requests: &requests, stop: &stop };
     let ran = args.game.with_map(games, |game, map| game.join(map, &joining, &mut sink));
     let span = sink.finish(ran.is_ok())?;
     let joined = ran?;
@@ -248,7 +248,7 @@ fn with_port(server: &str) -> String {
 }
 
 impl JoinArgs {
-    fn asks(&self) -> Vec<RequestKind> {
+    fn requests(&self) -> Vec<RequestKind> {
         let say = |text: &String| RequestKind::ChatOoc { channel: 0, text: text.clone() };
         let speak = |text: &String| RequestKind::ChatIc { style: 0, language: 0, text: text.clone() };
         self.say.iter().map(say).chain(self.speak.iter().map(speak)).collect()

@@ -89,7 +89,7 @@ fn attack(port: u16, a_second: u64, over: &AtomicBool, fired: &AtomicU64) {
     socket.set_nonblocking(true).expect("a socket that does not wait");
     let (began, mut rng) = (Instant::now(), Rng::new(Seed(9), 0));
     let connect = |rng: &mut Rng, now: Micros| {
-        let options = ConnectOptions { asked: impossible_request(rng), ..ConnectOptions::new("arena") };
+        let options = ConnectOptions { request_data: impossible_request(rng), ..ConnectOptions::new("arena") };
         ClientConnection::<ArenaBody>::new(options, rng.next_u64(), now)
     };
     let (mut connection, mut places) = (connect(&mut rng, Micros(0)), 0);

@@ -120,7 +120,7 @@ fn datagrams() {
     let request = asks.poll_transmit().expect("a request");
     // A client with the right challenge may request anything.
     let mut wants = ConnectOptions::new("arena");
-    wants.asked = rmp_serde::to_vec(&[("server.update_hz", "1e300"), ("client.cmd_hz", "NaN")]).expect("text");
+    wants.request_data = rmp_serde::to_vec(&[("server.update_hz", "1e300"), ("client.cmd_hz", "NaN")]).expect("text");
     let mut confirms = ConnectMachine::new(wants, 7, Micros::ZERO);
     if let IncomingMessage::Reply(challenge) =
         endpoint.handle_datagram(Micros::ZERO, ([127, 0, 0, 1], 9).into(), &request)

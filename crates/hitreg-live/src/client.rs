@@ -18,7 +18,7 @@ use crate::socket::{
     LOOK_UP_EVERY, Outbound, ReceivedDatagram, TransitDatagram, WAITING_IN_TRANSIT, deliver, open_towards, read_from,
     receive, spawn, wait_for,
 };
-use crate::welcome::{OwnSettings, Welcome, WelcomeError, encode_asked};
+use crate::welcome::{OwnSettings, Welcome, WelcomeError, encode_requested};
 use hitreg_log::units::{Micros, PlayerId, Seed};
 use hitreg_netcode::game::{Body, Bots};
 use hitreg_netcode::link::LinkModel;
@@ -64,7 +64,7 @@ pub(super) struct ClientSetup<'a, B> {
     /// Whether to record the contents of snapshots. True when no server writes them to the same log.
     pub(super) keeps_snapshots: bool,
     /// The requests to make when the session begins.
-    pub(super) asks: Vec<RequestKind>,
+    pub(super) requests: Vec<RequestKind>,
 }
 
 impl ClientSocket<'_> {
@@ -133,7 +133,7 @@ pub(super) fn play<G>(playing: ClientSetup<'_, G::Body>, rules: Arc<G::Rules>, b
 where
     G: Bots + Netcode,
 {
-    let ClientSetup { end, player, settings, seed, mut records, keeps_snapshots, asks } = playing;
+    let ClientSetup { end, player, settings, seed, mut records, keeps_snapshots, requests } = playing;
     let (clock, server) = (end.socket.clock, end.socket.server);
     let settings = settings.of_player(player);
     let setup = Setup { rules: Arc::clone(&rules), settings: Arc::clone(&settings), seed };
@@ -177,7 +177,7 @@ where
                 let now = clock.now();
                 running.end.socket.counters.lock().began_at.get_or_insert(now);
                 running.bot.begin(now);
-                for what in asks.iter().take(REQUESTS_MAX) {
+                for what in requests.iter().take(REQUESTS_MAX) {
                     // The queue has room for this many requests.
                     let _ = running.end.connection.queue_request(what.clone());
                 }
@@ -234,7 +234,7 @@ impl<G: Bots + Netcode> RunningClient<'_, G> {
                 counters.count_clients(|report| report.repeated += 1);
                 DatagramSubject::SessionRuns
             }
-            Ok(Some(ClientEvent::Part)) => DatagramSubject::SessionRuns,
+            Ok(Some(ClientEvent::Fragment)) => DatagramSubject::SessionRuns,
             Ok(Some(ClientEvent::Notices(notices))) => {
                 counters.add_notices(notices);
                 DatagramSubject::Nothing
@@ -326,7 +326,7 @@ pub struct JoinOptions<'a> {
     pub own: &'a OwnSettings,
     /// The requests that the client makes when the session begins. It makes only the first
     /// [`REQUESTS_MAX`].
-    pub asks: &'a [RequestKind],
+    pub requests: &'a [RequestKind],
     /// Set to make the client leave.
     pub stop: &'a AtomicBool,
 }
@@ -344,8 +344,8 @@ pub fn join<G>(
 where
     G: Bots + Netcode,
 {
-    let JoinOptions { server, link, own, asks, stop } = *joining;
-    let options = ConnectOptions { asked: encode_asked(own)?, ..ConnectOptions::new(G::NAME) };
+    let JoinOptions { server, link, own, requests, stop } = *joining;
+    let options = ConnectOptions { request_data: encode_requested(own)?, ..ConnectOptions::new(G::NAME) };
     let socket = Arc::new(open_towards(server)?);
     let clock = MonotonicClock::start();
     let (counters, ending, over) = (Counters::default(), AtomicBool::new(false), AtomicBool::new(false));
@@ -368,7 +368,7 @@ where
             end.socket.stop = &ending;
             let main_loop = MainLoop { clock, counters: &counters, stop, ending: &ending };
             let link = link.map(|link| (link, posted));
-            let granted = play_in::<G>(scope, (end, accepted), rules, link, asks.to_vec(), &main_loop, sink)?;
+            let granted = play_in::<G>(scope, (end, accepted), rules, link, requests.to_vec(), &main_loop, sink)?;
             Ok(Some((player, granted)))
         };
         let ran = run();
@@ -386,7 +386,7 @@ fn play_in<'scope, 'env, G>(
     (mut end, accepted): (ClientSocketEnd<'env, G::Body>, AcceptedConnection),
     rules: &Arc<G::Rules>,
     link: Option<(&LinkModel, Receiver<TransitDatagram>)>,
-    asks: Vec<RequestKind>,
+    requests: Vec<RequestKind>,
     main_loop: &MainLoop<'_>,
     sink: &mut dyn LiveSink,
 ) -> Result<OwnSettings, LiveError>
@@ -414,7 +414,7 @@ where
     let rules = Arc::clone(rules);
     let client = spawn(scope, "client", move || {
         let bot = make_bot::<G>(scope, &mut end, player, seed, &rules)?;
-        let playing = ClientSetup { end, player, settings, seed, records, keeps_snapshots: true, asks };
+        let playing = ClientSetup { end, player, settings, seed, records, keeps_snapshots: true, requests };
         play::<G>(playing, rules, bot)
     })?;
     main_loop.run(sink, &recorded);

@@ -176,8 +176,8 @@ impl Loopback {
         // Each slot belongs to one client, and each client has a bot.
         let bot = bot.ok_or(LiveError::ThreadGone)?;
         let (settings, seed) = (Arc::clone(&self.settings), self.header.seed);
-        let asks = Vec::new();
-        let playing = ClientSetup { end, player, settings, seed, records, keeps_snapshots: false, asks };
+        let requests = Vec::new();
+        let playing = ClientSetup { end, player, settings, seed, records, keeps_snapshots: false, requests };
         play::<G>(playing, rules, bot)
     }
 

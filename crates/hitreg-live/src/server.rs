@@ -292,12 +292,12 @@ impl<B: Body> ServerConnections<'_, B> {
     fn handle_datagram(&mut self, at: Micros, from: SocketAddr, bytes: &[u8]) -> Option<(PlayerId, ReceivedPacket)> {
         match self.endpoint.handle_datagram(at, from, bytes) {
             IncomingMessage::Reply(reply) => self.outbound.send(from, &reply),
-            IncomingMessage::Joined { player, key, asked, reply, .. } => {
+            IncomingMessage::Joined { player, key, request_data, reply, .. } => {
                 let mut connection = ServerConnection::new(key, player, self.slots.len() as u16, at);
                 connection.limit_messages(self.message_max_bytes);
                 (self.accept_input)(&mut connection);
                 *self.slot(player) = PlayerSlot::new(Some(connection));
-                let own = self.grant(player, &asked);
+                let own = self.grant(player, &request_data);
                 self.outbound.send(from, &own.unwrap_or(reply));
             }
             IncomingMessage::Connection(player) => {
@@ -317,9 +317,9 @@ impl<B: Body> ServerConnections<'_, B> {
 
     /// Grants a player's requested settings within the server's limits, and returns the acceptance that says so. If the
     /// acceptance does not fit into a datagram, the player gets the common settings.
-    fn grant(&mut self, player: PlayerId, asked: &[u8]) -> Option<Vec<u8>> {
+    fn grant(&mut self, player: PlayerId, request_data: &[u8]) -> Option<Vec<u8>> {
         let joins = self.joins.as_ref()?;
-        let granted = welcome::grant(asked, player, &self.settings, joins.limits);
+        let granted = welcome::grant(request_data, player, &self.settings, joins.limits);
         let welcome = joins.welcome.granting(&self.settings, player, granted.clone()).ok()?.encode().ok()?;
         let reply = self.endpoint.welcome(player, welcome)?;
         self.slot(player).own = granted;

@@ -15,7 +15,7 @@ use hitreg_log::units::{Hz, Micros, PlayerId, Seed};
 use hitreg_netcode::game::{Game, GameInput};
 use hitreg_netcode::session::scenario::{SCENARIO_PLAYERS_MAX, SCENARIO_SECONDS_MAX};
 use hitreg_netcode::settings::{SettingError, Settings};
-use hitreg_netcode::wire::{ASKED_BYTES_MAX, WELCOME_BYTES_MAX};
+use hitreg_netcode::wire::{REQUEST_DATA_BYTES_MAX, WELCOME_BYTES_MAX};
 
 /// The welcome, encoded as MessagePack.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -214,36 +214,35 @@ pub type OwnSettings = Vec<(String, String)>;
 /// # Errors
 /// When a setting is unknown, has an invalid value or cannot be set per player, or when the request does not fit into a
 /// datagram.
-pub(super) fn encode_asked(asked: &OwnSettings) -> Result<Vec<u8>, AskError> {
+pub(super) fn encode_requested(settings: &OwnSettings) -> Result<Vec<u8>, AskError> {
     let mut checked = Settings::default();
-    for (key, value) in asked {
+    for (key, value) in settings {
         checked.set(&format!("p0.{key}"), value)?;
     }
-    if asked.is_empty() {
+    if settings.is_empty() {
         return Ok(Vec::new());
     }
-    let bytes = rmp_serde::to_vec(asked)?;
-    if bytes.len() <= ASKED_BYTES_MAX { Ok(bytes) } else { Err(AskError::TooMuch) }
+    let bytes = rmp_serde::to_vec(settings)?;
+    if bytes.len() <= REQUEST_DATA_BYTES_MAX { Ok(bytes) } else { Err(AskError::TooMuch) }
 }
 
 /// Returns the settings that the server grants to a player: the valid part of its request, and the limits where the
 /// session's own settings exceed them. Clamps values that are out of bounds. The request is untrusted.
-pub(super) fn grant(asked: &[u8], player: PlayerId, settings: &Settings, limits: GrantLimits) -> OwnSettings {
-    let asked: OwnSettings = hitreg_log::serial::from_msgpack(asked).unwrap_or_default();
-    let unasked = Arc::new(settings.clone()).of_player(player).server.clone();
-    let unasked = [
-        limits.update_hz.filter(|most| *most < unasked.update_hz).map(|most| ("server.update_hz", most.to_string())),
-        limits
-            .rate_bytes_per_s
-            .filter(|most| *most < unasked.rate_bytes_per_s)
-            .map(|most| ("server.rate_bytes_per_s", most.to_string())),
+pub(super) fn grant(request_data: &[u8], player: PlayerId, settings: &Settings, limits: GrantLimits) -> OwnSettings {
+    let requested: OwnSettings = hitreg_log::serial::from_msgpack(request_data).unwrap_or_default();
+    let server = Arc::new(settings.clone()).of_player(player).server.clone();
+    let hz_max = limits.update_hz.filter(|most| *most < server.update_hz);
+    let rate_max = limits.rate_bytes_per_s.filter(|most| *most < server.rate_bytes_per_s);
+    let limited = [
+        hz_max.map(|most| ("server.update_hz".to_owned(), most.to_string())),
+        rate_max.map(|most| ("server.rate_bytes_per_s".to_owned(), most.to_string())),
     ];
-    let asked = unasked.into_iter().flatten().map(|(key, most)| (key.to_owned(), most)).chain(asked);
+    let requested = limited.into_iter().flatten().chain(requested);
     let mut granted = SortedMap::new();
     let mut settings = settings.clone();
     let ticks = settings.server.tick_hz;
     let limits = GrantLimits { update_hz: Some(limits.update_hz.map_or(ticks, |most| most.min(ticks))), ..limits };
-    for (key, value) in asked {
+    for (key, value) in requested {
         let Some(value) = Settings::nearest(&key, &within(&key, value, limits)) else { continue };
         if settings.set(&format!("p{player}.{key}"), &value).is_ok() {
             granted.insert(key, value);
@@ -381,9 +380,9 @@ mod tests {
     #[test]
     fn requests_within_the_limits_are_granted() {
         let asked = pairs(&[("interpolation.lerp_ms", "50"), ("server.update_hz", "31.25")]);
-        let bytes = encode_asked(&asked).expect("a player's own");
+        let bytes = encode_requested(&asked).expect("a player's own");
         assert_eq!(grant(&bytes, PlayerId(0), &common(), LIMITS), asked);
-        assert!(encode_asked(&Vec::new()).expect("nothing").is_empty(), "who asks for nothing says nothing");
+        assert!(encode_requested(&Vec::new()).expect("nothing").is_empty(), "who asks for nothing says nothing");
         assert!(grant(&[], PlayerId(0), &common(), LIMITS).is_empty());
     }
 
@@ -397,7 +396,7 @@ mod tests {
         let both = pairs(&[("server.rate_bytes_per_s", "50000"), ("server.update_hz", "15")]);
         assert_eq!(grant(&[], PlayerId(0), &settings, limits), both);
         assert_eq!(grant(&[], PlayerId(1), &settings, limits), both[..1], "its own rate is lower");
-        let asked = encode_asked(&pairs(&[("server.update_hz", "12")])).expect("a player's own");
+        let asked = encode_requested(&pairs(&[("server.update_hz", "12")])).expect("a player's own");
         assert_eq!(grant(&asked, PlayerId(0), &settings, limits)[1].1, "12");
     }
 
@@ -422,7 +421,7 @@ mod tests {
 
     #[test]
     fn no_client_gets_more_than_a_snapshot_per_tick() {
-        let bytes = encode_asked(&pairs(&[("server.update_hz", "200")])).expect("a player's own");
+        let bytes = encode_requested(&pairs(&[("server.update_hz", "200")])).expect("a player's own");
         let of = |limits| grant(&bytes, PlayerId(0), &common(), limits);
         assert_eq!(of(GrantLimits::default()), pairs(&[("server.update_hz", "64")]));
         assert_eq!(
@@ -450,7 +449,7 @@ mod tests {
 
     #[test]
     fn impossible_requests_are_refused() {
-        let refused = |key, value| encode_asked(&pairs(&[(key, value)])).expect_err(key).to_string();
+        let refused = |key, value| encode_requested(&pairs(&[(key, value)])).expect_err(key).to_string();
         let for_all = refused("server.tick_hz", "20");
         assert!(for_all.contains("`server.tick_hz` is the same for all players; only prediction.*, "), "{for_all}");
         assert!(for_all.ends_with("client.*, server.update_hz, server.rate_bytes_per_s can differ between players"));

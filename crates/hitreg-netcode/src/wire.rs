@@ -44,8 +44,8 @@ pub use datagram::{
     message_type, seal, unseal,
 };
 pub use handshake::{
-    ASKED_BYTES_MAX, AcceptedConnection, CONFIRM_BYTES, ConnectMachine, ConnectOptions, ConnectOutcome, Endpoint,
-    EndpointOptions, IgnoredReason, IncomingMessage, Refusal, WELCOME_BYTES_MAX,
+    AcceptedConnection, CONFIRM_BYTES, ConnectMachine, ConnectOptions, ConnectOutcome, Endpoint, EndpointOptions,
+    IgnoredReason, IncomingMessage, REQUEST_DATA_BYTES_MAX, Refusal, WELCOME_BYTES_MAX,
 };
 pub use message::SnapshotBitCounts;
 pub use notice::{NOTICES_MAX, Notice, NoticeError, OutOfSeqWarning, TEXT_BYTES_MAX};

@@ -5,9 +5,10 @@ use std::net::SocketAddr;
 use hitreg::rng::Rng;
 use hitreg::units::{Micros, PlayerId, Seed};
 use hitreg::wire::{
-    ASKED_BYTES_MAX, AcceptedConnection, ClientConnection, ConnectMachine, ConnectOptions, ConnectOutcome, DecodeError,
-    Endpoint, EndpointOptions, IgnoredReason, IncomingMessage, Key, LeaveReason, MessageType, ReadyCount, Refusal,
-    ServerConnection, ServerEvent, UnusableDatagram, VERSION, WELCOME_BYTES_MAX, encode_disconnect, message_type, seal,
+    AcceptedConnection, ClientConnection, ConnectMachine, ConnectOptions, ConnectOutcome, DecodeError, Endpoint,
+    EndpointOptions, IgnoredReason, IncomingMessage, Key, LeaveReason, MessageType, REQUEST_DATA_BYTES_MAX, ReadyCount,
+    Refusal, ServerConnection, ServerEvent, UnusableDatagram, VERSION, WELCOME_BYTES_MAX, encode_disconnect,
+    message_type, seal,
 };
 
 use super::runners::Runner;
@@ -27,7 +28,7 @@ pub(crate) fn endpoint(slots: u16) -> Endpoint {
 fn the_page_has_the_version_and_the_sizes_of_the_handshake() {
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/wire.md")).expect("the page");
     assert!(page.contains(&format!("`CONNECT_REQUEST`: `u16` version ({VERSION})")), "docs/wire.md: another version");
-    assert!(page.contains(&format!("`u16` length (at most {})", thousands(ASKED_BYTES_MAX))));
+    assert!(page.contains(&format!("`u16` length (at most {})", thousands(REQUEST_DATA_BYTES_MAX))));
     assert!(page.contains(&format!("`u16` length (at most {})", thousands(WELCOME_BYTES_MAX))));
 }
 
@@ -101,8 +102,8 @@ fn each_client_gets_its_own_slot_and_key() {
 #[test]
 fn requests_and_granted_settings_are_part_of_the_handshake() {
     let mut endpoint = endpoint(2);
-    let asked: Vec<u8> = (0..=255).cycle().take(ASKED_BYTES_MAX).collect();
-    let options = ConnectOptions { asked: asked.clone(), ..ConnectOptions::new("discs") };
+    let request_data: Vec<u8> = (0..=255).cycle().take(REQUEST_DATA_BYTES_MAX).collect();
+    let options = ConnectOptions { request_data: request_data.clone(), ..ConnectOptions::new("discs") };
     let mut connecting = ConnectMachine::new(options, 7, ms(0));
     let request = connecting.poll_datagram(ms(0)).expect("it is due");
     let IncomingMessage::Reply(challenge) = endpoint.handle_datagram(ms(0), address(1, 1), &request) else {
@@ -110,11 +111,12 @@ fn requests_and_granted_settings_are_part_of_the_handshake() {
     };
     connecting.handle_datagram(ms(0), &challenge);
     let confirm = connecting.poll_datagram(ms(0)).expect("it is due");
-    let IncomingMessage::Joined { player, asked: heard, .. } = endpoint.handle_datagram(ms(1), address(1, 1), &confirm)
+    let IncomingMessage::Joined { player, request_data: heard, .. } =
+        endpoint.handle_datagram(ms(1), address(1, 1), &confirm)
     else {
         panic!("no place")
     };
-    assert_eq!(heard, asked);
+    assert_eq!(heard, request_data);
     assert!(endpoint.welcome(PlayerId(1), vec![1]).is_none(), "no player is connected");
     let reply = endpoint.welcome(player, vec![3; 9]).expect("its place");
     // The answer is lost. The repeated confirm gets the same answer.

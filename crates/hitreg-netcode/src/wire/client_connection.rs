@@ -103,7 +103,7 @@ pub enum ClientEvent<B> {
     /// The session has ended.
     Left(LeaveReason),
     /// A fragment of a message that is still incomplete.
-    Part,
+    Fragment,
 }
 
 /// The reasons for having no connection to a server.
@@ -172,7 +172,7 @@ impl<B: Body> ClientConnection<B> {
                 Some(ReassembledMessage { message, fragments, bytes }) => {
                     self.handle_message(&message, bytes, fragments)?
                 }
-                None => Some(ClientEvent::Part),
+                None => Some(ClientEvent::Fragment),
             },
             MessageType::Notices => Some(ClientEvent::Notices(self.handle_notices(key, opened)?)),
             MessageType::Waiting => Some(ClientEvent::Waiting(decode_waiting(opened)?)),

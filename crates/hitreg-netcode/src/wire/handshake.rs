@@ -21,7 +21,7 @@ pub const CONFIRM_BYTES: usize = 1200;
 /// The longest name of a game, in bytes.
 const GAME_NAME_BYTES_MAX: usize = 32;
 /// The most game-defined data that a client may send with its confirm, in bytes.
-pub const ASKED_BYTES_MAX: usize = 1024;
+pub const REQUEST_DATA_BYTES_MAX: usize = 1024;
 /// The longest welcome, in bytes. An `ACCEPTED` that carries it is shorter than [`CONFIRM_BYTES`].
 pub const WELCOME_BYTES_MAX: usize = 1160;
 
@@ -34,7 +34,7 @@ struct Hello {
     challenge: Option<u64>,
     game: String,
     /// Game-defined data; empty in a `CONNECT_REQUEST`.
-    asked: Vec<u8>,
+    request_data: Vec<u8>,
 }
 
 /// The server's answer to the attempt with this salt.
@@ -92,7 +92,7 @@ impl Hello {
         }
         out.put_text(&self.game, GAME_NAME_BYTES_MAX, 8);
         if self.challenge.is_some() {
-            out.put_counted(&self.asked, ASKED_BYTES_MAX, 16);
+            out.put_counted(&self.request_data, REQUEST_DATA_BYTES_MAX, 16);
         }
         let mut bytes = out.into_bytes();
         bytes.resize(length, 0);
@@ -111,12 +111,12 @@ impl Hello {
         let challenge = if is_confirm { Some(from.get(64)?) } else { None };
         if version != super::VERSION {
             // Another version may use other fields from here on.
-            return Ok(Hello { version, salt, challenge, game: String::new(), asked: Vec::new() });
+            return Ok(Hello { version, salt, challenge, game: String::new(), request_data: Vec::new() });
         }
         let game = get_name(&mut from)?;
-        let asked = if is_confirm { from.get_counted(16)? } else { Vec::new() };
+        let request_data = if is_confirm { from.get_counted(16)? } else { Vec::new() };
         from.finish_padding()?;
-        Ok(Hello { version, salt, challenge, game, asked })
+        Ok(Hello { version, salt, challenge, game, request_data })
     }
 }
 
@@ -204,8 +204,8 @@ fn get_name(from: &mut BitReader<'_>) -> Result<String, DecodeError> {
 pub struct ConnectOptions {
     /// The name of the client's game.
     pub game: String,
-    /// Game-defined data that the client sends with its request, at most [`ASKED_BYTES_MAX`] bytes.
-    pub asked: Vec<u8>,
+    /// Game-defined data that the client sends with its request, at most [`REQUEST_DATA_BYTES_MAX`] bytes.
+    pub request_data: Vec<u8>,
 }
 
 /// The client repeats an unanswered request after this time.
@@ -216,7 +216,7 @@ const GIVE_UP_AFTER: Micros = Micros::from_s(10);
 impl ConnectOptions {
     /// Requests a slot in this game.
     pub fn new(game: &str) -> ConnectOptions {
-        ConnectOptions { game: game.to_owned(), asked: Vec::new() }
+        ConnectOptions { game: game.to_owned(), request_data: Vec::new() }
     }
 }
 
@@ -272,8 +272,8 @@ impl ConnectMachine {
             return None;
         }
         self.send_at = now + RESEND_AFTER;
-        let ConnectOptions { game, asked } = self.options.clone();
-        Some(Hello { version: VERSION, salt: self.salt, challenge: self.challenge, game, asked }.encode())
+        let ConnectOptions { game, request_data } = self.options.clone();
+        Some(Hello { version: VERSION, salt: self.salt, challenge: self.challenge, game, request_data }.encode())
     }
 
     /// Takes a datagram that arrived at `now`. Ignores datagrams that do not answer this attempt.
@@ -387,7 +387,7 @@ pub enum IncomingMessage {
         /// True when the same address already had the slot and started a new attempt.
         again: bool,
         /// The client's game-defined data. It is untrusted.
-        asked: Vec<u8>,
+        request_data: Vec<u8>,
         /// The answer to send.
         reply: Vec<u8>,
     },
@@ -548,7 +548,7 @@ impl Endpoint {
         let reply = self.accept(player, &slot);
         self.slots[usize::from(player.0)] = Some(slot);
         self.by_address.insert(from, player);
-        Ok(IncomingMessage::Joined { player, key, again: before.is_some(), asked: hello.asked, reply })
+        Ok(IncomingMessage::Joined { player, key, again: before.is_some(), request_data: hello.request_data, reply })
     }
 
     /// Returns a free slot. If there is none, returns the slot of the unready client that has been silent for longest,

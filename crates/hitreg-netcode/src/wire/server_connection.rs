@@ -459,7 +459,7 @@ mod tests {
         assert!(datagrams.iter().all(|datagram| datagram.len() <= DATAGRAM_BYTES_MAX));
         datagrams.pop();
         for datagram in &datagrams {
-            assert_eq!(client.handle_datagram(Micros::ZERO, datagram), Ok(Some(ClientEvent::Part)));
+            assert_eq!(client.handle_datagram(Micros::ZERO, datagram), Ok(Some(ClientEvent::Fragment)));
         }
         let (sent, datagrams) = send(&mut server, &snapshot(2, 120));
         let events: Vec<_> = datagrams.iter().map(|datagram| client.handle_datagram(Micros::ZERO, datagram)).collect();
