@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::builds::{BuildArgs, TimeLimitArgs, parse_jobs, parse_seconds};
 use super::diff::{BUILD_CONTRACT, print_contract, print_last_words, trace_outcome};
 use super::figures::counted;
-use super::page::{BAD, GOOD, Page, UNSURE};
+use super::page::{Bad, Good, Page, Unsure};
 use super::progress::Progress;
 use super::replay_args::{CompareArgs, SideArgs};
 use super::trouble::{engine_with_notes, note_gaps};
@@ -289,20 +289,20 @@ fn print_found(found: &BisectResult, page: &mut Page, kind: CandidateKind, log: 
     match found.verdict {
         SearchVerdict::Found => {
             let short = found.first_bad.as_deref().map_or("-", |name| short(found, name));
-            page.styled(BAD, &format!("{short} is the first bad {what}"));
+            page.styled(Bad, &format!("{short} is the first bad {what}"));
             page.pair_if("subject", found.subject.as_deref());
         }
         SearchVerdict::Range => {
             let among = found.candidates.len();
-            page.styled(UNSURE, &format!("The first bad {what} is one of these {among}; some cannot be judged"));
+            page.styled(Unsure, &format!("The first bad {what} is one of these {among}; some cannot be judged"));
             for name in &found.candidates {
                 page.paragraph(2, &named(name));
             }
             page.pair("known bad", &first_bad);
         }
-        SearchVerdict::NoneIsBad => page.styled(GOOD, &format!("No {what} is bad: the last plays like the first")),
-        SearchVerdict::AllAreBad => page.styled(BAD, &format!("Every {what} is bad, also the first")),
-        SearchVerdict::Untestable => page.styled(UNSURE, "untestable"),
+        SearchVerdict::NoneIsBad => page.styled(Good, &format!("No {what} is bad: the last plays like the first")),
+        SearchVerdict::AllAreBad => page.styled(Bad, &format!("Every {what} is bad, also the first")),
+        SearchVerdict::Untestable => page.styled(Unsure, "untestable"),
     }
     if let Some(reason) = &found.untestable {
         page.paragraph(2, reason);

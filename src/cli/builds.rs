@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::figures::counted;
-use super::page::{BAD, FAINT, GOOD, Page, TextSpan};
+use super::page::{Bad, Faint, Good, Page, TextSpan};
 use super::trouble::{engine_with_notes, note_reuse};
 use super::{CommandError, CommandOutcome, CommandResult, Output, process};
 use crate::build::{Build, BuildRunner, Cache, TIME_LIMIT};
@@ -149,17 +149,17 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
 fn print(page: &mut Page, report: &ContractReport) {
     let build = &report.build;
     match report.wrong {
-        0 => page.styled(GOOD, &format!("{build} keeps the contract of builds")),
+        0 => page.styled(Good, &format!("{build} keeps the contract of builds")),
         wrong => {
-            page.styled(BAD, &format!("{build} breaks the contract of builds in {}", counted(wrong as u64, "point")))
+            page.styled(Bad, &format!("{build} breaks the contract of builds in {}", counted(wrong as u64, "point")))
         }
     }
     page.blank();
     for point in &report.points {
         let (style, word) = match point.result {
-            PointResult::Ok => (GOOD, "ok"),
-            PointResult::Wrong => (BAD, "wrong"),
-            PointResult::Absent => (FAINT, "absent"),
+            PointResult::Ok => (Good, "ok"),
+            PointResult::Wrong => (Bad, "wrong"),
+            PointResult::Absent => (Faint, "absent"),
         };
         page.parts(vec![TextSpan::styled(style, format!("  {word:<8}")), point.point.into()]);
         page.paragraph(10, &point.what);

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::builds::BuildArgs;
 use super::corpus::{CorpusArgs, ResultArgs, WorkerArgs, finish, print_problems};
-use super::page::{FAINT, Page, TextSpan, UNSURE};
+use super::page::{Faint, Page, TextSpan, Unsure};
 use super::replay_args::{CompareArgs, SideArgs, SideReplayArgs};
 use super::trouble::{engine_with_notes, note_gaps};
 use super::{CommandError, CommandOutcome, CommandResult, Output, OutputFormat, OutputPath, process};
@@ -225,7 +225,7 @@ pub(super) fn trace_outcome(verdict: TraceVerdict) -> CommandOutcome {
 /// Shows why the sides cannot be compared, and what to do.
 pub(super) fn show_missing(missing: &MissingSide, output: &mut Output) -> CommandResult {
     output.show(missing, |page| {
-        page.styled(UNSURE, "untestable");
+        page.styled(Unsure, "untestable");
         page.paragraph(2, &missing.untestable_text());
         print_last_words(page, missing.last_words());
         if missing.is_unrelated() {
@@ -240,7 +240,7 @@ pub(super) fn show_missing(missing: &MissingSide, output: &mut Output) -> Comman
 
 /// Prints what a build must do, and the command that shows whether it does.
 pub(super) fn print_contract(page: &mut Page, command: &str, contract: &str) {
-    page.parts(vec![TextSpan::styled(FAINT, "  next: "), command.into()]);
+    page.parts(vec![TextSpan::styled(Faint, "  next: "), command.into()]);
     page.faint(4, contract);
 }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::figures::{bytes, count, counted, duration, share};
 use super::output::{FileSize, create_folder};
-use super::page::{Page, UNSURE};
+use super::page::{Page, Unsure};
 use super::{CommandError, CommandOutcome, CommandResult, Output, OutputPath};
 use crate::import::{Maps, Quake3Recording, demos_below, import_quake3, import_qwd};
 use crate::info::SessionInfo;
@@ -204,7 +204,7 @@ impl Quake3ImportReport {
         let names: Vec<String> = self.players.iter().map(|player| format!("p{player}")).collect();
         page.pair("session", &format!("{} on {}, of {}", self.game, self.map, names.join(", ")));
         for warning in &self.warnings {
-            page.marked(2, UNSURE, warning);
+            page.marked(2, Unsure, warning);
         }
         let undecoded = match counts.undecoded {
             0 => "all decoded".to_owned(),
@@ -213,11 +213,11 @@ impl Quake3ImportReport {
         let messages = if self.from == RecordingKind::Demo { "messages" } else { "datagrams" };
         page.pair(messages, &format!("{}, {undecoded}", count(counts.datagrams)));
         for why in &self.undecoded_first {
-            page.styled(UNSURE, &format!("  {why}"));
+            page.styled(Unsure, &format!("  {why}"));
         }
         if counts.after_level > 0 {
             let what = "of clients that had left the level are not imported";
-            page.styled(UNSURE, &format!("  {} {what}", count(counts.after_level)));
+            page.styled(Unsure, &format!("  {} {what}", count(counts.after_level)));
         }
         if self.from == RecordingKind::Demo {
             page.pair("snapshots", &count(counts.snapshots));
@@ -236,13 +236,13 @@ impl Quake3ImportReport {
         if counts.logged_outside > 0 {
             let lines = counted(counts.logged_outside, "damage line");
             page.styled(
-                UNSURE,
+                Unsure,
                 &format!("  not imported: {lines} that no decoded snapshot follows within the recording"),
             );
         }
         if has_lines && counts.logged_with_shooter * 2 < counts.hits {
             let what = "the server log has fewer than half of the reported hits: it may be of another session";
-            page.marked(2, UNSURE, what);
+            page.marked(2, Unsure, what);
         }
         page.pair("size", &self.size_bytes.to_string());
     }
@@ -372,7 +372,7 @@ fn run_qwd(args: &QwdArgs, output: &mut Output) -> CommandResult {
         several.logs.iter().for_each(|report| report.print(page));
         for refused in &several.refused {
             let why = refused.why.strip_prefix(&format!("{}: ", refused.path)).unwrap_or(&refused.why);
-            page.styled(UNSURE, &format!("not imported: {}: {why}", refused.path));
+            page.styled(Unsure, &format!("not imported: {}: {why}", refused.path));
         }
     })?;
     Ok(if several.refused.is_empty() { CommandOutcome::Done } else { CommandOutcome::Trouble })
@@ -453,13 +453,13 @@ impl QwdImportReport {
         page.heading(&self.path);
         page.pair("session", &format!("{} on {}, imported from {}", info.game, info.map, info.origin));
         for warning in &self.warnings {
-            page.marked(2, UNSURE, warning);
+            page.marked(2, Unsure, warning);
         }
         let OtherLevels { levels, packets, usercmds } = self.other_levels;
         if levels > 0 {
             let [packets, usercmds] = [packets, usercmds].map(count);
             let what = format!("{packets} packets and {usercmds} usercmds of another level are not imported");
-            page.styled(UNSURE, &format!("  {what}"));
+            page.styled(Unsure, &format!("  {what}"));
         }
         for (index, finding) in self.server.iter().enumerate() {
             page.pair(if index == 0 { "server" } else { "" }, &found(finding));

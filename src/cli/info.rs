@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use serde::Serialize;
 
 use super::figures::{bytes, count, counted, duration, replay_mode, share};
-use super::page::{Page, UNSURE};
+use super::page::{Page, Unsure};
 use super::trouble::note_passed_over;
 use super::{CommandError, CommandResult, Output};
 use crate::engine::{Engine, EngineError, Games, retry_with_encoding};
@@ -226,7 +226,7 @@ fn print_log(page: &mut Page, shown: &LogInfo, header: &SessionHeader) {
     let as_received = ReceivedUsercmds::of(header, info);
     page.heading(&shown.path);
     if let Some(warning) = &shown.warning {
-        page.marked(2, UNSURE, warning);
+        page.marked(2, Unsure, warning);
     }
     let map = if info.map.is_empty() { String::new() } else { format!(" on {}", info.map) };
     page.pair("session", &format!("{}{map}, {}", info.game, info.origin));
@@ -239,7 +239,7 @@ fn print_log(page: &mut Page, shown: &LogInfo, header: &SessionHeader) {
     let settings = format!("{preset}{}", changed.join(" "));
     page.pair("settings", if settings.is_empty() { "none" } else { &settings });
     if let Err(error) = Settings::from_pairs(&header.settings) {
-        page.marked(2, UNSURE, &format!("not valid: {error}"));
+        page.marked(2, Unsure, &format!("not valid: {error}"));
     }
     let recorded = info.by_player.len();
     let players = match recorded == info.players {
@@ -293,12 +293,12 @@ fn print_gaps(page: &mut Page, info: &SessionInfo) {
         let whose = gap.player.map_or(String::new(), |player| format!(" of p{player}"));
         let [from, to] = [gap.from_us, gap.to_us].map(|at| ClockTime(Micros(at)));
         let why = gap.why.replace('_', " ");
-        page.styled(UNSURE, &format!("  records{whose} are missing from {from} to {to}: {why}"));
+        page.styled(Unsure, &format!("  records{whose} are missing from {from} to {to}: {why}"));
     }
     if let Some(rest) = info.gaps.get(GAPS_LISTED..).filter(|rest| !rest.is_empty()) {
         let all = covered(rest.iter().map(|gap| (gap.from_us, gap.to_us)).collect());
         let gaps = counted(rest.len() as u64, "more gap");
-        page.styled(UNSURE, &format!("  and {gaps}, {} together (--format json lists all)", duration(Micros(all))));
+        page.styled(Unsure, &format!("  and {gaps}, {} together (--format json lists all)", duration(Micros(all))));
     }
 }
 

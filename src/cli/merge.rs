@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::figures::{count, counted, duration};
 use super::output::FileSize;
-use super::page::{Page, UNSURE};
+use super::page::{Page, Unsure};
 use super::trouble::engine_with_notes;
 use super::{CommandError, CommandResult, Output, OutputPath};
 use crate::engine::{EngineError, Games, MergedLog};
@@ -124,7 +124,7 @@ impl MergeReport {
     fn print(&self, page: &mut Page) {
         page.heading(&self.path);
         for path in &self.cut_off {
-            page.styled(UNSURE, &format!("  {path} is cut off, and used as far as it goes"));
+            page.styled(Unsure, &format!("  {path} is cut off, and used as far as it goes"));
         }
         let players = counted(self.clients.len() as u64, "player");
         page.pair("session", &format!("{} on {}, {players}", self.game, self.map));

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::figures::{count, counted, duration, share, speed};
-use super::page::{BAD, FAINT, GOOD, Page, TextSpan};
+use super::page::{Bad, Faint, Good, Page, TextSpan};
 use super::progress::{Progress, Stopwatch};
 use super::record::{SynthReport, record};
 use super::replay::view_error;
@@ -212,9 +212,9 @@ impl QuickstartReport<'_> {
         let fits = commands.iter().all(|(_, why)| 2 + longest + 2 + why.len() <= WIDTH);
         for (typed, why) in &commands {
             if fits {
-                page.parts(vec![format!("  {typed:<longest$}  ").into(), TextSpan::styled(FAINT, *why)]);
+                page.parts(vec![format!("  {typed:<longest$}  ").into(), TextSpan::styled(Faint, *why)]);
             } else {
-                page.parts(vec!["  ".into(), TextSpan::styled(FAINT, format!("# {why}"))]);
+                page.parts(vec!["  ".into(), TextSpan::styled(Faint, format!("# {why}"))]);
                 page.line(&format!("  {typed}"));
             }
         }
@@ -223,16 +223,16 @@ impl QuickstartReport<'_> {
     fn print_proof(&self, page: &mut Page) {
         match self.first_difference_tick {
             None => page.styled(
-                GOOD,
+                Good,
                 &format!("  bit for bit: all {} ticks have the recorded state hash", count(self.hashes_compared)),
             ),
             Some(tick) => {
-                page.styled(BAD, &format!("  NOT the same: the state hash of tick {tick} differs from the recording"));
+                page.styled(Bad, &format!("  NOT the same: the state hash of tick {tick} differs from the recording"));
             }
         }
         let [first, second] = &self.digests;
         let (style, what) =
-            if first == second { (GOOD, "identical output") } else { (BAD, "DIFFERENT output from one log") };
+            if first == second { (Good, "identical output") } else { (Bad, "DIFFERENT output from one log") };
         page.styled(style, &format!("  replayed twice: {what} (digest {})", &first[..16]));
     }
 

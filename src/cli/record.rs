@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::figures::{bytes, count, counted, share, speed};
 use super::live_log::{FinishedLog, HostedReport, LogSink, avatars};
 use super::output::FileSize;
-use super::page::{Page, UNSURE};
+use super::page::{Page, Unsure};
 use super::process::stop_on_signal;
 use super::progress::{Progress, Stopwatch};
 use super::session_args::{LinkArgs, PacketFaultArgs, SessionArgs, parse_number_of_seconds, parse_share};
@@ -492,7 +492,7 @@ impl ProxySummary {
         } = &self.kept.figures;
         page.heading(&self.path);
         if let Some(warning) = warning {
-            page.marked(2, UNSURE, warning);
+            page.marked(2, Unsure, warning);
         }
         let players = counted(heard.players, "player");
         let duration = self.kept.duration("ended");
@@ -526,16 +526,16 @@ impl ProxySummary {
         if heard.undecoded > 0 {
             let undecoded =
                 format!("{} ({}), forwarded anyway", count(heard.undecoded), share(heard.undecoded, heard.datagrams));
-            page.styled(UNSURE, &format!("  not decoded: {undecoded}"));
-            undecoded_first.iter().for_each(|why| page.styled(UNSURE, &format!("  {why}")));
+            page.styled(Unsure, &format!("  not decoded: {undecoded}"));
+            undecoded_first.iter().for_each(|why| page.styled(Unsure, &format!("  {why}")));
         }
         if heard.after_level > 0 {
             let what = "of clients that had left the level are not recorded";
-            page.styled(UNSURE, &format!("  {} {what}", count(heard.after_level)));
+            page.styled(Unsure, &format!("  {} {what}", count(heard.after_level)));
         }
         if unrecorded + refused > 0 {
             page.styled(
-                UNSURE,
+                Unsure,
                 &format!("  {} not recorded, {} not forwarded: too many at once", count(*unrecorded), count(*refused)),
             );
         }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::figures::{bytes, count, counted, duration};
 use super::output::FileSize;
-use super::page::{BAD, GOOD, Page, UNSURE};
+use super::page::{Bad, Good, Page, Unsure};
 use super::trouble::note_passed_over;
 use super::{CommandError, CommandResult, Output, OutputPath};
 use crate::info::SessionInfo;
@@ -108,11 +108,11 @@ fn destination(args: &Args) -> Result<(OutputPath, Option<UnfinishedRecording>),
 fn print(page: &mut Page, report: &RecoverReport) {
     page.heading(&report.path);
     if report.undamaged {
-        page.styled(GOOD, "  undamaged: all chunks are intact");
+        page.styled(Good, "  undamaged: all chunks are intact");
     }
     if let Some(Truncation { at_offset: offset, lost_bytes: lost }) = &report.cut_off {
         let text = format!("  truncated at offset {offset}: {} of an unfinished chunk are lost", bytes(*lost));
-        page.styled(UNSURE, &text);
+        page.styled(Unsure, &text);
     }
     for DamagedPart { offset, bytes: lost, chunks, what } in &report.lost {
         let text = format!(
@@ -120,7 +120,7 @@ fn print(page: &mut Page, report: &RecoverReport) {
             bytes(*lost),
             counted((*chunks).into(), "chunk")
         );
-        page.marked(2, BAD, &text);
+        page.marked(2, Bad, &text);
     }
     let length = duration(Micros(report.duration_us));
     let chunks = counted(report.chunks.into(), "chunk");

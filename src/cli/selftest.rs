@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::figures::{count, counted};
-use super::page::{BAD, BOLD, GOOD, Page, TextSpan, UNSURE};
+use super::page::{Bad, Good, Page, Strong, TextSpan, Unsure};
 use super::progress::{Progress, Stopwatch};
 use super::session_args::parse_number_of_seconds;
 use super::{CommandError, CommandOutcome, CommandResult, Output, process};
@@ -110,7 +110,7 @@ fn list_claims(chosen: &[&'static Claim], output: &mut Output) -> CommandResult 
             if theme.replace(claim.theme) != Some(claim.theme) {
                 page.heading(claim.theme.title());
             }
-            page.styled(BOLD, &format!("  {}", claim.name));
+            page.styled(Strong, &format!("  {}", claim.name));
             page.paragraph(6, &claim.claim);
             page.faint(6, &claim.source);
         }
@@ -125,10 +125,10 @@ fn print_claims(page: &mut Page, claims: &[ClaimResult], in_detail: bool) {
         } else {
             page.blank();
         }
-        let (style, word) = if claim.holds { (GOOD, "holds") } else { (BAD, "FAILS") };
+        let (style, word) = if claim.holds { (Good, "holds") } else { (Bad, "FAILS") };
         page.parts(vec![
             TextSpan::styled(style, format!("  {word}")),
-            TextSpan::styled(BOLD, format!("  {}", claim.name)),
+            TextSpan::styled(Strong, format!("  {}", claim.name)),
         ]);
         page.paragraph(4, &claim.claim);
         page.faint(4, &claim.source);
@@ -144,9 +144,9 @@ fn print_claims(page: &mut Page, claims: &[ClaimResult], in_detail: bool) {
     let failed: Vec<&str> = claims.iter().filter(|claim| !claim.holds).map(|claim| claim.name).collect();
     let of = counted(claims.len() as u64, "claim");
     if failed.is_empty() {
-        page.styled(GOOD, &if held == 1 { "The claim holds.".to_owned() } else { format!("All {of} hold.") });
+        page.styled(Good, &if held == 1 { "The claim holds.".to_owned() } else { format!("All {of} hold.") });
     } else {
-        page.styled(BAD, &format!("{held} of {of} hold."));
+        page.styled(Bad, &format!("{held} of {of} hold."));
         page.paragraph(2, &format!("Failed: {}.", failed.join(", ")));
     }
     if !in_detail {
@@ -162,7 +162,7 @@ fn figures(page: &mut Page, figures: &[Figure], in_detail: bool) {
     let row = |figure: &Figure| {
         let with_unit = |text: &str| format!("{text} {}", figure.unit).trim_end().to_owned();
         let measured = figure.measured.map_or("never".to_owned(), |value| with_unit(&number(value)));
-        let style = if figure.holds { GOOD } else { BAD };
+        let style = if figure.holds { Good } else { Bad };
         let cells = ["", &figure.figure, &with_unit(&figure.expected)].map(TextSpan::from);
         cells.into_iter().chain([TextSpan::styled(style, measured)])
     };
@@ -360,10 +360,10 @@ fn print_soak(page: &mut Page, report: &SoakReport) {
     page.blank();
     let Some(found) = &report.found else {
         let ended = if report.interrupted { ", ended by Ctrl-C or a signal" } else { "" };
-        let style = if report.interrupted { UNSURE } else { GOOD };
+        let style = if report.interrupted { Unsure } else { Good };
         return page.styled(style, &format!("Nothing found in {}{ended}.", counted(report.seeds, "seed")));
     };
-    page.styled(BAD, &format!("Seed {} breaks `{}`.", found.seed, found.property.name()));
+    page.styled(Bad, &format!("Seed {} breaks `{}`.", found.seed, found.property.name()));
     page.paragraph(2, &found.detail);
     page.line(&format!("  {}", found.command));
     if found.smaller.command != found.command {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::page::{BOLD, Page, TextSpan};
+use super::page::{Page, Strong, TextSpan};
 use super::replay_args::{offered_keys, offered_presets};
 use super::{CommandResult, Output};
 use crate::report::layout::WIDTH;
@@ -110,7 +110,11 @@ fn print(page: &mut Page, listed: &[SettingListing], preset: Option<&Preset>, wo
         let used = "* ".len() + key.len() + " = ".len() + value.len() + bounds.len();
         let (space, below) = (WIDTH.saturating_sub(used), used + 2 > WIDTH);
         let beside = if below { String::new() } else { format!("{:space$}{bounds}", "") };
-        page.parts(vec![format!("{mark} ").into(), TextSpan::styled(BOLD, key), format!(" = {value}{beside}").into()]);
+        page.parts(vec![
+            format!("{mark} ").into(),
+            TextSpan::styled(Strong, key),
+            format!(" = {value}{beside}").into(),
+        ]);
         if below {
             page.paragraph(6, &bounds);
         }

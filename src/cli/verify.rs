@@ -12,7 +12,7 @@ use super::builds::parse_seconds;
 use super::corpus::{CorpusArgs, ORPHAN, ResultArgs, WorkerArgs, corpus_outcome, of_one_side, print_problems};
 use super::diff::write_junit;
 use super::figures::{count, counted};
-use super::page::{BAD, BOLD, FAINT, GOOD, Page, TextSpan, UNSURE};
+use super::page::{Bad, Faint, Good, Page, Strong, TextSpan, Unsure};
 use super::progress::Stopwatch;
 use super::replay::exercised;
 use super::trouble::engine_with_notes;
@@ -303,7 +303,7 @@ impl VerifyReport {
             }
         }
         for golden in &self.orphans {
-            page.parts(vec![TextSpan::styled(UNSURE, "orphan     "), golden.display().to_string().into()]);
+            page.parts(vec![TextSpan::styled(Unsure, "orphan     "), golden.display().to_string().into()]);
             page.paragraph(11, ORPHAN);
         }
         if !args.quiet || outcome != CommandOutcome::Done {
@@ -315,7 +315,7 @@ impl VerifyReport {
         }
         if !has_page {
             for problem in &self.summary.problems {
-                page.marked(0, BAD, &format!("problem    {problem}"));
+                page.marked(0, Bad, &format!("problem    {problem}"));
             }
         }
     }
@@ -323,9 +323,9 @@ impl VerifyReport {
 
 fn head_of(log: &LogReport) -> Vec<TextSpan> {
     let style = match log.verdict {
-        LogVerdict::Same | LogVerdict::Accepted => GOOD,
-        LogVerdict::Untestable => UNSURE,
-        LogVerdict::Differs | LogVerdict::Broken => BAD,
+        LogVerdict::Same | LogVerdict::Accepted => Good,
+        LogVerdict::Untestable => Unsure,
+        LogVerdict::Differs | LogVerdict::Broken => Bad,
     };
     // JSON and JUnit reports always have the verdict's name.
     let word = if log.verdict == LogVerdict::Same { "ok".to_owned() } else { name_of(log.verdict) };
@@ -341,7 +341,7 @@ fn print_line(page: &mut Page, log: &LogReport) {
         page.parts(parts);
         return page.faint(11, &figures);
     }
-    parts.push(TextSpan::styled(FAINT, format!("  {figures}")));
+    parts.push(TextSpan::styled(Faint, format!("  {figures}")));
     page.parts(parts);
 }
 
@@ -363,7 +363,7 @@ fn print_log(page: &mut Page, log: &LogReport, args: &Args, program: &str) {
         page.text_diff(difference, DIFFERENCE_LINES_MAX, "in --format json");
     }
     for (label, next) in next_commands(log, args, program) {
-        page.parts(vec![TextSpan::styled(FAINT, format!("           {label}: ")), next.into()]);
+        page.parts(vec![TextSpan::styled(Faint, format!("           {label}: ")), next.into()]);
     }
 }
 
@@ -609,7 +609,7 @@ fn ask() -> Result<Option<ReviewOutcome>, CommandError> {
 /// Prints a proposal under a heading with its kind and its place among the others.
 fn print_proposal(page: &mut Page, proposal: &Proposal, (number, of): (usize, usize)) {
     let golden = shell_path(&proposal.golden);
-    page.styled(BOLD, &format!("{} ({}, {number} of {of})", proposal.golden.display(), proposal.kind.name()));
+    page.styled(Strong, &format!("{} ({}, {number} of {of})", proposal.golden.display(), proposal.kind.name()));
     if let Some(log) = &proposal.log {
         page.paragraph(2, &format!("with {}, recorded again", log.display()));
     }
@@ -641,7 +641,7 @@ fn print_review(page: &mut Page, reviewed: &[ReviewedProposal], chosen: usize, w
         if *done == ReviewOutcome::Left && !were_shown {
             print_proposal(page, proposal, (number, chosen));
         }
-        page.parts(vec![TextSpan::styled(FAINT, word), proposal.golden.display().to_string().into()]);
+        page.parts(vec![TextSpan::styled(Faint, word), proposal.golden.display().to_string().into()]);
     }
     if let Some(more @ 1..) = chosen.checked_sub(LISTED_PROPOSALS) {
         page.faint(0, &format!("and {} not listed (--format json has all)", counted(more as u64, "golden")));

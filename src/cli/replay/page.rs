@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::{HashReport, ReplayReport, SessionPart};
 use crate::cli::figures::{count, counted, duration, measure, ms, replay_mode, share, speed};
-use crate::cli::page::{BAD, GOOD, Page, TextStyle, UNSURE};
+use crate::cli::page::{Bad, Good, Page, TextStyle, Unsure};
 use crate::drawing::{DrawingScore, TELEPORTED};
 use crate::fairness::{CoverHits, Fairness};
 use crate::replay::PlayerJumps;
@@ -237,7 +237,7 @@ fn print_hashes(page: &mut Page, report: &ReplayReport, program: &str) {
     if let Some(SessionPart { from_us, to_us }) = missing {
         let [from, to] = [from_us, to_us].map(ClockTime);
         let text = format!("A part is missing, from {from} to {to}: results after it do not match the played session.");
-        page.marked(2, BAD, &text);
+        page.marked(2, Bad, &text);
     }
 }
 
@@ -254,15 +254,15 @@ fn compared_in_words(
     };
     match first_difference_tick {
         None if report.hashes.missing.is_some() => {
-            (UNSURE, format!("  as recorded up to the missing part: {matching}"))
+            (Unsure, format!("  as recorded up to the missing part: {matching}"))
         }
-        None if report.part.is_some() => (GOOD, format!("  as recorded up to the end of the part: {matching}")),
-        None => (GOOD, format!("  as recorded: {matching} the recording")),
+        None if report.part.is_some() => (Good, format!("  as recorded up to the end of the part: {matching}")),
+        None => (Good, format!("  as recorded: {matching} the recording")),
         Some(tick) if report.settings_changed.is_empty() => {
             let log = &report.path;
-            (BAD, format!("  NOT as recorded from tick {tick} on. Run: {program} bisect ticks {log}"))
+            (Bad, format!("  NOT as recorded from tick {tick} on. Run: {program} bisect ticks {log}"))
         }
-        Some(tick) => (UNSURE, format!("  differs from the recording from tick {tick} on, because of other settings")),
+        Some(tick) => (Unsure, format!("  differs from the recording from tick {tick} on, because of other settings")),
     }
 }
 

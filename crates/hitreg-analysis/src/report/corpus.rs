@@ -1,7 +1,7 @@
 //! The page of a corpus: verdicts, figures of both sides, groups of shots, and the logs that changed most.
 
 use super::figures::{count, counted, share};
-use super::page::{BAD, FAINT, GOOD, Page, TextSpan, UNSURE};
+use super::page::{Bad, Faint, Good, Page, TextSpan, Unsure};
 use crate::corpus::{
     CHANGED_LOGS_MIN, CorpusSummary, CorrectionCause, ShotGroup, SideCounts, ThresholdResult, VerdictCounts,
     WeaponChange, three_digits,
@@ -93,7 +93,7 @@ pub(crate) fn corpus_subject(summary: &CorpusSummary) -> String {
 /// Adds a paragraph for each problem besides the logs.
 pub fn print_problems(page: &mut Page, problems: &[String]) {
     for problem in problems {
-        page.marked(0, BAD, &format!("problem  {problem}"));
+        page.marked(0, Bad, &format!("problem  {problem}"));
     }
 }
 
@@ -101,9 +101,9 @@ pub fn print_problems(page: &mut Page, problems: &[String]) {
 pub fn print_thresholds(page: &mut Page, results: &[ThresholdResult]) {
     for result in results {
         let (mark, word) = match result.verdict {
-            TraceVerdict::Same => (GOOD, "ok"),
-            TraceVerdict::Differs => (BAD, "exceeded"),
-            TraceVerdict::Untestable => (UNSURE, "unknown"),
+            TraceVerdict::Same => (Good, "ok"),
+            TraceVerdict::Differs => (Bad, "exceeded"),
+            TraceVerdict::Untestable => (Unsure, "unknown"),
         };
         page.parts(vec![TextSpan::styled(mark, format!("{word:<10} ")), result.text().into()]);
     }
@@ -241,7 +241,7 @@ fn worst(page: &mut Page, summary: &CorpusSummary) {
         };
         page.note(2, &format!("{}{figures}{place}", log.log));
         if !log.next.is_empty() {
-            page.parts(vec![TextSpan::styled(FAINT, "    "), log.next.as_str().into()]);
+            page.parts(vec![TextSpan::styled(Faint, "    "), log.next.as_str().into()]);
         }
     }
 }
@@ -254,7 +254,7 @@ fn unjudged(page: &mut Page, summary: &CorpusSummary) {
     for log in &summary.unjudged {
         page.note(2, &format!("{} ({}): {}", log.log, log.verdict, log.detail));
         if !log.next.is_empty() {
-            page.parts(vec![TextSpan::styled(FAINT, "    "), log.next.as_str().into()]);
+            page.parts(vec![TextSpan::styled(Faint, "    "), log.next.as_str().into()]);
         }
     }
     let all = summary.logs.untestable + summary.logs.broken;

@@ -112,18 +112,8 @@ pub enum TextStyle {
     AddedWords,
 }
 
-/// Short for [`TextStyle::Plain`].
-pub const PLAIN: TextStyle = TextStyle::Plain;
-/// Short for [`TextStyle::Strong`].
-pub const BOLD: TextStyle = TextStyle::Strong;
-/// Short for [`TextStyle::Good`].
-pub const GOOD: TextStyle = TextStyle::Good;
-/// Short for [`TextStyle::Bad`].
-pub const BAD: TextStyle = TextStyle::Bad;
-/// Short for [`TextStyle::Unsure`].
-pub const UNSURE: TextStyle = TextStyle::Unsure;
-/// Short for [`TextStyle::Faint`].
-pub const FAINT: TextStyle = TextStyle::Faint;
+#[doc(no_inline)]
+pub use TextStyle::{Bad, Faint, Good, Plain, Strong, Unsure};
 
 /// The alignment of a column's cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -148,7 +138,7 @@ impl Page {
 
     /// Adds a line.
     pub fn line(&mut self, text: &str) {
-        self.styled(PLAIN, text);
+        self.styled(Plain, text);
     }
 
     /// Adds a line with a mark.
@@ -164,12 +154,12 @@ impl Page {
 
     /// Adds a paragraph.
     pub fn paragraph(&mut self, indent: usize, text: &str) {
-        self.marked(indent, PLAIN, text);
+        self.marked(indent, Plain, text);
     }
 
     /// Adds a paragraph of less important text.
     pub fn faint(&mut self, indent: usize, text: &str) {
-        self.marked(indent, FAINT, text);
+        self.marked(indent, Faint, text);
     }
 
     /// Adds a paragraph with a mark.
@@ -274,7 +264,7 @@ impl TextSpan {
 
 impl<T: Into<String>> From<T> for TextSpan {
     fn from(text: T) -> TextSpan {
-        TextSpan::styled(PLAIN, text)
+        TextSpan::styled(Plain, text)
     }
 }
 
@@ -303,8 +293,8 @@ fn is_control(c: char) -> bool {
 
 fn spans_of(line: &DiffLine) -> Vec<TextSpan> {
     let [whole, words] = match line.of {
-        LineOrigin::Neither => [FAINT; 2],
-        LineOrigin::Both => [PLAIN; 2],
+        LineOrigin::Neither => [Faint; 2],
+        LineOrigin::Both => [Plain; 2],
         LineOrigin::Before => [TextStyle::Removed, TextStyle::RemovedWords],
         LineOrigin::After => [TextStyle::Added, TextStyle::AddedWords],
     };
