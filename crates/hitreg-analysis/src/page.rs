@@ -145,6 +145,7 @@ struct PageWalls {
 const WALL_UNIT: f64 = 1.0 / 8.0;
 
 /// Leaves out the columns that a page does not show.
+#[doc(hidden)]
 pub fn only_shown(mut table: Table) -> Table {
     let columns: &[&str] = match &*table.name {
         name if is_bodies(name) => {

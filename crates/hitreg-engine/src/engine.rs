@@ -64,6 +64,7 @@ impl<'a> Engine<'a> {
 }
 
 /// Returns the message of a panic.
+#[doc(hidden)]
 pub fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("it does not say why")

@@ -64,6 +64,7 @@ pub struct NeedsMemory {
 impl NeedsMemory {
     /// Finds the message of this error in a line that another process printed. Both amounts are rounded to MiB, so the
     /// result has the same message.
+    #[doc(hidden)]
     pub fn in_line(line: &str) -> Option<NeedsMemory> {
         let (_, rest) = line.split_once("this needs about ")?;
         let (needed, rest) = rest.split_once(" MiB of memory, and the limit is ")?;

@@ -21,17 +21,15 @@ pub use header::{
     value_of_setting,
 };
 pub use outline::{Outline, PlayerOutline, leave_times, lowest_and_highest, widest};
+pub(crate) use schema::is_frames_column;
 pub use schema::{
-    CellKind, Class, ClassId, FieldSchema, Meaning, Scope, TakenName, cells_of, floats_of, is_frames_column,
-    usercmd_fields,
+    CellKind, Class, ClassId, FieldSchema, Meaning, Scope, TakenName, cells_of, floats_of, usercmd_fields,
 };
 pub(crate) use session::BEGINS_AFTER_TICK;
 pub use session::{MisplacedRecord, Session, SessionChunk};
 pub use state::{RecentChunkStates, StateKey, StateRecord, StateSource, States, viewer_specific_fields};
 pub(crate) use stream::OF_SESSION;
-pub use stream::{
-    ClockOwner, EventTime, OF_PLAYERS, PlayerRecords, Record, RecordStream, RecordType, each_stream, state_bytes,
-};
+pub use stream::{ClockOwner, EventTime, OF_PLAYERS, PlayerRecords, Record, RecordStream, RecordType, each_stream};
 pub use texts::{SESSION_TEXT_BYTES_MAX, TextCode, TextError, Texts};
 pub use unanswered::{ReplayScope, UnansweredSettings};
 pub use unknown::{CustomRow, NumberForm, OwnValue, UnknownColumn, UnknownKind, UnknownRecords};

@@ -343,6 +343,7 @@ impl Table {
     }
 
     /// Adds the columns and names of further rows. With `first`, the table takes the columns of the rows.
+    #[doc(hidden)]
     pub fn widen(&mut self, more: Table, first: bool) {
         if first {
             self.columns = more.columns;
@@ -360,11 +361,13 @@ impl Table {
     }
 
     /// Returns the table with its columns and without rows.
+    #[doc(hidden)]
     pub fn without_rows(&self) -> Table {
         self.select(&[])
     }
 
     /// Returns rows of this table with all its columns; missing columns have no values.
+    #[doc(hidden)]
     pub fn filled(&self, mut rows: Table) -> Table {
         rows.add_columns(self, rows.rows());
         rows

@@ -39,7 +39,7 @@ pub use output::{HashDifference, Jump, Part, PlayerJumps, ReplayError, ReplayFin
 pub use survey::{LogSurvey, ReorderWindow, TickCounts};
 pub use tables::TraceTables;
 
-/// Options of one replay.
+/// Options of one replay. Change fields of the default, because later versions add options.
 #[derive(Clone, Debug, Default)]
 pub struct ReplayOptions {
     /// Which pipelines run.

@@ -9,6 +9,8 @@ use hitreg_log::trace::{Table, TraceReadError};
 use hitreg_log::units::named;
 
 /// What a comparison covers, and how exactly it compares. The default compares everything bit by bit.
+///
+/// Change fields of the default, because later versions add options.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DiffOptions {
     /// The tolerances, by column.

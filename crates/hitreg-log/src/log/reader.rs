@@ -91,6 +91,7 @@ impl<R: Read> LogReader<R> {
     ///
     /// # Errors
     /// As [`LogReader::next_chunk`].
+    #[doc(hidden)]
     pub fn next_chunk_of_clients(&mut self) -> Result<Option<SessionChunk>, LogError> {
         let Some(content) = self.next_content()? else { return Ok(None) };
         let clients = KindFilter::OfClients;
@@ -103,6 +104,7 @@ impl<R: Read> LogReader<R> {
     ///
     /// # Errors
     /// As [`LogReader::next_chunk`], and when the log needs more memory than the limit.
+    #[doc(hidden)]
     pub fn next_held(&mut self, limit: MemoryLimit, used: &mut usize) -> Result<Option<SessionChunk>, LogError> {
         let each = self.schema.empty_chunk_bytes(&self.header);
         while let Some(chunk) = self.next_chunk()? {

@@ -19,7 +19,8 @@ use crate::record::{
 };
 use crate::units::{Micros, Tick};
 
-/// The size of chunks, and the compression level.
+/// The size of chunks, and the compression level. Change fields of [`WriterOptions::live`] or [`WriterOptions::whole`],
+/// because later versions add options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriterOptions {
     /// The zstd level, 1 to 22.

@@ -104,6 +104,7 @@ impl PlayerOutline {
 }
 
 /// Returns the times at which a player left.
+#[doc(hidden)]
 pub fn leave_times(presence: &[PresenceRecord]) -> Vec<Micros> {
     presence.iter().filter(|record| record.change == Presence::Left).map(|record| record.at).collect()
 }
@@ -113,11 +114,13 @@ fn is_firing(command: &Usercmd) -> bool {
 }
 
 /// Returns the span from the lowest to the highest number of some spans.
+#[doc(hidden)]
 pub fn widest<T: Ord + Copy>(spans: impl Iterator<Item = (T, T)>) -> Option<(T, T)> {
     spans.reduce(|(lowest, highest), (from, to)| (lowest.min(from), highest.max(to)))
 }
 
 /// Returns the lowest and the highest of some numbers.
+#[doc(hidden)]
 pub fn lowest_and_highest<T: Ord + Copy>(numbers: impl Iterator<Item = T>) -> Option<(T, T)> {
     widest(numbers.map(|number| (number, number)))
 }

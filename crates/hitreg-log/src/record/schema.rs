@@ -225,6 +225,7 @@ pub fn cells_of(fields: &[FieldSchema]) -> impl Iterator<Item = (&FieldSchema, s
 }
 
 /// Returns for each float of a state whether it is NaN.
+#[doc(hidden)]
 pub fn floats_of<'c>(fields: &'c [FieldSchema], cells: &'c [u32]) -> impl Iterator<Item = bool> + 'c {
     cells_of(fields).filter_map(move |(field, place)| {
         let number = field.kind.number(cells.get(place)?);
@@ -294,7 +295,7 @@ pub(crate) fn is_usercmd_column(name: &str) -> bool {
 }
 
 /// Returns whether the usercmds of every log or the `frames` of every trace have a column of this name.
-pub fn is_frames_column(name: &str) -> bool {
+pub(crate) fn is_frames_column(name: &str) -> bool {
     let schema = &crate::trace::schema::frames::SCHEMA;
     is_usercmd_column(name)
         || schema.fields.is_some_and(|prefix| name.starts_with(prefix))

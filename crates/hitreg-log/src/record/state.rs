@@ -241,6 +241,7 @@ impl<S: StateSource> StateSource for &S {
 }
 
 /// The states of the most recent chunks, each sorted by key.
+#[doc(hidden)]
 #[derive(Debug, Default)]
 pub struct RecentChunkStates {
     chunks: VecDeque<States>,

@@ -97,6 +97,7 @@ pub trait RecordStream {
     /// Returns the size of a range of records in memory, in bytes.
     fn bytes(&self, range: Range<usize>) -> usize;
     /// Removes the first `count` records and keeps the allocated memory.
+    #[doc(hidden)]
     fn drop_first(&mut self, count: usize);
     /// Keeps only the records whose time satisfies `keep`, and those without a time.
     fn retain(&mut self, keep: &dyn Fn(EventTime) -> bool);
@@ -322,6 +323,6 @@ macro_rules! declare {
 each_stream!(declare);
 
 /// Returns the size in memory of a state with this many cells, in bytes.
-pub fn state_bytes(cells: usize) -> usize {
+fn state_bytes(cells: usize) -> usize {
     16 + 4 * cells
 }

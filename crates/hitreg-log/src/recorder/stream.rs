@@ -79,8 +79,8 @@ impl Stream {
         Ok(code)
     }
 
-    /// Pushes the end of a server tick, with the state hash if the game has one. A hash of 0 is none. Later ticks have
-    /// higher numbers; ticks of one frame may have the same time.
+    /// Pushes the end of a server tick, with the state hash if the game has one. A log has no hash of 0: such a tick
+    /// counts as one without a hash. Later ticks have higher numbers; ticks of one frame may have the same time.
     ///
     /// # Errors
     /// As [`Stream::push`]; also when the tick contradicts another one. Its states and usercmds are then refused, too.

@@ -52,6 +52,7 @@ impl OwnFolder {
 }
 
 /// A folder locked against other processes until this value is dropped.
+#[doc(hidden)]
 #[derive(Debug)]
 pub struct LockedFolder {
     folder: OwnFolder,
@@ -243,6 +244,7 @@ pub(super) fn anonymous_file() -> std::io::Result<File> {
 }
 
 /// Removes all temporary files and folders before the program ends. After that, none can be created or renamed.
+#[doc(hidden)]
 pub fn remove_unnamed() {
     let paths = known_paths();
     for path in &*paths {

@@ -179,6 +179,7 @@ fn number_of(_: &Metadata) -> Option<(u64, u64)> {
 
 /// The logs and traces that a command reads, each as it was at the beginning. A command may open a file several times, so
 /// a file that changes between would give a result of two files.
+#[doc(hidden)]
 #[derive(Clone, Debug, Default)]
 pub struct WatchedInputs(Arc<[(PathBuf, FileIdentity)]>);
 
