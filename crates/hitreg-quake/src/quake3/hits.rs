@@ -48,44 +48,34 @@ pub(super) fn rejudge_shots(
         let mut taken = SortedSet::new();
         let mut reported: Vec<&ShotRecord> = records.judged.iter().collect();
         for (number, pair) in (2..).zip(records.snapshots.windows(2)) {
+            let (before, snapshot) = (&pair[0], &pair[1]);
             // Snapshots may share a time. Each hit belongs to the first of them that acks its usercmd.
             let next = records.snapshots.get(number).map(|snapshot| snapshot.at);
-            let is_last = next != Some(pair[1].at);
-            let is_given = |hit: &&ShotRecord| hit.at == pair[1].at && (is_last || hit.command <= pair[1].ack);
+            let is_last = next != Some(snapshot.at);
+            let is_given = |hit: &&ShotRecord| hit.at == snapshot.at && (is_last || hit.command <= snapshot.ack);
             let (given, later): (Vec<_>, Vec<_>) = reported.into_iter().partition(is_given);
             reported = later;
-            let own = lookup.body(pair[1].tick, shooter, shooter.entity())?;
+            let own = lookup.body(snapshot.tick, shooter, shooter.entity())?;
             let held = own.map_or(0, |own| own.player(player("weapon")));
             let frame = Micros(1_000_000 / i64::from(rules.server_hz.max(1)));
-            let present = pair[1].server_time - frame;
+            let present = snapshot.server_time - frame;
             // The server's clock stands at the last frame until the next one has run all usercmds.
-            let at = pair[1].at - frame;
+            let at = snapshot.at - frame;
             let fired = match Weapon::of(held) {
-                Some(weapon) => lookup.fired(shooter, weapon, [&pair[0], &pair[1]])?,
+                Some(weapon) => lookup.fired(shooter, weapon, [before, snapshot])?,
                 None => FiredUsercmds::default(),
             };
-            let shots = lookup.shots(shooter, &fired, &pair[0])?;
+            let shots = lookup.shots(shooter, &fired, before)?;
             let scene = ShotScene { ways: &ways, shooter, present, furthest, drawn_later };
-            let mut judged: Vec<(BodyPositions, ShotVerdict)> = shots.iter().map(|shot| shot.judge(&scene)).collect();
-            let mut hits: Vec<Vec<&ShotRecord>> = vec![Vec::new(); fired.usercmds.len()];
-            let mut others = Vec::new();
-            for (number, hit) in given.into_iter().enumerate() {
-                // Assign the hit to the shot whose line hits its target or passes it most closely. Without lines, the
-                // hits are those of the shots in order.
-                let off = |place: &usize| shots[*place].off(&judged[*place].0, hit.target, hits[*place].len());
-                let nearest = (0..shots.len()).min_by(|one, other| off(one).0.total_cmp(&off(other).0));
-                match nearest.or_else(|| Some(number.min(fired.usercmds.len().checked_sub(1)?))) {
-                    Some(place) => hits[place].push(hit),
-                    None => others.push(hit),
-                }
-            }
+            let judged: Vec<(BodyPositions, ShotVerdict)> = shots.iter().map(|shot| shot.judge(&scene)).collect();
+            let (hits, others) = assign_hits(given, &shots, &judged, fired.usercmds.len());
             let only_reported = |command, index, is_impact, hits: &[&ShotRecord]| RecordedShot {
                 shooter,
                 command,
                 index,
                 is_impact,
-                at: if is_impact { pair[1].at } else { at },
-                tick: pair[1].tick,
+                at: if is_impact { snapshot.at } else { at },
+                tick: snapshot.tick,
                 weapon: weapon_name(held),
                 verdict: ShotVerdict { reason: HitResult::Hit, wounds: wounds_of(hits) },
                 reported: reported_hit(hits),
@@ -97,7 +87,7 @@ pub(super) fn rejudge_shots(
                     all.push(only_reported(*command, 0, false, hits));
                 }
             }
-            for ((shot, hits), (standing, verdict)) in shots.into_iter().zip(hits).zip(judged.drain(..)) {
+            for ((shot, hits), (standing, verdict)) in shots.into_iter().zip(hits).zip(judged) {
                 let given = reported_hit(&hits);
                 let off_units = given.map(|given| shot.off(&standing, given.target, hits.len() - 1));
                 let off_units = off_units.filter(|(off, _)| off.is_finite());
@@ -111,7 +101,7 @@ pub(super) fn rejudge_shots(
                     index: 0,
                     is_impact: false,
                     at,
-                    tick: pair[1].tick,
+                    tick: snapshot.tick,
                     weapon: shot.weapon.name,
                     verdict,
                     reported: given,
@@ -142,6 +132,27 @@ pub(super) fn rejudge_shots(
         }
     }
     Ok(all)
+}
+
+/// Assigns each hit to the shot whose line hits its target or passes it most closely. Without lines, the hits are those
+/// of the fired usercmds in order. Returns the hits of each usercmd, and the hits of none.
+fn assign_hits<'s>(
+    given: Vec<&'s ShotRecord>,
+    shots: &[FiredShot],
+    judged: &[(BodyPositions, ShotVerdict)],
+    usercmds: usize,
+) -> (Vec<Vec<&'s ShotRecord>>, Vec<&'s ShotRecord>) {
+    let mut hits: Vec<Vec<&ShotRecord>> = vec![Vec::new(); usercmds];
+    let mut others = Vec::new();
+    for (number, hit) in given.into_iter().enumerate() {
+        let off = |index: &usize| shots[*index].off(&judged[*index].0, hit.target, hits[*index].len());
+        let nearest = (0..shots.len()).min_by(|one, other| off(one).0.total_cmp(&off(other).0));
+        match nearest.or_else(|| Some(number.min(usercmds.checked_sub(1)?))) {
+            Some(index) => hits[index].push(hit),
+            None => others.push(hit),
+        }
+    }
+    (hits, others)
 }
 
 /// Returns the hit that the server reported of a shot: of its targets, the one with the greatest single damage.
