@@ -314,8 +314,8 @@ pub struct Extensions {
 /// client demo, or lead to a [`super::QwdError`] that names the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extension {
-    /// Transparency.
-    Trans = 0x0000_0008,
+    /// Entities with a transparency.
+    Transparency = 0x0000_0008,
     /// More than 256 models.
     Models = 0x0000_1000,
     /// Every coordinate is a float, and every angle has 16 bits.

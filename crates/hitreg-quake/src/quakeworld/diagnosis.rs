@@ -81,10 +81,10 @@ impl<'a> MissedPrediction<'a> {
     }
 }
 
-/// A way this much longer than speed allows, in units, is a jump if it ends at a destination or the server turned the
+/// A move this much longer than speed allows, in units, is a jump if it ends at a destination or the server turned the
 /// view.
 const JUMP_SLACK: f32 = 32.0;
-/// Without such a sign, it must exceed twice the way by this much, in units.
+/// Without such a sign, it must exceed twice that distance by this much, in units.
 const UNTURNED_JUMP_SLACK: f32 = 256.0;
 /// Distance in units within which a rocket's blast can act: 120 units and a margin.
 const BLAST_REACH: f32 = 180.0;

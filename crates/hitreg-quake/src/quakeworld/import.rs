@@ -129,7 +129,7 @@ fn check_name(demo: &QuakeWorldDemo, options: &ImportOptions) -> Result<(), Demo
 /// step.
 fn check_walls(demo: &QuakeWorldDemo, map: &QuakeMap) -> Result<(), DemoImportError> {
     let world = Surroundings { map, solids: &[] };
-    let living = demo.packets.iter().flat_map(|packet| {
+    let living_origins = demo.packets.iter().flat_map(|packet| {
         let own = packet.own.filter(|own| !own.dead).map(|own| own.origin);
         // Bots and gibbed heads have other boxes.
         let stands = |other: &&OtherPlayer| !(other.dead || other.gib || other.bot);
@@ -139,7 +139,7 @@ fn check_walls(demo: &QuakeWorldDemo, map: &QuakeMap) -> Result<(), DemoImportEr
     });
     const STEPS: [f32; 3] = [-ORIGIN_STEP, 0.0, ORIGIN_STEP];
     let (mut places, mut in_walls) = (0, 0);
-    for origin in living {
+    for origin in living_origins {
         let at = Vec3::from_array(origin);
         places += 1;
         in_walls += usize::from(!world.has_room(at) && !offsets(STEPS).any(|off| world.has_room(at + off)));

@@ -305,8 +305,8 @@ impl MoveRunner<'_> {
     pub(crate) fn command(&self, run: &mut MoveOutcome, command: &QuakeWorldUsercmd) {
         for cmd in command.steps() {
             slow_corpse(&mut run.state);
-            let stale = run.state.view_fixed && matches!(self.dialect, Dialect::Classic { .. });
-            let steered = QuakeWorldUsercmd { angles: if stale { run.view } else { cmd.angles }, ..cmd };
+            let is_stale = run.state.view_fixed && matches!(self.dialect, Dialect::Classic { .. });
+            let steered = QuakeWorldUsercmd { angles: if is_stale { run.view } else { cmd.angles }, ..cmd };
             let (state, mut touched) = step(self.dialect, self.vars, &self.world, &run.state, &steered);
             run.view = cmd.angles;
             run.state = state;

@@ -234,7 +234,7 @@ fn read_delta(
             read_angle(bytes, ext)?;
         }
     }
-    if fte_bits & FTE_TRANS != 0 && ext.has(Extension::Trans) {
+    if fte_bits & FTE_TRANS != 0 && ext.has(Extension::Transparency) {
         bytes.u8()?;
     }
     if fte_bits & FTE_COLOUR != 0 && ext.has(Extension::Colour) {

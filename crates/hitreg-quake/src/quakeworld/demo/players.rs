@@ -54,7 +54,7 @@ impl PlayerMessage {
     pub(crate) fn read(bytes: &mut Bytes<'_>, ext: Extensions, head: Option<u8>) -> QwdResult<PlayerMessage> {
         let slot = read_slot(bytes)?;
         let mut flags = u32::from(bytes.u16()?);
-        if ext.has(Extension::Trans) && flags & EXTRA_FLAGS != 0 {
+        if ext.has(Extension::Transparency) && flags & EXTRA_FLAGS != 0 {
             flags |= u32::from(bytes.u8()?) << 16;
         }
         let origin = [read_origin(bytes, ext)?, read_origin(bytes, ext)?, read_origin(bytes, ext)?];
@@ -79,10 +79,10 @@ impl PlayerMessage {
                 bytes.take(22)?;
             }
         }
-        if ext.has(Extension::Trans) && flags & ALPHA != 0 {
+        if ext.has(Extension::Transparency) && flags & ALPHA != 0 {
             bytes.u8()?;
         }
-        if ext.has(Extension::Colour) && ext.has(Extension::Trans) && flags & COLOUR != 0 {
+        if ext.has(Extension::Colour) && ext.has(Extension::Transparency) && flags & COLOUR != 0 {
             bytes.take(3)?;
         }
         let (dead, gib) = (flags & DEAD != 0, flags & GIB != 0 || (model.is_some() && model == head));

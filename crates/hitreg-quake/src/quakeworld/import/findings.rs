@@ -327,9 +327,9 @@ const VISIT_GAP: usize = 400;
 const REACH_MAX: [f32; 2] = [2.0, 24.0];
 /// Assumed thickness of an upright wall, in units; only its face is known.
 const THICKNESS: f32 = 4.0;
-/// Number of positions that are checked on the way between two packets.
-const WAY_STEPS: u8 = 8;
-/// A longer way along an axis, in units, is a teleport or has too many lost packets. Only its end is checked.
+/// Number of positions that are checked between two packets.
+const PATH_STEPS: u8 = 8;
+/// A longer move along an axis, in units, is a teleport or has too many lost packets. Only its end is checked.
 const MOVE_UNITS_MAX: f32 = 32.0;
 
 /// The evidence for a missing wall.
@@ -367,10 +367,10 @@ enum WallFace {
 
 impl WallEvidence {
     /// Returns the evidence from one contact, between two positions, after `count` stretches.
-    fn new(face: WallFace, way: [[f32; 3]; 2], count: usize) -> WallEvidence {
-        let low = [0, 1, 2].map(|n| way[0][n].min(way[1][n]));
-        let high = [0, 1, 2].map(|n| way[0][n].max(way[1][n]));
-        WallEvidence { face, low, high, votes: vec![way], visits: 1, last: count }
+    fn new(face: WallFace, ends: [[f32; 3]; 2], count: usize) -> WallEvidence {
+        let low = [0, 1, 2].map(|n| ends[0][n].min(ends[1][n]));
+        let high = [0, 1, 2].map(|n| ends[0][n].max(ends[1][n]));
+        WallEvidence { face, low, high, votes: vec![ends], visits: 1, last: count }
     }
 
     /// Returns the wall, extended beyond the evidence by `reach` along each axis.
@@ -440,16 +440,16 @@ impl WallEvidence {
 
 /// Returns positions of living players: the own ones, also between packets, and the other players' as sent.
 fn living_positions(demo: &QuakeWorldDemo) -> impl Iterator<Item = [f32; 3]> + '_ {
-    let living = |packet: &ServerPacket| packet.own.filter(|own| !own.dead).map(|own| own.origin);
+    let living_origin = |packet: &ServerPacket| packet.own.filter(|own| !own.dead).map(|own| own.origin);
     let others = demo.packets.iter().flat_map(|packet| &packet.others);
     let others = others.filter(|other| !other.dead).map(|other| other.origin);
     let mut last = None;
-    let own = demo.packets.iter().filter_map(living).flat_map(move |now| {
+    let own = demo.packets.iter().filter_map(living_origin).flat_map(move |now| {
         let before = last.replace(now).unwrap_or(now);
         let is_far = (0..3).any(|n| (now[n] - before[n]).abs() > MOVE_UNITS_MAX);
         let from = if is_far { now } else { before };
-        (1..=WAY_STEPS).map(move |step| {
-            let share = f32::from(step) / f32::from(WAY_STEPS);
+        (1..=PATH_STEPS).map(move |step| {
+            let share = f32::from(step) / f32::from(PATH_STEPS);
             [0, 1, 2].map(|n| from[n] + share * (now[n] - from[n]))
         })
     });

@@ -265,9 +265,9 @@ impl Importer<'_> {
     }
 }
 
-/// A way longer than speed allows by this much, in units, is a jump if there is a flash or a return to life.
+/// A move longer than speed allows by this much, in units, is a jump if there is a flash or a return to life.
 const MARKED_SLACK: f32 = 32.0;
-/// Without such a sign, it must exceed twice the way by this much, in units.
+/// Without such a sign, it must exceed twice that distance by this much, in units.
 const UNMARKED_SLACK: f32 = 256.0;
 /// Largest distance of a teleporter flash from the player's new position, in units.
 const FLASH_REACH: f32 = 64.0;
@@ -299,15 +299,15 @@ impl JumpCounts {
 }
 
 fn has_jumped(before: &PlayerSample, at: Micros, now: &QuakeWorldBody, events: &[DemoEvent]) -> bool {
-    let way = now.origin.distance(before.origin);
+    let moved_units = now.origin.distance(before.origin);
     let speed = before.velocity.length().max(now.velocity.length());
     let reachable = speed * (at - before.at).as_s_f64() as f32;
-    let flash = |event: &DemoEvent| match *event {
+    let is_flash = |event: &DemoEvent| match *event {
         DemoEvent::Effect { kind: EffectKind::Teleport, origin } => now.origin.distance(origin.into()) < FLASH_REACH,
         _ => false,
     };
-    let marked = (now.alive && !before.alive) || events.iter().any(flash);
-    way > if marked { reachable + MARKED_SLACK } else { 2.0 * reachable + UNMARKED_SLACK }
+    let is_marked = (now.alive && !before.alive) || events.iter().any(is_flash);
+    moved_units > if is_marked { reachable + MARKED_SLACK } else { 2.0 * reachable + UNMARKED_SLACK }
 }
 
 #[cfg(test)]
