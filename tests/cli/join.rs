@@ -122,7 +122,7 @@ fn join_without_a_server_names_the_port() {
 
 /// A server gives up when players are missing, and writes no log.
 #[test]
-fn a_server_waits_for_players_as_long_as_it_is_told() {
+fn a_server_waits_for_players_for_the_given_time() {
     let Some(place) = SessionFolder::new() else { return };
     let alone = place.serve("--players 2 --seconds 1 --wait 0.2");
     let (code, said) = end(alone);

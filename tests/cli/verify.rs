@@ -724,7 +724,7 @@ fn a_file_that_is_no_golden_is_named() {
 }
 
 #[test]
-fn a_golden_of_another_recording_is_told_apart() {
+fn a_golden_of_another_recording_is_recognized() {
     let folder = Folder::empty();
     folder.done("record synth --players 2 --seconds 3 -o a.hitlog");
     folder.done("verify a.hitlog --accept");

@@ -320,7 +320,7 @@ proptest! {
     }
 
     #[test]
-    fn any_trace_comes_back(trace in trace()) {
+    fn any_trace_survives_a_round_trip(trace in trace()) {
         let bytes = write_trace(Vec::new(), &trace).unwrap();
         let back = read_trace(&bytes[..]).unwrap();
         prop_assert_eq!(&back.header, &trace.header);

@@ -146,7 +146,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn any_views_come_back(
+    fn any_views_survive_a_round_trip(
         changes in prop::collection::vec((0usize..3_000, 0usize..10, any::<u32>()), 0..40),
         bodies_changes in prop::collection::vec((0usize..700, 0usize..5, any::<u32>()), 0..10),
         rows in 1usize..3_000,

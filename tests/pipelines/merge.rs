@@ -253,7 +253,7 @@ fn a_client_that_sent_nothing_needs_no_log() {
 }
 
 #[test]
-fn a_slot_that_nobody_used_needs_no_log_and_sides_may_know_fewer_settings() {
+fn an_unused_slot_needs_no_log_and_sides_may_know_fewer_settings() {
     let whole = session();
     let expected = merge(sides(&whole, CLOCKS)).expect("one session").session;
     let mut logs = sides(&whole, CLOCKS);

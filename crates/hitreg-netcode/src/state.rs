@@ -476,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_that_are_dropped_while_writing_come_back() {
+    fn frames_that_are_dropped_while_writing_survive_a_round_trip() {
         let frame = |tick: u32| Frame::<Skater> { tick: Tick(tick), server_time: Micros::ZERO, entities: Vec::new() };
         let mut to = StateWriter::new(SharedValues::default());
         (0..3).for_each(|tick| Arc::new(frame(tick)).put(&mut to));
@@ -487,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn every_variant_comes_back() {
+    fn every_variant_survives_a_round_trip() {
         let touches =
             vec![Touch::Player(EntityId(300)), Touch::Mover(EntityId(2)), Touch::Teleporter, Touch::WaterEdge];
         let bytes = written(&touches, SharedValues::default());

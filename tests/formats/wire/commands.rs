@@ -59,7 +59,7 @@ fn is_same(a: &ClientMessage, b: &ClientMessage) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
-    fn every_packet_comes_back(message in message(), off in -32_000i32..32_000) {
+    fn every_packet_survives_a_round_trip(message in message(), off in -32_000i32..32_000) {
         let datagram = encode_commands(&message).expect("the commands are consecutive");
         let near = |counter: u32| counter.saturating_add_signed(off);
         let newest = message.packet.commands.last().map_or(0, |c| c.seq.0);
@@ -73,7 +73,7 @@ proptest! {
     }
 
     #[test]
-    fn requests_come_back(number in any::<u16>(), a in any::<u8>(), b in any::<u8>(), text in "\\PC{0,120}") {
+    fn requests_survive_a_round_trip(number in any::<u16>(), a in any::<u8>(), b in any::<u8>(), text in "\\PC{0,120}") {
         let text: String = text.chars().take_while({ let mut n = 0; move |c| { n += c.len_utf8(); n <= 127 } }).collect();
         for what in [
             RequestKind::ChatOoc { channel: a, text: text.clone() },

@@ -46,12 +46,12 @@ fn with_a_bug() -> Trace {
 }
 
 #[test]
-fn the_same() {
+fn equal_traces_read_as_the_same() {
     assert_reads("diff_same", &diff_page(&diff_of(&small(), &small())).text());
 }
 
 #[test]
-fn a_bug() {
+fn a_bug_reads_as_its_first_divergence() {
     let found = diff_of(&small(), &with_a_bug());
     assert_reads("diff_bug", &diff_page(&found).text());
     assert_reads("diff_bug_line", &diff_line(&found));
@@ -140,7 +140,7 @@ fn rows_of_other_times_are_counted_apart() {
 }
 
 #[test]
-fn other_settings() {
+fn other_settings_read_as_their_effects() {
     let (mut a, mut b) = (small(), small());
     a.header.settings = vec![("interpolation.lerp_ms".into(), "100".into())];
     b.header.settings = vec![("interpolation.lerp_ms".into(), "50".into())];

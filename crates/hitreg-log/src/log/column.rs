@@ -425,13 +425,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whole_numbers_come_back(values in values(), at in any::<usize>()) {
+        fn whole_numbers_survive_a_round_trip(values in values(), at in any::<usize>()) {
             let series = cut(values.len(), at);
             prop_assert_eq!(decode(&encode(&values, &series), &series, None).unwrap(), values);
         }
 
         #[test]
-        fn relative_numbers_come_back(values in values(), at in any::<usize>(), by in any::<i64>()) {
+        fn relative_numbers_survive_a_round_trip(values in values(), at in any::<usize>(), by in any::<i64>()) {
             let series = cut(values.len(), at);
             let references: Vec<i64> = values.iter().map(|v| v.wrapping_mul(by)).collect();
             let packed = encode_relative(&values, &references, &series);
@@ -478,7 +478,7 @@ mod tests {
 
         /// Holds for any sample, however the other values differ from it.
         #[test]
-        fn quickly_packed_numbers_come_back(
+        fn quickly_packed_numbers_survive_a_round_trip(
             base in values(), times in 1usize..400, others in proptest::collection::vec((any::<usize>(), any::<i64>()), 0..6),
             at in any::<usize>(),
         ) {

@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_any_length_come_back() {
+    fn values_of_any_length_survive_a_round_trip() {
         let known = shared(&[b"", b"\0\0\0\0", b"word", b"words and more words that fill two blocks: 8 x 4 bytes"]);
         let new = shared(&[
             b"w",

@@ -418,7 +418,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_change_comes_back(old in any::<u32>(), new in any::<u32>(), near in -70_000i32..70_000, keep in 0u32..32) {
+        fn every_change_survives_a_round_trip(old in any::<u32>(), new in any::<u32>(), near in -70_000i32..70_000, keep in 0u32..32) {
             let near = old.wrapping_add(near as u32);
             let round = new >> keep << keep;
             for kind in [CellKind::F32, CellKind::I32, CellKind::U32] {
@@ -435,7 +435,7 @@ mod tests {
         }
 
         #[test]
-        fn varints_and_signed_numbers_come_back(value in any::<u64>(), shift in 0u32..64, chunk in 1u32..9) {
+        fn varints_and_signed_numbers_survive_a_round_trip(value in any::<u64>(), shift in 0u32..64, chunk in 1u32..9) {
             let value = value >> shift;
             let mut out = BitWriter::default();
             put_varint(&mut out, value, chunk);

@@ -444,7 +444,7 @@ mod tests {
         }
 
         #[test]
-        fn masks_come_back(mask in prop::collection::vec(prop::bool::weighted(0.2), 0..300)) {
+        fn masks_survive_a_round_trip(mask in prop::collection::vec(prop::bool::weighted(0.2), 0..300)) {
             let mut out = BitWriter::default();
             put_mask(&mut out, mask.len(), |i| mask[i]);
             let bytes = out.into_bytes();

@@ -211,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waiting_messages_come_back() {
+    fn waiting_messages_survive_a_round_trip() {
         let waiting = ReadyCount { ready: 3, slots: 8 };
         assert_eq!(decode_waiting(&encode_waiting(waiting)), Ok(waiting));
         assert!(decode_waiting(&encode_waiting(waiting)[..8]).is_err());

@@ -479,7 +479,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn states_become_bodies_and_come_back() {
+    fn states_survive_a_round_trip_through_bodies() {
         let player: PlayerCells = std::array::from_fn(|cell| 1000 + cell as u32);
         let settings = PmoveSettings { float: true, fixed_ms: 9, no_bunny: false, fast_water: true };
         let body = Quake3Body::of_player(&player, settings, 2);

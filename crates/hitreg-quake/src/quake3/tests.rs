@@ -38,7 +38,7 @@ fn the_huffman_code_equals_the_engines() {
 
 proptest! {
     #[test]
-    fn numbers_come_back(numbers in prop::collection::vec((any::<u32>(), 1u32..=32), 0..60)) {
+    fn numbers_survive_a_round_trip(numbers in prop::collection::vec((any::<u32>(), 1u32..=32), 0..60)) {
         let mut bits = HuffmanWriter::default();
         numbers.iter().for_each(|(value, width)| bits.bits(value & u32::MAX >> (32 - width), *width));
         let mut reader = HuffmanReader::new(&bits.bytes);
@@ -48,7 +48,7 @@ proptest! {
     }
 
     #[test]
-    fn states_come_back(
+    fn states_survive_a_round_trip(
         from in prop::collection::vec(any::<u32>(), PLAYER_CELLS),
         to in prop::collection::vec(any::<u32>(), PLAYER_CELLS),
         same in prop::collection::vec(any::<bool>(), PLAYER_CELLS),
@@ -82,7 +82,7 @@ proptest! {
     }
 
     #[test]
-    fn usercmds_come_back(key: u32, times in prop::collection::vec(any::<(i32, [u16; 3], i8, u16, u8)>(), 1..8)) {
+    fn usercmds_survive_a_round_trip(key: u32, times in prop::collection::vec(any::<(i32, [u16; 3], i8, u16, u8)>(), 1..8)) {
         let command = |(server_time, angles, speed, buttons, weapon): (i32, [u16; 3], i8, u16, u8)| {
             let speed = speed.max(-127);
             Quake3Usercmd { server_time, angles, forward: speed, right: -speed, up: speed / 2, buttons, weapon }

@@ -133,7 +133,7 @@ mod tests {
     const HURT: DemoEvent = DemoEvent::Damage { armor: 1, health: 2, from: [0.0; 3] };
 
     #[test]
-    fn any_order_of_events_comes_back() {
+    fn any_order_of_events_survives_a_round_trip() {
         let orders: [&[DemoEvent]; 8] = [
             &[],
             &[DemoEvent::Choked(3), BLOOD, BLOOD],

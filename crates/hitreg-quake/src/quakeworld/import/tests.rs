@@ -114,7 +114,7 @@ fn a_demo_becomes_a_session() {
 }
 
 #[test]
-fn a_demo_comes_back() {
+fn a_demo_survives_a_round_trip() {
     let hurt = |frame| if frame % 7 == 3 { vec![19, 1, 2, 8, 0, 0, 0, 0, 0] } else { Vec::new() };
     for first_seq in [-1, 1, 900] {
         let bytes = demo(first_seq.max(0), hurt);
