@@ -34,6 +34,7 @@ mod header;
 mod index;
 mod keyframes;
 mod kinds;
+mod lookalike;
 mod reader;
 mod recover;
 mod table;
@@ -41,8 +42,6 @@ mod trace_file;
 mod writer;
 
 pub(crate) use chunk::CHUNK_KEYS;
-pub(crate) use chunks::START_BYTES;
-pub use chunks::{Lookalike, looks_like};
 pub use error::{LOG_PLAYERS_MAX, LogError, Truncation, WriteError};
 pub(crate) use error::{MAP_BYTES_MAX, RECORD_BYTES_MAX, no_thread};
 pub(crate) use header::check_players;
@@ -50,6 +49,8 @@ pub use header::{FORMAT, FileKind, FormatVersion, UnreadableFormat, check_readab
 pub use index::{FileIndex, IndexedRows, IndexedTable};
 pub use keyframes::{RewriteError, keyframes_of, write_keyframes};
 pub(crate) use kinds::EXTRA_BYTES;
+pub(crate) use lookalike::START_BYTES;
+pub use lookalike::{Lookalike, looks_like};
 pub use reader::{
     IndexedLog, KeyframeQuery, LogReader, SeekResult, read_header, read_prefix, read_prefix_within, read_session,
     read_session_within,
