@@ -24,7 +24,7 @@ use hitreg_log::record::{LogContents, PlayerRecords, Session, SessionHeader};
 use hitreg_log::sorted::SortedMap;
 use hitreg_log::store::{self, FileIdentity, OwnFolder, StoreError, Target, TemporaryFolder, TraceFile};
 use hitreg_log::trace::{Digest, Trace, TraceHeader, TraceSource};
-use hitreg_netcode::replay::{LogSurvey, ReplayError, ReplayFindings};
+use hitreg_netcode::replay::{ReplayError, ReplayFindings};
 use process::ProcessResult;
 
 /// The environment variable with the path of the config file, which holds the defaults of hitreg's commands.
@@ -494,12 +494,8 @@ impl OneSidedLog {
         is_lacking.then_some(OneSidedLog::Server)
     }
 
-    /// Returns the same for a log that was surveyed.
-    pub fn of_surveyed(header: &SessionHeader, survey: &LogSurvey) -> Option<OneSidedLog> {
-        OneSidedLog::of_header(header, survey.usercmds() > 0)
-    }
-
-    fn of_header(header: &SessionHeader, has_usercmds: bool) -> Option<OneSidedLog> {
+    /// Returns the missing side of a log with this header.
+    pub(crate) fn of_header(header: &SessionHeader, has_usercmds: bool) -> Option<OneSidedLog> {
         match (header.holds(), header.side) {
             (LogContents::Server, _) if !has_usercmds => Some(OneSidedLog::Server),
             (LogContents::Clients, Some(_)) => Some(OneSidedLog::Client),

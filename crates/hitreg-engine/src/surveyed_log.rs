@@ -244,7 +244,7 @@ impl SurveyedLog {
             Some(digest) => digest,
             None => LogFile::read(self.memory, &self.path)?.digest,
         };
-        let side = OneSidedLog::of_surveyed(&self.header, &self.survey);
+        let side = OneSidedLog::of_header(&self.header, self.survey.usercmds() > 0);
         Ok(BuildRequest { log: &self.path, log_digest, options: &[], side })
     }
 

@@ -119,8 +119,8 @@ impl Goldens {
                 rerecord.then(|| targets.file_over_input(log, FileType::Log)).transpose()?,
             ),
             GoldenUpdate::Propose { rerecord } => (
-                Some(targets.file(&new(&path), FileType::Golden)?),
-                rerecord.then(|| targets.replaceable_file(&new(log), FileType::Log)).transpose()?,
+                Some(targets.file(&proposal_path(&path), FileType::Golden)?),
+                rerecord.then(|| targets.replaceable_file(&proposal_path(log), FileType::Log)).transpose()?,
             ),
         };
         Ok(Goldens { path: Some(path), keep, golden, log: recorded })
@@ -267,7 +267,7 @@ pub fn proposals_below(
             false => {
                 let is_proposal = path.extension().is_some_and(|extension| extension == "new");
                 let log = if is_proposal { path.with_extension("") } else { path.clone() };
-                let proposal = proposal_of(&new(&log));
+                let proposal = proposal_of(&proposal_path(&log));
                 match path.exists() {
                     true if store::is_of(path, &FileType::Log)? || store::is_of(path, &FileType::Golden)? => {}
                     true => {
@@ -277,7 +277,7 @@ pub fn proposals_below(
                     false if proposal.exists() => {}
                     false => return Err(StoreError::not_found(path).into()),
                 }
-                let waits = proposal.exists() || new(&log.with_extension("hitlog")).exists();
+                let waits = proposal.exists() || proposal_path(&log.with_extension("hitlog")).exists();
                 waiting.extend(waits.then_some(proposal));
             }
         }
@@ -315,13 +315,13 @@ impl Proposal {
             }
             None => {
                 let what = format!("{} is missing{}", proposed.display(), propose_again(&log));
-                return Err(EngineError::unsuitable(&new(&log), what));
+                return Err(EngineError::unsuitable(&proposal_path(&log), what));
             }
         };
         let accepted = read(&golden)?.map(|(accepted, _)| accepted);
         let kind = GoldenChange::of(accepted.as_deref(), &text);
         let difference = golden::difference(&accepted.unwrap_or_default(), &text);
-        Ok(Proposal { log: new(&log).exists().then_some(log), golden, kind, difference, text, made_for })
+        Ok(Proposal { log: proposal_path(&log).exists().then_some(log), golden, kind, difference, text, made_for })
     }
 
     /// Replaces the golden, and the log if a new one was proposed.
@@ -329,11 +329,11 @@ impl Proposal {
     /// # Errors
     /// Fails if a file changed since the proposal was written, or cannot be written.
     pub fn accept(&self) -> Result<(), EngineError> {
-        let new_log = self.log.as_deref().map(new);
+        let new_log = self.log.as_deref().map(proposal_path);
         if made_for(&self.golden, new_log.as_deref())? != self.made_for {
             let again = propose_again(&self.golden.with_extension("hitlog"));
             let what = format!("the log, its golden or the proposed log changed after this proposal{again}");
-            return Err(EngineError::unsuitable(&new(&self.golden), what));
+            return Err(EngineError::unsuitable(&proposal_path(&self.golden), what));
         }
         let targets = Targets::default();
         let golden = targets.file(&self.golden, FileType::Golden)?;
@@ -343,7 +343,7 @@ impl Proposal {
             store::move_to(new_log, &targets.replaceable_file(log, FileType::Log)?)?;
         }
         prepared.put()?;
-        Ok(store::remove(&targets.file(&new(&self.golden), FileType::Golden)?)?)
+        Ok(store::remove(&targets.file(&proposal_path(&self.golden), FileType::Golden)?)?)
     }
 
     /// Deletes the proposal. The golden stays unchanged.
@@ -357,7 +357,7 @@ impl Proposal {
 
 /// What to do about a proposal that does not hold.
 fn propose_again(log: &Path) -> String {
-    let rerecord = if new(log).exists() { " --rerecord" } else { "" };
+    let rerecord = if proposal_path(log).exists() { " --rerecord" } else { "" };
     let log = shell_path(log);
     format!(": propose again with `hitreg verify {log} --propose{rerecord}`, or run `hitreg review {log} --reject`")
 }
@@ -379,14 +379,14 @@ fn made_for(golden: &Path, new_log: Option<&Path>) -> Result<String, EngineError
 
 /// The proposed golden beside a proposed log.
 fn proposal_of(new_log: &Path) -> PathBuf {
-    new(&new_log.with_extension("").with_extension("golden"))
+    proposal_path(&new_log.with_extension("").with_extension("golden"))
 }
 
 /// Removes the proposal for a golden, and the log that was proposed with it.
 fn discard(golden: &Path) -> Result<(), EngineError> {
     let targets = Targets::default();
     for (path, kind) in [(golden.with_extension("hitlog"), FileType::Log), (golden.to_owned(), FileType::Golden)] {
-        let path = new(&path);
+        let path = proposal_path(&path);
         if path.exists() {
             store::remove(&targets.replaceable_file(&path, kind)?)?;
         }
@@ -395,10 +395,8 @@ fn discard(golden: &Path) -> Result<(), EngineError> {
 }
 
 /// The path of the proposal for a golden: `duel.golden.new` for `duel.golden`.
-fn new(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".new");
-    name.into()
+fn proposal_path(path: &Path) -> PathBuf {
+    path.with_added_extension("new")
 }
 
 /// The text of a golden, and the last line of a proposal. Line ends that git converted are accepted, and a last line

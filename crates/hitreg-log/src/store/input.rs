@@ -53,7 +53,7 @@ impl InputFile {
         let stream = match streams.get(path) {
             Some(known) => Arc::clone(known),
             None => {
-                let stream = if is_standard_stream(path) { standard_input()? } else { File::open(path)? };
+                let stream = if is_standard_stream(path) { stream_file(std::io::stdin())? } else { File::open(path)? };
                 let spooled = SpooledStream { stream, copy: anonymous_file()?, length: 0, has_ended: false };
                 let spooled = Arc::new(Mutex::new(spooled));
                 streams.insert(path.to_owned(), Arc::clone(&spooled));
@@ -216,23 +216,15 @@ pub fn is_standard_stream(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// Returns standard input as a file.
-fn standard_input() -> std::io::Result<File> {
-    duplicate(std::io::stdin())
-}
-
-/// Returns standard output as a file.
-pub(super) fn standard_output() -> std::io::Result<File> {
-    duplicate(std::io::stdout())
-}
-
+/// Returns a standard stream as a file.
 #[cfg(unix)]
-fn duplicate(stream: impl std::os::fd::AsFd) -> std::io::Result<File> {
+pub(super) fn stream_file(stream: impl std::os::fd::AsFd) -> std::io::Result<File> {
     Ok(stream.as_fd().try_clone_to_owned()?.into())
 }
 
+/// Returns a standard stream as a file.
 #[cfg(windows)]
-fn duplicate(stream: impl std::os::windows::io::AsHandle) -> std::io::Result<File> {
+pub(super) fn stream_file(stream: impl std::os::windows::io::AsHandle) -> std::io::Result<File> {
     Ok(stream.as_handle().try_clone_to_owned()?.into())
 }
 

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::folder::{UnnamedFile, anonymous_file};
-use super::input::standard_output;
+use super::input::stream_file;
 use super::{READ_AHEAD, StoreError, StoreErrorKind, WatchedInputs, is_standard_stream};
 use crate::log::{self, FileKind, WriteError, WriterOptions};
 use crate::record::Session;
@@ -440,7 +440,8 @@ fn write_stream(
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), WriteError>,
 ) -> Result<(), StoreError> {
     let io = |source: std::io::Error| StoreError::write(path, source.into());
-    let stream = if is_standard_stream(path) { standard_output() } else { File::options().append(true).open(path) };
+    let is_standard = is_standard_stream(path);
+    let stream = if is_standard { stream_file(std::io::stdout()) } else { File::options().append(true).open(path) };
     let mut out = BufWriter::new(stream.map_err(io)?);
     write(&mut out).map_err(|source| StoreError::write(path, source))?;
     out.flush().map_err(io)

@@ -32,20 +32,15 @@ impl Recording {
 
     /// Returns the path of an unfinished recording: `NAME.hitlog.part`.
     pub(crate) fn unfinished_path(path: &Path) -> PathBuf {
-        let mut name = path.as_os_str().to_owned();
-        name.push(".part");
-        name.into()
+        path.with_added_extension("part")
     }
 
     /// Returns the path of one file of a recording in several files: `NAME-0001.hitlog`.
     pub fn numbered(path: &Path, number: u32) -> PathBuf {
         let mut name = path.file_stem().unwrap_or_default().to_owned();
         name.push(format!("-{number:04}"));
-        if let Some(extension) = path.extension() {
-            name.push(".");
-            name.push(extension);
-        }
-        path.with_file_name(name)
+        let numbered = path.with_file_name(name);
+        path.extension().map(|extension| numbered.with_added_extension(extension)).unwrap_or(numbered)
     }
 
     /// Returns the highest number among the files of such a recording, finished or not; 0 when there are none.

@@ -261,7 +261,7 @@ impl<'f, G: Netcode> ClosedRun<'_, 'f, G> {
             budget.begin::<G>(session, source.survey.ticks.under(&session.header, &setup.settings)?)?;
         }
         match (source.keyframes, source.start) {
-            (None, _) => feed.borrow_mut().stop_keeping_chunks(),
+            (None, _) => feed.borrow_mut().kept_chunks = None,
             (Some(_), None) => feed.borrow_mut().keep_chunks(0),
             (Some(_), Some(_)) => {}
         }

@@ -42,7 +42,7 @@ pub(super) struct Feed<'a> {
     /// The session time that the replay has reached.
     reached_at: Micros,
     /// The last chunks as read, where keyframes are written.
-    kept_chunks: Option<KeptChunks>,
+    pub(super) kept_chunks: Option<KeptChunks>,
     /// The records before the keyframe at which this replay began.
     resume_point: Option<ResumePoint>,
 }
@@ -325,7 +325,7 @@ impl RecordedLink {
 }
 
 /// The recent chunks, each with its number and its newest time.
-struct KeptChunks {
+pub(super) struct KeptChunks {
     next: usize,
     chunks: VecDeque<(usize, Micros, Rc<SessionChunk>)>,
     /// Keyframes before this time are done, so chunks that end earlier are not needed.
@@ -405,11 +405,6 @@ impl Feed<'_> {
         kept.forget_before(at - reach);
         let first = kept.chunks.front().map_or(kept.next, |(number, ..)| *number);
         (first, kept.chunks.iter().map(|(_, _, chunk)| Rc::clone(chunk)).collect())
-    }
-
-    /// Stops keeping recent chunks.
-    pub(super) fn stop_keeping_chunks(&mut self) {
-        self.kept_chunks = None;
     }
 
     /// Returns the feed's state for a keyframe. Returns `None` if a player is known only by heard packets, or if a

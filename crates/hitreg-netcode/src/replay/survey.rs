@@ -533,18 +533,17 @@ impl ReorderBounds {
         let stands = other.first.get(&tick).map(|there| self.chunk - there);
         match (known && other.may_know(tick), stands) {
             (false, _) => self.window = None,
-            (true, Some(apart)) if is_state => self.widen_ahead(apart),
-            (true, Some(apart)) => self.widen_back(apart),
+            (true, Some(apart)) if is_state => self.widen(0, apart),
+            (true, Some(apart)) => self.widen(apart, 0),
             (true, None) => {}
         }
     }
 
-    fn widen_back(&mut self, chunks: u32) {
-        self.window = self.window.map(|window| ReorderWindow { back: window.back.max(chunks), ..window });
-    }
-
-    fn widen_ahead(&mut self, chunks: u32) {
-        self.window = self.window.map(|window| ReorderWindow { ahead: window.ahead.max(chunks), ..window });
+    /// Widens the window to at least these numbers of chunks.
+    fn widen(&mut self, back: u32, ahead: u32) {
+        let wider =
+            |window: ReorderWindow| ReorderWindow { back: window.back.max(back), ahead: window.ahead.max(ahead) };
+        self.window = self.window.map(wider);
     }
 }
 
@@ -574,7 +573,7 @@ impl DirectionNumbers {
         bounds.all_is_known = false;
         let is_known = self.sent.get(number).is_some() || self.forgotten.is_some_and(|forgotten| number <= forgotten);
         match self.sent.from(number).map(|packet| packet.chunk).min() {
-            Some(first_after) if bounds.as_they_arrived && !is_known => bounds.widen_ahead(bounds.chunk - first_after),
+            Some(first_after) if bounds.as_they_arrived && !is_known => bounds.widen(0, bounds.chunk - first_after),
             _ => bounds.window = None,
         }
     }
@@ -594,7 +593,7 @@ impl DirectionNumbers {
             self.sent.insert(SentPacket { number, at, chunk: bounds.chunk });
             if let Some(arrived) = self.early.remove(&number) {
                 bounds.all_is_known = false;
-                bounds.widen_ahead(bounds.chunk - arrived);
+                bounds.widen(0, bounds.chunk - arrived);
             }
             last = Some(at);
         }
@@ -602,7 +601,7 @@ impl DirectionNumbers {
             match self.sent.get(arrival.number) {
                 Some(packet) => {
                     bounds.longest = bounds.longest.max(arrival.at - packet.at);
-                    bounds.widen_back(bounds.chunk - packet.chunk);
+                    bounds.widen(bounds.chunk - packet.chunk, 0);
                 }
                 None => {
                     self.early.insert(arrival.number, bounds.chunk);
