@@ -110,11 +110,8 @@ fn print(page: &mut Page, listed: &[SettingListing], preset: Option<&Preset>, wo
         let used = "* ".len() + key.len() + " = ".len() + value.len() + bounds.len();
         let (space, below) = (WIDTH.saturating_sub(used), used + 2 > WIDTH);
         let beside = if below { String::new() } else { format!("{:space$}{bounds}", "") };
-        page.parts(vec![
-            format!("{mark} ").into(),
-            TextSpan::styled(Strong, key),
-            format!(" = {value}{beside}").into(),
-        ]);
+        let shown = format!(" = {value}{beside}");
+        page.parts(vec![format!("{mark} ").into(), TextSpan::styled(Strong, key), shown.into()]);
         if below {
             page.paragraph(6, &bounds);
         }

@@ -47,7 +47,7 @@ pub struct LinePart {
 
 /// The most lines of a change for which words are compared. Word changes in longer changes are unreadable and slow to
 /// find.
-const WORD_DIFF_LINES_MAX: usize = 60;
+const WORD_LINES_MAX: usize = 60;
 /// The lowest similarity of words, from 0 to 1, for lines to count as related.
 const SIMILARITY_MIN: f32 = 0.5;
 
@@ -72,9 +72,7 @@ impl TextDiff {
                     DiffTag::Equal => {
                         self.lines.extend(before.iter().map(|line| DiffLine::whole(LineOrigin::Both, line)))
                     }
-                    DiffTag::Replace if before.len() + after.len() <= WORD_DIFF_LINES_MAX => {
-                        self.add_words(before, after)
-                    }
+                    DiffTag::Replace if before.len() + after.len() <= WORD_LINES_MAX => self.add_words(before, after),
                     DiffTag::Delete | DiffTag::Insert | DiffTag::Replace => {
                         self.lines.extend(before.iter().map(|line| DiffLine::whole(LineOrigin::Before, line)));
                         self.lines.extend(after.iter().map(|line| DiffLine::whole(LineOrigin::After, line)));

@@ -7,7 +7,7 @@ use crate::brush::{Bounds, ConvexBrush};
 use crate::solid::{HullFace, NearestHit, Solid, SolidHull, SweepContact, SweepHit, is_inside};
 
 /// The most brushes in the list; when there are more, queries use the tree.
-const NEARBY_BRUSHES_MAX: usize = 24;
+const NEARBY_MAX: usize = 24;
 
 /// The number of children of a branch. Their boxes are tested in parallel.
 const WIDTH: usize = 4;
@@ -42,7 +42,7 @@ pub(crate) struct NearbyBrushes<'a> {
     hull: SolidHull,
     /// Queries outside this box use the whole world.
     reach: Bounds,
-    brushes: [u32; NEARBY_BRUSHES_MAX],
+    brushes: [u32; NEARBY_MAX],
     count: usize,
 }
 
@@ -56,8 +56,7 @@ impl CollisionWorld {
 
     /// Returns the brushes that paths of `hull` within `reach` can meet.
     pub(crate) fn nearby(&self, hull: SolidHull, reach: Bounds) -> NearbyBrushes<'_> {
-        let mut near =
-            NearbyBrushes { world: self, hull, reach: Bounds::EMPTY, brushes: [0; NEARBY_BRUSHES_MAX], count: 0 };
+        let mut near = NearbyBrushes { world: self, hull, reach: Bounds::EMPTY, brushes: [0; NEARBY_MAX], count: 0 };
         if !reach.is_trusted() {
             return near;
         }
@@ -67,7 +66,7 @@ impl CollisionWorld {
             }
             near.count += 1;
         });
-        if near.count <= NEARBY_BRUSHES_MAX {
+        if near.count <= NEARBY_MAX {
             near.reach = reach;
         }
         near

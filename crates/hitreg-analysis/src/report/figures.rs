@@ -202,12 +202,11 @@ fn edges(least: f32, greatest: f32) -> Vec<f32> {
     let growing =
         |step: i32| [1.0, 2.0, 5.0][step.rem_euclid(3) as usize] * libm::pow(10.0, f64::from(step.div_euclid(3)));
     let mut edges: Vec<f32> = if greatest > FAR_APART * least {
-        (GROWING_STEP_MIN..=GROWING_STEP_MAX).map(|step| growing(step) as f32).collect()
+        (GROWING_MIN..=GROWING_MAX).map(|step| growing(step) as f32).collect()
     } else {
         let [least, greatest] = [least, greatest].map(f64::from);
         let is_enough = |width: &f64| (greatest - least) / width < STEPS_MAX.into();
-        let width =
-            (GROWING_STEP_MIN..=GROWING_STEP_MAX).map(growing).find(is_enough).unwrap_or(growing(GROWING_STEP_MAX));
+        let width = (GROWING_MIN..=GROWING_MAX).map(growing).find(is_enough).unwrap_or(growing(GROWING_MAX));
         let first = libm::floor(least / width) - 1.0;
         (0..=STEPS_MAX + 2).map(|step| ((first + f64::from(step)) * width) as f32).collect()
     };
@@ -222,10 +221,10 @@ fn bar_of(value: f32, edges: &[f32]) -> usize {
 }
 
 /// The smallest growing step, 0.01.
-const GROWING_STEP_MIN: i32 = -6;
+const GROWING_MIN: i32 = -6;
 
 /// The greatest growing step.
-const GROWING_STEP_MAX: i32 = 30;
+const GROWING_MAX: i32 = 30;
 
 #[cfg(test)]
 mod tests {

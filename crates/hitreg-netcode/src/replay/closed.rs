@@ -147,7 +147,7 @@ fn input_of(session: &Session) -> SessionChunk {
 
 /// The time that a shot's usercmd may take to run, beyond the longest flight. A shot of a part without a verdict after
 /// that counts as never judged.
-const VERDICT_WAIT_MAX: Micros = Micros::from_s(1);
+const VERDICT_WAIT: Micros = Micros::from_s(1);
 
 impl<'f, G: Netcode> ClosedRun<'_, 'f, G> {
     /// Creates a server and clients on the links of the feed, at the beginning of the log or at a keyframe. They encode
@@ -272,10 +272,8 @@ impl<'f, G: Netcode> ClosedRun<'_, 'f, G> {
         let mut other_rate = other_rate.into_iter().flatten();
         let ticks = std::iter::from_fn(|| other_rate.next().or_else(|| feed.borrow_mut().next_tick()));
         // A packet sent in the part may still arrive after it, and a shot fired in it may still be judged.
-        let end = options
-            .part
-            .zip(source.survey.longest_flight())
-            .map(|(part, longest)| part.to + longest + VERDICT_WAIT_MAX);
+        let end =
+            options.part.zip(source.survey.longest_flight()).map(|(part, longest)| part.to + longest + VERDICT_WAIT);
         let mut ticks = ticks.take_while(|at| end.is_none_or(|end| *at < end) && !budget.is_exceeded());
         let tick = source.start.map_or(Tick(0), |start| start.tick);
         let mut keyframes = KeyframeWriter { source, feed, tick, next: None, failed: None };

@@ -499,9 +499,8 @@ impl CoverTracker {
             since = Some((*at, state.position));
         }
         let last = last?;
-        Some(since.map_or((Micros::ZERO, 0.0), |(at, position)| {
-            (sight.at - at, (position - last.position).as_vec3().length())
-        }))
+        let hidden = since.map(|(at, from)| (sight.at - at, (from - last.position).as_vec3().length()));
+        Some(hidden.unwrap_or((Micros::ZERO, 0.0)))
     }
 }
 

@@ -299,7 +299,7 @@ fn read_model(record: LumpRecord<'_>) -> Submodel {
 }
 
 /// The deepest allowed tree, because traces recurse. id's maps stay below 60.
-const TREE_DEPTH_MAX: u16 = 1024;
+const DEPTH_MAX: u16 = 1024;
 
 /// Checks that every index is valid, every tree is finite and every number is finite.
 fn check(map: &UncheckedMap) -> Result<(), MapError> {
@@ -377,7 +377,7 @@ fn check_depth(tree: &'static str, nodes: &[ClipNode]) -> Result<(), MapError> {
             }
             let children = nodes[node].children.into_iter().filter_map(|child| usize::try_from(child).ok());
             let too_deep =
-                || MapError(format!("the tree of {tree} is deeper than {TREE_DEPTH_MAX} at node {node}, or loops"));
+                || MapError(format!("the tree of {tree} is deeper than {DEPTH_MAX} at node {node}, or loops"));
             if heights[node] == UNKNOWN {
                 heights[node] = OPEN;
                 for child in children {
@@ -390,7 +390,7 @@ fn check_depth(tree: &'static str, nodes: &[ClipNode]) -> Result<(), MapError> {
                 continue;
             }
             let height = 1 + children.map(|child| heights[child]).max().unwrap_or(0);
-            if height > TREE_DEPTH_MAX {
+            if height > DEPTH_MAX {
                 return Err(too_deep());
             }
             heights[node] = height;
@@ -512,17 +512,14 @@ mod tests {
 
     #[test]
     fn the_deepest_tree_can_be_swept_and_a_deeper_one_is_refused() {
-        let map = chain(TREE_DEPTH_MAX).expect("just deep enough");
+        let map = chain(DEPTH_MAX).expect("just deep enough");
         for rule in [SweepRule::Classic, SweepRule::Reworked] {
             for (start, end) in [(-10.0, 2_000.0), (900.5, -10.0)] {
                 let sweep = HullTree::clip(&map, 0).sweep(rule, Vec3::X * start, Vec3::X * end);
-                assert!(
-                    sweep.fraction == 1.0 || (sweep.end.x - f32::from(TREE_DEPTH_MAX - 1)).abs() < 0.1,
-                    "{sweep:?}"
-                );
+                assert!(sweep.fraction == 1.0 || (sweep.end.x - f32::from(DEPTH_MAX - 1)).abs() < 0.1, "{sweep:?}");
             }
         }
-        let error = chain(TREE_DEPTH_MAX + 1).expect_err("too deep").to_string();
+        let error = chain(DEPTH_MAX + 1).expect_err("too deep").to_string();
         assert!(error.starts_with("the tree of clip nodes is deeper than 1024 at node "), "{error}");
     }
 

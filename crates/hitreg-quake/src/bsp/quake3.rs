@@ -223,7 +223,7 @@ impl TryFrom<LevelLumps> for Quake3Map {
 }
 
 /// The deepest allowed tree, deeper than in any real map.
-const TREE_DEPTH_MAX: u16 = 1024;
+const DEPTH_MAX: u16 = 1024;
 
 /// Returns whether every node has at most one parent and the depth is within the limit. Nodes come before their
 /// children.
@@ -234,7 +234,7 @@ fn is_tree(nodes: &[Node]) -> bool {
         node.children.iter().filter_map(|child| usize::try_from(*child).ok()).all(|child| {
             let is_first = depths[child] == 0;
             depths[child] = below;
-            is_first && below <= TREE_DEPTH_MAX
+            is_first && below <= DEPTH_MAX
         })
     })
 }

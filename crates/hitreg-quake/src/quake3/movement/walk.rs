@@ -240,7 +240,7 @@ const OVERCLIP: f32 = 1.001;
 const PLANES_MAX: usize = 5;
 const BUMPS_MAX: usize = 4;
 /// Speed away from a plane, in units/s, above which it does not count as touched.
-const AWAY_SPEED: f32 = 0.1;
+const AWAY: f32 = 0.1;
 const SAME_PLANE: f32 = 0.99;
 
 /// Returns the velocity without its component into a plane.
@@ -343,12 +343,12 @@ impl MoveStep<'_> {
 /// Clips both velocities to the planes, along one or along the crease of two. `None` if three planes block every
 /// direction.
 fn along(planes: &[Vec3], velocity: Vec3, at_end: Vec3) -> Option<(Vec3, Vec3)> {
-    let Some(first) = planes.iter().position(|plane| velocity.dot(*plane) < AWAY_SPEED) else {
+    let Some(first) = planes.iter().position(|plane| velocity.dot(*plane) < AWAY) else {
         return Some((velocity, at_end));
     };
     let mut clipped = (clip(velocity, planes[first]), clip(at_end, planes[first]));
     for second in (0..planes.len()).filter(|second| *second != first) {
-        if clipped.0.dot(planes[second]) >= AWAY_SPEED {
+        if clipped.0.dot(planes[second]) >= AWAY {
             continue;
         }
         clipped = (clip(clipped.0, planes[second]), clip(clipped.1, planes[second]));
@@ -357,8 +357,7 @@ fn along(planes: &[Vec3], velocity: Vec3, at_end: Vec3) -> Option<(Vec3, Vec3)> 
         }
         let crease = planes[first].cross(planes[second]).normalize_or_zero();
         clipped = (crease * crease.dot(velocity), crease * crease.dot(at_end));
-        let is_third =
-            |third: &usize| *third != first && *third != second && clipped.0.dot(planes[*third]) < AWAY_SPEED;
+        let is_third = |third: &usize| *third != first && *third != second && clipped.0.dot(planes[*third]) < AWAY;
         if (0..planes.len()).any(|third| is_third(&third)) {
             return None;
         }
