@@ -349,10 +349,7 @@ fn name_of(found: &BisectResult, name: &str) -> String {
 /// Shortens a commit's hash to 10 digits, as git does in a large repository.
 fn short<'a>(found: &BisectResult, name: &'a str) -> &'a str {
     const DIGITS: usize = 10;
-    match found.subjects.contains_key(name) {
-        true => name.get(..DIGITS).unwrap_or(name),
-        false => name,
-    }
+    if found.subjects.contains_key(name) { name.get(..DIGITS).unwrap_or(name) } else { name }
 }
 
 // `bisect ticks` calls `BUILD step` in two builds to compare their results. It is not meant for users, so help does not

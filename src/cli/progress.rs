@@ -23,10 +23,7 @@ impl Progress {
 
     /// A bar for a replay that covers `length` of session time. It is hidden if others run beside it.
     pub(super) fn of_replay(length: Micros, is_alone: bool) -> Progress {
-        match is_alone {
-            true => Progress::of_session("replaying", length),
-            false => Progress { bar: ProgressBar::hidden() },
-        }
+        if is_alone { Progress::of_session("replaying", length) } else { Progress { bar: ProgressBar::hidden() } }
     }
 
     /// A bar for a number of items.

@@ -308,10 +308,7 @@ impl VerifyReport {
         }
         if !args.quiet || outcome != CommandOutcome::Done {
             page.blank();
-            match has_page {
-                true => page.append(corpus_page(&self.summary)),
-                false => page.line(&verdict_line(&self.summary)),
-            }
+            if has_page { page.append(corpus_page(&self.summary)) } else { page.line(&verdict_line(&self.summary)) }
         }
         if !has_page {
             for problem in &self.summary.problems {

@@ -104,10 +104,7 @@ pub fn diff(a: &dyn TraceSource, b: &dyn TraceSource, options: &DiffOptions) -> 
     options.tolerances.check(&shapes, options.on)?;
     let equal = EqualTables::of([a, b], [&tables_a, &tables_b], options.on);
     let clock_a = TickTimes::of(a)?;
-    let clock_b = match equal.has(ticks::NAME) {
-        true => clock_a.clone(),
-        false => TickTimes::of(b)?,
-    };
+    let clock_b = if equal.has(ticks::NAME) { clock_a.clone() } else { TickTimes::of(b)? };
     let clocks = [&clock_a, &clock_b];
     let comparison = TraceComparison {
         traces: [a, b],

@@ -199,10 +199,7 @@ impl<'a> ExplainedLog<'a> {
         {
             let flown = self.shots_in(after(Micros(first)))?;
             let of_flight = ShotRows::of(&flown, shot);
-            rows = match of_flight.lacks_impact() {
-                true => ShotRows::of(&self.shots()?, shot),
-                false => of_flight,
-            };
+            rows = if of_flight.lacks_impact() { ShotRows::of(&self.shots()?, shot) } else { of_flight };
         }
         let part = rows.span().map_or(Part::WHOLE, |(first, last)| Part { from: Micros(first), to: Micros(last) });
         let rules = OtherRules::of(&self.header, &self.options)?;

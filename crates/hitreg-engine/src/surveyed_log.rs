@@ -212,10 +212,7 @@ impl SurveyedLog {
         });
         let mut to = |header: &TraceHeader, table| to(&self.with_digest(header), table);
         let ran = game.stream(source, &mut chunks, attempt, &mut to, progress);
-        match broken {
-            Some(error) => Err(self.unreadable(error)),
-            None => ran.map_err(|source| self.not_replayed(source)),
-        }
+        broken.map_or_else(|| ran.map_err(|source| self.not_replayed(source)), |error| Err(self.unreadable(error)))
     }
 
     /// Replays the log as one chunk, which `seen` gets.
@@ -322,10 +319,7 @@ impl SurveyedLog {
         };
         let mut to = |header: &TraceHeader, table| to(&self.with_digest(header), table);
         let ran = game.stream_clients(source, &mut pass, options, &mut to, progress);
-        match broken {
-            Some(error) => Err(error),
-            None => ran.map_err(|source| self.not_replayed(source)),
-        }
+        broken.map_or_else(|| ran.map_err(|source| self.not_replayed(source)), Err)
     }
 
     /// Scores each interpolation mode on one part of the session.
@@ -344,10 +338,7 @@ impl SurveyedLog {
             self.pass_chunks(&mut broken, LogReader::next_chunk_of_clients, take)
         };
         let scores = game.score(&self.header, reorder, &mut pass, settings, part);
-        match broken {
-            Some(error) => Err(error),
-            None => scores.map_err(unscored),
-        }
+        broken.map_or_else(|| scores.map_err(unscored), Err)
     }
 
     /// Passes on each chunk of the log. A read error goes into `broken`; the results of the pass are then invalid.

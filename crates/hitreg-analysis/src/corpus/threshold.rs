@@ -94,10 +94,7 @@ impl Threshold {
             let what = format!("this command does not measure {name}, `hitreg diff` does; {}", wrong());
             return Err(ThresholdError(what));
         }
-        let (number, is_share) = match value.trim().strip_suffix('%') {
-            Some(number) => (number, true),
-            None => (value, false),
-        };
+        let (number, is_share) = value.trim().strip_suffix('%').map_or((value, false), |number| (number, true));
         let max: f64 = number.trim().parse().map_err(|_| wrong())?;
         if !max.is_finite() || max < 0.0 {
             return Err(wrong());

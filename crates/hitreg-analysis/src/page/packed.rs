@@ -29,18 +29,11 @@ pub(super) struct PackedColumn {
     unit: f64,
     /// The value of the number 0.
     #[serde(skip_serializing_if = "is_zero")]
-    origin: f64,
+    pub(super) origin: f64,
 }
 
 fn is_zero(value: &f64) -> bool {
     *value == 0.0
-}
-
-impl PackedColumn {
-    /// The same column with another value for the number 0.
-    pub(super) fn with_origin(self, origin: f64) -> PackedColumn {
-        PackedColumn { origin, ..self }
-    }
 }
 
 impl PageColumns {

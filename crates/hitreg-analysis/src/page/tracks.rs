@@ -265,8 +265,11 @@ impl PageTrack {
         columns: &mut PageColumns,
     ) -> PageTrack {
         let kept = || track.kept.iter();
-        let place = [0, 1, 2]
-            .map(|axis| columns.push(kept().map(|at| whole(at.place[axis], unit)), unit).with_origin(origin[axis]));
+        let place = [0, 1, 2].map(|axis| {
+            let mut column = columns.push(kept().map(|at| whole(at.place[axis], unit)), unit);
+            column.origin = origin[axis];
+            column
+        });
         let yaw = |at: &TrackPoint| whole(at.yaw.rem_euclid(360.0), 1.0);
         let mark = |at: &TrackPoint| i64::from(at.mark) * 2 + i64::from(at.came);
         PageTrack {

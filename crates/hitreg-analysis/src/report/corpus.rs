@@ -111,10 +111,7 @@ pub fn print_thresholds(page: &mut Page, results: &[ThresholdResult]) {
 
 fn figures(page: &mut Page, summary: &CorpusSummary) {
     let (a, b) = (summary.a.as_ref(), &summary.b);
-    let both = |of_a: Option<String>, of_b: String| match of_a {
-        Some(of_a) => vec![of_a, of_b],
-        None => vec![of_b],
-    };
+    let both = |of_a: Option<String>, of_b: String| of_a.into_iter().chain([of_b]).collect::<Vec<_>>();
     let errors = |part: fn(hitreg_log::stats::Spread) -> f32| {
         let text = |spread: Option<hitreg_log::stats::Spread>| {
             spread.map_or("-".to_owned(), |spread| three_digits(part(spread)).to_string())

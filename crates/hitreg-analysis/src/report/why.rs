@@ -578,10 +578,7 @@ fn judged_words(shot: &ShotExplanation, judged: &JudgedOutcome, settings: &[(Str
 }
 
 pub(crate) fn correction_answer(correction: &CorrectionExplanation) -> String {
-    let cause = match correction.cause.is_empty() {
-        true => "cause not known".to_owned(),
-        false => cause(correction),
-    };
+    let cause = if correction.cause.is_empty() { "cause not known".to_owned() } else { cause(correction) };
     if let Some(body) = absent_body(correction) {
         return format!("{cause}: for usercmd #{}, {body}.", correction.command);
     }

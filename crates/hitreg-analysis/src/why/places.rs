@@ -243,10 +243,7 @@ impl Axes {
 /// The height of the eyes above a position: in single precision, as games compute it, if both values have it.
 pub(super) fn above(z: f64, height: f64) -> f64 {
     let narrow = [z, height].map(|value| value as f32);
-    match narrow.map(f64::from) == [z, height] {
-        true => f64::from(narrow[0] + narrow[1]),
-        false => z + height,
-    }
+    if narrow.map(f64::from) == [z, height] { f64::from(narrow[0] + narrow[1]) } else { z + height }
 }
 
 /// A position relative to an aim line.

@@ -77,10 +77,7 @@ pub(crate) fn part_of_correction(
         let Some(start) = start_at(path, &mut log, KeyframeQuery::At(times[middle]))? else {
             return Ok((Part::WHOLE, None));
         };
-        match start.corrections[player] < number {
-            true => low = middle + 1,
-            false => high = middle,
-        }
+        if start.corrections[player] < number { low = middle + 1 } else { high = middle }
     }
     let from = low.checked_sub(1).map_or(Part::WHOLE.from, |before| times[before]);
     let Some(end) = times.get(low) else { return Ok((Part { from, to: Part::WHOLE.to }, None)) };

@@ -85,10 +85,7 @@ pub struct DamageShare {
 impl ShotVerdict {
     /// The verdict on a shot: a projectile is launched, and [`Judge::judge`] judges every other shot.
     pub fn of<G: Judge>(rules: &G::Rules, fire: &G::Fire, targets: &[(EntityId, G::Body)]) -> ShotVerdict {
-        match G::is_projectile(fire) {
-            true => ShotVerdict::miss(HitResult::Launched),
-            false => G::judge(rules, fire, targets),
-        }
+        if G::is_projectile(fire) { ShotVerdict::miss(HitResult::Launched) } else { G::judge(rules, fire, targets) }
     }
 
     /// The verdict for a shot without wounds.

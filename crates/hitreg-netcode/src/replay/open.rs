@@ -92,7 +92,7 @@ pub(super) fn stream<G: Game, C: ClientPipeline<G>>(
         let from = (&rows, RecentChunkStates::default());
         let mut client = OpenLoopClient::<G, C, _>::new(setup, *player, *makes, drawn_behind, from);
         let mut window =
-            ChunkWindow { reorder, chunk_overlap: source.survey.chunk_overlap, read: 0, newest: VecDeque::new() };
+            ChunkWindow { reorder, overlap: source.survey.chunk_overlap, read: 0, newest: VecDeque::new() };
         let mut units = stats::CountedValues::default();
         let budget = ReplayBudget::streaming();
         let mut counted = BudgetObserver::new(&budget, &mut tables);
@@ -132,7 +132,7 @@ fn shared(at: Micros, (first, last): (Micros, Micros), (index, of): (usize, usiz
 struct ChunkWindow {
     reorder: ReorderWindow,
     /// The most time by which a chunk begins before the newest time of the chunks before it.
-    chunk_overlap: Micros,
+    overlap: Micros,
     /// The number of chunks read.
     read: u32,
     /// The newest time up to each recent chunk. It covers as many chunks as related records can be apart.
@@ -303,8 +303,7 @@ impl<G: Game, C: ClientPipeline<G>> OpenLoopClient<'_, G, C, RecentChunkStates> 
         window.read += 1;
         // A snapshot may follow its arrival by `ahead` chunks, and its states may follow it by as many.
         if window.newest.len() > 2 * window.reorder.ahead as usize {
-            let known =
-                window.newest.pop_front().map_or(i64::MIN, |newest| newest.0.saturating_sub(window.chunk_overlap.0));
+            let known = window.newest.pop_front().map_or(i64::MIN, |newest| newest.0.saturating_sub(window.overlap.0));
             self.run_to(Micros(known.saturating_sub(1)), tables)?;
             self.forget(window);
         }

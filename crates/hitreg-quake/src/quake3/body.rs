@@ -54,10 +54,7 @@ const fn places() -> ([usize; PLAYER_CELLS], [usize; ENTITY_CELLS], usize) {
     let mut players = [0; PLAYER_CELLS];
     let mut index = 0;
     while index < PLAYER_CELLS {
-        players[index] = match index < PLAYER.len() {
-            true => head_place(PLAYER[index].0),
-            false => HEAD.len(),
-        };
+        players[index] = if index < PLAYER.len() { head_place(PLAYER[index].0) } else { HEAD.len() };
         if players[index] == HEAD.len() {
             players[index] = next;
             next += 1;
