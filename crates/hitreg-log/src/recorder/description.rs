@@ -187,33 +187,39 @@ impl Description {
         if is_twice(kinds.iter().map(|kind| &kind.name)) {
             return fault("two kinds of records have one name".into());
         }
-        for kind in &kinds {
-            let columns: Vec<String> =
-                std::iter::once(AT.to_owned()).chain(kind.columns.iter().map(|(name, _)| name.clone())).collect();
-            if is_twice(columns.iter().chain([&SERIES.to_owned()])) {
-                let fixed = format!("each has `{AT}` and `{SERIES}`");
-                return fault(format!("kind `{}` has two columns of one name ({fixed})", kind.name));
-            }
-            let field = |(name, kind): &(String, CellKind)| FieldSchema::new(name, *kind, Scope::Status);
-            let fields = kind.columns.iter().map(field).collect();
-            if log::CHUNK_KEYS.contains(&&*kind.name) {
-                return fault(format!("`{}` is a name that every log has", kind.name));
-            }
-            let unknown = UnknownKind { name: kind.name.clone(), columns, fields };
-            if unknown.is_known_kind() {
-                return fault(format!("`{}` is a kind that every log has", kind.name));
-            }
-            if is_reserved(&kind.name) {
-                let what = "a table of traces: give the kind another name, such as `my.";
-                return fault(format!("kind `{0}` has the name of {what}{0}`", kind.name));
-            }
-            header.unknown.push(unknown);
-        }
+        header.unknown =
+            kinds.iter().map(CustomKind::declared).collect::<Result<_, _>>().map_err(FinishError::Description)?;
         let (map, most) = (header.rules.len(), log::MAP_BYTES_MAX);
         if map > most {
             return fault(format!("the map has {map} bytes, and a log takes at most {most}: give only its name"));
         }
         Ok((header, kinds))
+    }
+}
+
+impl CustomKind {
+    /// Returns the kind as a header declares it, or what is wrong with it.
+    fn declared(&self) -> Result<UnknownKind, String> {
+        let name = &self.name;
+        let columns: Vec<String> =
+            std::iter::once(AT.to_owned()).chain(self.columns.iter().map(|(name, _)| name.clone())).collect();
+        if is_twice(columns.iter().chain([&SERIES.to_owned()])) {
+            return Err(format!("kind `{name}` has two columns of one name (each has `{AT}` and `{SERIES}`)"));
+        }
+        if log::CHUNK_KEYS.contains(&&**name) {
+            return Err(format!("`{name}` is a name that every log has"));
+        }
+        let field = |(name, kind): &(String, CellKind)| FieldSchema::new(name, *kind, Scope::Status);
+        let fields = self.columns.iter().map(field).collect();
+        let unknown = UnknownKind { name: name.clone(), columns, fields };
+        if unknown.is_known_kind() {
+            return Err(format!("`{name}` is a kind that every log has"));
+        }
+        if is_reserved(name) {
+            let what = "a table of traces: give the kind another name, such as `my.";
+            return Err(format!("kind `{name}` has the name of {what}{name}`"));
+        }
+        Ok(unknown)
     }
 }
 
