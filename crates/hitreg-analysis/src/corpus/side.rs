@@ -108,18 +108,8 @@ pub fn compared_rows(
     let a = SideFigures::of(traces[0], None)?;
     let b = SideFigures::of(traces[1], Some(&a))?;
     let (key, players) = (about.key.clone(), about.players);
-    let mut weapons: SortedMap<(String, Option<LatencyBand>), WeaponRow> = SortedMap::new();
+    let mut weapons = if a_is_recorded { WeaponRows::new() } else { weapon_rows([&a, &b]) };
     let knows_shots = !a_is_recorded && [&a, &b].iter().any(|side| side.summary.exercised.shots.is_some());
-    for (side, of_side) in [&a, &b].into_iter().enumerate().filter(|_| !a_is_recorded) {
-        for ((weapon, latency_ms), sums) in &of_side.weapons {
-            let row = weapons.entry((weapon.clone(), *latency_ms)).or_default();
-            let to = match side {
-                0 => [&mut row.shots_a, &mut row.hits_a, &mut row.damage_a],
-                _ => [&mut row.shots_b, &mut row.hits_b, &mut row.damage_b],
-            };
-            to.into_iter().zip([sums.shots.fired(), sums.shots.hit(), sums.damage]).for_each(|(to, sum)| *to = sum);
-        }
-    }
     let mut changed = Vec::new();
     let mut first_weapon = String::new();
     let mut first_number = None;
@@ -174,6 +164,23 @@ pub fn compared_rows(
         ..about.measured(&b)
     })));
     Ok(rows)
+}
+
+/// The rows of weapons, by weapon and latency.
+type WeaponRows = SortedMap<(String, Option<LatencyBand>), WeaponRow>;
+
+/// The rows of the weapons of both sides, without changed shots.
+fn weapon_rows([a, b]: [&SideFigures; 2]) -> WeaponRows {
+    let mut rows = WeaponRows::new();
+    for (key, sums) in &a.weapons {
+        let row = rows.entry(key.clone()).or_default();
+        (row.shots_a, row.hits_a, row.damage_a) = (sums.shots.fired(), sums.shots.hit(), sums.damage);
+    }
+    for (key, sums) in &b.weapons {
+        let row = rows.entry(key.clone()).or_default();
+        (row.shots_b, row.hits_b, row.damage_b) = (sums.shots.fired(), sums.shots.hit(), sums.damage);
+    }
+    rows
 }
 
 /// The counts of both sides by name.
