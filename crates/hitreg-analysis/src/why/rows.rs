@@ -299,10 +299,7 @@ fn found_near(
     select: &dyn Fn(&Table) -> Table,
 ) -> Result<Table, TraceReadError> {
     let near = span.map(|span| select_rows(trace, name, (&[], Some(span)), select)).transpose()?;
-    match near.filter(|near| near.rows() > 0) {
-        Some(near) => Ok(near),
-        None => select_rows(trace, name, (&[], None), select),
-    }
+    near.filter(|near| near.rows() > 0).map_or_else(|| select_rows(trace, name, (&[], None), select), Ok)
 }
 
 /// The span of these times, and [`AROUND_US`] before and after it.

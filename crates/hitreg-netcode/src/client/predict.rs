@@ -342,10 +342,7 @@ impl<G: Game> Window<G> {
     /// Returns the body predicted in play for the last of the acked usercmds. Without a new ack, this is the base: the
     /// comparison then shows what the server changed since the last snapshot.
     fn body_as_played(&self, acked_count: usize) -> Option<G::Body> {
-        match acked_count.checked_sub(1) {
-            Some(last) => self.entries[last].after.clone(),
-            None => self.base.clone(),
-        }
+        acked_count.checked_sub(1).map_or_else(|| self.base.clone(), |last| self.entries[last].after.clone())
     }
 
     /// Removes the first `count` entries, which the server has acked.
