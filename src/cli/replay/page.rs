@@ -323,7 +323,7 @@ pub(super) struct JumpReport {
 }
 
 /// The maximum number of players in the text output. The JSON has all players.
-const PLAYERS_MAX: usize = 8;
+const LISTED_PLAYERS_MAX: usize = 8;
 
 impl JumpReport {
     /// Smaller corrections are invisible. Quake III's clients do not count them either (`cg_showmiss`).
@@ -354,7 +354,7 @@ impl JumpReport {
             let [p50, p95, max] = [jumps.units.p50, jumps.units.p95, jumps.units.max].map(measure);
             [format!("p{}", jumps.player), count(jumps.count as u64), p50, p95, max]
         };
-        page.table(&["", ">times", ">p50", ">p95", ">max"], jumps.iter().take(PLAYERS_MAX).map(row));
+        page.table(&["", ">times", ">p50", ">p95", ">max"], jumps.iter().take(LISTED_PLAYERS_MAX).map(row));
     }
 }
 

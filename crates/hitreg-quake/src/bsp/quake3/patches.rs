@@ -17,7 +17,7 @@ const BORDERS_MAX: usize = 4 + 6 + 16;
 const PLANES_MAX: usize = 4096;
 const PIECES_MAX: usize = 1024;
 /// Largest extent of a piece, in units. A larger piece lacks a border.
-const FARTHEST: f32 = 65_535.0;
+const EXTENT_MAX: f32 = 65_535.0;
 
 /// A flat piece.
 #[derive(Clone, Debug, PartialEq)]
@@ -162,8 +162,9 @@ impl FacetCutter<'_> {
         let mut piece = FlatPiece { surface, borders };
         let Some(winding) = self.winding(&piece) else { return };
         let (mins, maxs) = winding.bounds();
-        let is_near =
-            (maxs - mins).max_element() <= FARTHEST && mins.max_element() < FARTHEST && maxs.min_element() > -FARTHEST;
+        let is_near = (maxs - mins).max_element() <= EXTENT_MAX
+            && mins.max_element() < EXTENT_MAX
+            && maxs.min_element() > -EXTENT_MAX;
         if is_near && !self.is_full() {
             self.add_bevels(&mut piece, &winding);
             self.pieces.push(piece);
