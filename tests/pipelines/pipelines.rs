@@ -180,6 +180,19 @@ fn corrections_say_why_the_server_did_not_run_a_usercmd() {
     assert!(lost.get("input_lost").is_some_and(|n| *n > 30) && !lost.contains_key("unknown"), "{lost:?}");
 }
 
+/// The server replaces usercmds that later ones overtake, and acks them before they arrive.
+#[test]
+fn overtaken_usercmds_are_late_and_not_lost() {
+    let link = LinkModel { delay_ms: 5.0, reorder: 0.05, reorder_ms: 40.0, ..LinkModel::default() };
+    let mut scenario = scenario(13, link);
+    let settings = [("client.redundancy", "1"), ("server.update_hz", "64")];
+    scenario.settings.extend(settings.map(|(key, value)| (key.to_owned(), value.to_owned())));
+    let session = record(&scenario, DiscRules { ghosts: true, ..DiscRules::default() });
+    let causes = summary(&session, &[]).prediction.misses_by_cause;
+    assert!(causes.get("input_late").is_some_and(|n| *n > 10), "{causes:?}");
+    assert!(!causes.contains_key("input_lost"), "{causes:?}");
+}
+
 #[test]
 fn the_rollback_check_finds_a_field_missing_in_the_save() {
     let check = |forgets| {
