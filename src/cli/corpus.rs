@@ -165,7 +165,12 @@ impl ResultArgs {
             });
             let why = match written {
                 Ok(output) if output.status.success() => continue,
-                Ok(output) => String::from_utf8_lossy(&output.stderr).lines().next().unwrap_or_default().to_owned(),
+                // An error is on stderr; a verdict, such as untestable, is on stdout.
+                Ok(output) => {
+                    let text = [&output.stderr, &output.stdout].map(|bytes| String::from_utf8_lossy(bytes));
+                    let words = text.iter().flat_map(|text| text.split_whitespace());
+                    format!("{}: {}", output.status, words.collect::<Vec<_>>().join(" "))
+                }
                 Err(error) => error.to_string(),
             };
             problems.push(format!("{}: this page was not written: {why}", page.display()));

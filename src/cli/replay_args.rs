@@ -125,7 +125,8 @@ pub(super) struct SideArgs {
 /// How each side replays its log.
 #[derive(clap::Args)]
 pub(super) struct SideReplayArgs {
-    /// The build of side A: any program that understands `replay LOG -o TRACE` [default: this one]
+    /// The build of side A: any program that understands `replay LOG -o TRACE` [default: this one; for another game, the
+    /// log's own records]
     #[arg(long, value_name = "BUILD", help_heading = "The two sides")]
     a: Option<PathBuf>,
     /// The build of side B [default: this one]

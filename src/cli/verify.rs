@@ -430,9 +430,8 @@ fn next_commands(log: &LogReport, args: &Args, program: &str) -> Vec<(&'static s
     const INTENDED: &str = "if intended";
     match why {
         VerdictReason::Golden if log.golden == Golden::Proposed => vec![("next", format!("{program} review {path}"))],
-        // Side A of these comparisons is this program, so it must play the game.
+        // The log's own records are side A for another game, and they agree with the replay.
         VerdictReason::Golden if !log.plays_here => vec![accept(INTENDED)],
-        VerdictReason::RecordedState if !log.plays_here => Vec::new(),
         // A golden has no rows, so the commands show the changes in the shots of the replay. Without a build and a changed
         // shot, a comparison of the log with its replay would find nothing: the states are as recorded.
         VerdictReason::Golden => {

@@ -1,5 +1,9 @@
 //! Comparisons of settings, of parts and of shots, and the causes that `bisect ticks` names.
 
+use std::fs;
+
+use hitreg::log::{read_trace, write_trace};
+use hitreg::trace::schema::shots;
 use serde_json::Value;
 
 use super::folder::{Folder, code, text};
@@ -56,6 +60,12 @@ fn overlap_compares_only_what_both_traces_have() {
     assert_eq!(part["hits"]["changed"], serde_json::json!([]));
     let some = folder.done("diff whole.hittrace some.hittrace --overlap");
     assert!(some.contains("same: 2 tables") && some.contains("not compared: 9 tables"), "{some}");
+    let mut few = read_trace(&fs::read(folder.path("whole.hittrace")).expect("a trace")[..]).expect("sound");
+    let shots = few.tables.iter_mut().find(|table| table.name == shots::NAME).expect("shots");
+    shots.columns.retain(|column| !["target", "hitgroup", "damage"].contains(&&*column.name));
+    fs::write(folder.path("few.hittrace"), write_trace(Vec::new(), &few).expect("written")).expect("written");
+    let few = folder.json("diff whole.hittrace few.hittrace --overlap");
+    assert!(few["hits"]["both"].as_u64() > Some(0) && few["hits"]["changed"] == serde_json::json!([]), "{few}");
 }
 
 /// Usercmds that are sent later are judged later.

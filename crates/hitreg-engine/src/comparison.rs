@@ -12,12 +12,13 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::build::{Build, UntestableBuild, with_last_output};
+use crate::verify::{before_gap, server_records};
 use crate::{Engine, EngineError, SideRejudgement, check};
 use hitreg_analysis::bisect::{PredictionTraces, split_predictions};
 use hitreg_analysis::corpus::THIS_BUILD;
 use hitreg_analysis::diff::{DiffOptions, Divergence, TraceSide, TraceVerdict, diff};
 use hitreg_log::record::{GapRecord, LogContents};
-use hitreg_log::recorded::recorded;
+use hitreg_log::recorded::{judged_shots, recorded};
 use hitreg_log::store;
 use hitreg_log::store::shown::{shell_path, shell_word};
 use hitreg_log::trace::TraceSource;
@@ -77,8 +78,9 @@ pub struct Traces {
 
 impl Traces {
     /// The traces of a recording and its replay.
-    fn of_recorded(names: [String; 2], sides: [SideTrace; 2]) -> Traces {
-        Traces { names, sides, rejudged: [Ok(Vec::new()), Ok(Vec::new())], overlap_only: true, gaps: Vec::new() }
+    fn of_recorded(names: [String; 2], sides: [SideTrace; 2], gap: Option<(PathBuf, GapRecord)>) -> Traces {
+        let gaps = gap.into_iter().collect();
+        Traces { names, sides, rejudged: [Ok(Vec::new()), Ok(Vec::new())], overlap_only: true, gaps }
     }
 }
 
@@ -104,14 +106,16 @@ impl ComparisonSpec {
         }
         let ReplaySpecs { a: spec_a, b: spec_b } = &self.replays;
         let a = ComparisonSource::of(engine, &self.first)?;
-        if self.is_single() {
-            spec_a.check(engine, &a)?;
-            return compare_with_replay(engine, &a);
-        }
         let b = self.second.as_deref().map(|path| ComparisonSource::of(engine, path)).transpose()?;
         spec_a.check(engine, &a)?;
         spec_b.check(engine, b.as_ref().unwrap_or(&a))?;
-        let Some(b) = b else { return self.replays.replay_both(engine, [&a, &a]) };
+        let Some(b) = b else {
+            let is_played = || a.log().is_none_or(|log| engine.games.of_header(&log.header).is_ok());
+            return match spec_a.is_plain() && (spec_b.is_plain() || !is_played()) {
+                true => compare_with_recording(engine, &a, spec_b),
+                false => self.replays.replay_both(engine, [&a, &a]),
+            };
+        };
         let mut replays = self.replays.clone();
         (replays.a.part, replays.b.part) = (b.part(), a.part());
         if self.compare_unrelated {
@@ -306,32 +310,40 @@ impl ReplaySpecs {
     }
 }
 
-/// Compares a log with its replay. A server's log is compared by its states, a client's log by the server's acks.
-fn compare_with_replay(engine: &Engine<'_>, source: &ComparisonSource<'_>) -> Result<Traces, EngineError> {
+/// Compares a log with its replay on side B. A log with the server's states is compared by its records up to its first
+/// missing part, a client's log by the server's acks.
+fn compare_with_recording(
+    engine: &Engine<'_>,
+    source: &ComparisonSource<'_>,
+    spec: &ReplaySpec,
+) -> Result<Traces, EngineError> {
     let Some(log) = source.log() else {
         let what = "a single trace has nothing to compare with: name a second trace";
         return Err(EngineError::Request(what.to_owned()));
     };
-    let (path, plain) = (source.path, ReplaySpec::default());
-    let of_build = plain.name(source);
-    if let Some(gap) = log.survey.first_gap() {
+    let (path, of_replay) = (source.path, spec.name(source));
+    if let Some(gap) = log.survey.first_gap().filter(|_| spec.build.is_none()) {
         return Err(MissingSide::incomplete(path, gap).into());
     }
     // The recorded rows take about as much memory as the log.
-    let replay_bytes = log.survey.trace_bytes(plain.tables);
+    let replay_bytes = log.survey.trace_bytes(spec.tables);
     let needed = log.session_bytes.saturating_mul(2).saturating_add(replay_bytes);
     engine.games.memory().check(needed).map_err(|source| EngineError::needs_memory(path, source))?;
-    let replay = || Ok::<_, EngineError>(plain.make_trace(engine, source, TraceSide::B)?.trace);
+    let replay = || Ok::<_, EngineError>(spec.make_trace(engine, source, TraceSide::B)?.trace);
     if log.header.holds() == LogContents::Clients {
         let traces = split_predictions(&*replay()?.trace(engine.games.memory())?);
-        let of_build = format!("{of_build}: {}", describe_acks(&traces));
-        let names = [format!("{}, the server's states", path.display()), of_build];
+        let of_replay = format!("{of_replay}: {}", describe_acks(&traces));
+        let names = [format!("{}, the server's states", path.display()), of_replay];
         let sides = [traces.authoritative, traces.predicted].map(|trace| SideTrace::Memory(Box::new(trace)));
-        return Ok(Traces::of_recorded(names, sides));
+        return Ok(Traces::of_recorded(names, sides, source.gap()));
     }
-    let recorded = recorded(&log.session()?).map_err(|source| EngineError::unsuitable(path, source))?;
-    let names = [format!("{}, as recorded", path.display()), of_build];
-    Ok(Traces::of_recorded(names, [SideTrace::Memory(Box::new(recorded)), replay()?]))
+    let session = log.session()?;
+    let session = before_gap(&session);
+    let recorded = if spec.build.is_some() { server_records(&session) } else { recorded(&session) };
+    let mut recorded = recorded.map_err(|source| EngineError::unsuitable(path, source))?;
+    recorded.tables.extend(judged_shots(&session));
+    let names = [format!("{}, as recorded", path.display()), of_replay];
+    Ok(Traces::of_recorded(names, [SideTrace::Memory(Box::new(recorded)), replay()?], source.gap()))
 }
 
 fn describe_acks(traces: &PredictionTraces) -> String {

@@ -412,8 +412,8 @@ impl GameError {
     pub(crate) fn unknown(of_log: &str, of_build: &str) -> GameError {
         GameError::Unsuitable(format!(
             "the log is of the game `{of_log}`, and this build plays {of_build}. These work without a build: info, export, \
-             report, why. These work with the game's build: verify, why and sweep with --build BUILD; diff, report, bisect \
-             and shrink with --a BUILD --b BUILD; check BUILD LOG; BUILD replay LOG -o TRACE (docs/builds.md). Others need \
+             report, why. These work with the game's build: verify, why and sweep with --build BUILD; diff, report and bisect \
+             with --b BUILD; shrink with --a BUILD --b BUILD; check BUILD LOG; BUILD replay LOG -o TRACE (docs/builds.md). Others need \
              the game in Rust (docs/games.md)"
         ))
     }

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::build::condition::{BuildAnswer, Condition};
 use crate::build::{Build, BuildRequest};
-use crate::{Engine, EngineError, Playable, ReplaySpecs, check};
+use crate::{Engine, EngineError, Playable, ReplaySpecs, Traces, check};
 use hitreg_analysis::diff::{DiffOptions, TraceDiff, TraceVerdict, diff};
 use hitreg_log::log::WriterOptions as LogOptions;
 use hitreg_log::memory::MemoryLimit;
@@ -189,7 +189,11 @@ impl<'a> ShrinkProperty<'a> {
         let sides = replays.of_log(log);
         let traces = sides.make_traces(engine);
         check(&engine.runner.stop)?;
-        let [a, b] = traces?.sides;
+        let Traces { sides: [a, b], overlap_only, .. } = traces?;
+        if overlap_only {
+            let what = "shrink compares two replays, because it removes records: give --a BUILD, too";
+            return Err(EngineError::Request(what.to_owned()));
+        }
         let traces = [a.source(), b.source()];
         let first_field = first_in(&diff(traces[0], traces[1], &options)?);
         let first_field = first_field.ok_or_else(|| {

@@ -8,7 +8,8 @@ mod verdict;
 pub(crate) use golden::Goldens;
 pub use golden::{BrokenProposal, Golden, GoldenUpdate, Proposal, proposals_below};
 pub(crate) use records::{
-    BodyRows, RecordComparison, RecordDifference, before_gap, body_trace, shot_trace, shows_no_simulation,
+    BodyRows, RecordComparison, RecordDifference, before_gap, body_trace, server_records, shot_trace,
+    shows_no_simulation,
 };
 pub use verdict::{LogFacts, LogReport, LogVerdict, THREADS, VerdictReason, VerifiedReplay, VerifyReference, judge};
 

@@ -66,6 +66,9 @@ pub enum ShotChange {
     OtherReason,
 }
 
+/// The columns in which two hits differ: the target, then the wound.
+const OUTCOME_COLUMNS: [&str; 5] = ["target", "hitgroup", "damage", "pellets", "also_hit"];
+
 impl HitChanges {
     /// Shots and impacts that hit in both traces.
     pub(crate) fn in_both(&self) -> u64 {
@@ -86,7 +89,10 @@ impl HitChanges {
         texts: &mut TextTable,
         changed: &mut dyn FnMut(RowRank, ChangedShot),
     ) {
-        let [of_a, of_b] = [pairing.a, pairing.b].map(|table| ReadShots::of(table, texts));
+        let tables = [pairing.a, pairing.b];
+        let [of_a, of_b] = tables.map(|table| ReadShots::of(table, texts));
+        let compares = |name| !options.overlap_only || tables.iter().all(|table| table.column(name).is_some());
+        let compared = OUTCOME_COLUMNS.map(compares);
         let pairs = (0..pairing.join.len()).map(|pair| pairing.spot(pair));
         for spot in pairs.chain(pairing.lone(options)) {
             let a = spot.a.map(|row| of_a.outcome(row as usize));
@@ -97,27 +103,33 @@ impl HitChanges {
                 || [(&of_a, spot.a), (&of_b, spot.b)].into_iter().filter_map(|(of, row)| Some((of, row? as usize)));
             self.judged += u64::from(rows().any(|(of, row)| of.shots.is_judged(row)));
             self.reported += u64::from(rows().all(|(of, row)| of.shots.is_reported(row)));
-            if let (Some(change), Some((side, row))) = (self.count(a.as_ref(), b.as_ref()), spot.row()) {
+            if let (Some(change), Some((side, row))) = (self.count(a.as_ref(), b.as_ref(), compared), spot.row()) {
                 let at_us = match change {
                     ShotChange::OnlyA => a.as_ref().and_then(|of| of.at_us),
                     ShotChange::OnlyB => b.as_ref().and_then(|of| of.at_us),
-                    ShotChange::OtherTarget | ShotChange::OtherWound | ShotChange::OtherReason => spot.at_us,
-                };
+                    ShotChange::OtherTarget | ShotChange::OtherWound | ShotChange::OtherReason => None,
+                }
+                .or(spot.at_us);
                 let rank = RowRank { at_us, ..pairing.rank(&spot) };
                 changed(rank, ChangedShot::of((pairing.table(side), row), at_us, change, a, b));
             }
         }
     }
 
-    /// Counts a shot, and returns how it changed, if it did.
-    fn count(&mut self, a: Option<&ShotOutcome>, b: Option<&ShotOutcome>) -> Option<ShotChange> {
+    /// Counts a shot, and returns how it changed, if it did. `compared` says which of the [`OUTCOME_COLUMNS`] count.
+    fn count(
+        &mut self,
+        a: Option<&ShotOutcome>,
+        b: Option<&ShotOutcome>,
+        compared: [bool; OUTCOME_COLUMNS.len()],
+    ) -> Option<ShotChange> {
         let hit = |outcome: Option<&ShotOutcome>| outcome.is_some_and(|o| &*o.reason == "hit");
         match (hit(a), hit(b), a, b) {
-            (true, true, Some(a), Some(b)) if a.target != b.target => {
+            (true, true, Some(a), Some(b)) if compared[0] && a.target != b.target => {
                 self.other_target += 1;
                 Some(ShotChange::OtherTarget)
             }
-            (true, true, Some(a), Some(b)) if a.wound() != b.wound() => {
+            (true, true, Some(a), Some(b)) if a.wound(compared) != b.wound(compared) => {
                 self.other_wound += 1;
                 Some(ShotChange::OtherWound)
             }
@@ -279,8 +291,17 @@ impl<'t> ReadShots<'t> {
 }
 
 impl ShotOutcome {
-    fn wound(&self) -> (&str, Option<i64>, Option<i64>, Option<&str>) {
-        (&*self.hitgroup, self.damage, self.pellets, self.also_hit.as_deref())
+    /// Those of the [`OUTCOME_COLUMNS`] after the target that are compared.
+    fn wound(
+        &self,
+        [_, hitgroup, damage, pellets, also_hit]: [bool; OUTCOME_COLUMNS.len()],
+    ) -> (Option<&str>, Option<i64>, Option<i64>, Option<&str>) {
+        (
+            hitgroup.then_some(&*self.hitgroup),
+            self.damage.filter(|_| damage),
+            self.pellets.filter(|_| pellets),
+            self.also_hit.as_deref().filter(|_| also_hit),
+        )
     }
 }
 

@@ -54,9 +54,10 @@ pub fn bisect_ticks(
     options: &DiffOptions,
 ) -> Result<TickBisectionResult, EngineError> {
     let Traces { names: [name_a, name_b], sides: [a, b], overlap_only, gaps, .. } = sides.make_traces(engine)?;
-    let options = DiffOptions { overlap_only: overlap_only || options.overlap_only, ..options.clone() };
     let traces = [a.source(), b.source()];
-    let rerun = sides.one_log().map(|(path, builds)| {
+    // No build runs again on a side that only the log recorded.
+    let replayed = sides.one_log().filter(|_| !overlap_only);
+    let rerun = replayed.map(|(path, builds)| {
         let can_step = traces.map(|trace| trace.header().can(STEP));
         BuildRerun { engine, path, log: OnceCell::new(), builds, can_step }
     });
@@ -64,6 +65,7 @@ pub fn bisect_ticks(
         .as_ref()
         .map(|rerun| |side: TraceSide, step: &RerunStep<'_>| rerun.step(side, step).map_err(|error| error.to_string()));
     let rerun_step = rerun_step.as_mut().map(|step| step as &mut RerunFn<'_>);
+    let options = DiffOptions { overlap_only: overlap_only || options.overlap_only, ..options.clone() };
     let mut found = bisect::bisect_ticks(traces[0], traces[1], &options, rerun_step)?;
     check(&engine.runner.stop)?;
     if found.first.is_some() {

@@ -302,7 +302,7 @@ impl<'a> VerifiedCorpus<'a> {
 
     /// Where the states of a replay first differ from the recorded ones; `None` if the log has too few records.
     fn first_difference(&self, log: &Path, report: &LogReport) -> Option<Divergence> {
-        if report.why != Some(VerdictReason::RecordedState) || !report.plays_here {
+        if report.why != Some(VerdictReason::RecordedState) {
             return None;
         }
         let mut replays = ReplaySpecs::default();

@@ -5,7 +5,7 @@ use std::fmt;
 
 use hitreg_analysis::diff::{DiffError, DiffOptions, TraceVerdict, diff};
 use hitreg_log::record::{GapRecord, LogContents, Session, StateKey};
-use hitreg_log::recorded::{hidden_fields, judged_shots, recorded, recorded_bodies};
+use hitreg_log::recorded::{StatesMissing, hidden_fields, judged_shots, recorded, recorded_bodies};
 use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::schema::{BODIES_OF_CLASS, bodies, executed, frames, is_bodies, ticks};
 use hitreg_log::trace::{Table, Trace, TraceHeader};
@@ -72,11 +72,7 @@ impl RecordComparison {
     /// Fails if the rows cannot be put in order.
     pub(crate) fn of_build(session: &Session, trace: &Trace) -> Result<RecordComparison, DiffError> {
         let session = &*before_gap(session);
-        let recorded = match recorded(session) {
-            Ok(recorded) => recorded,
-            Err(_) if session.header.holds() == LogContents::Server => body_trace(session, &trace.header),
-            Err(_) => return Ok(RecordComparison::default()),
-        };
+        let Ok(recorded) = server_records(session) else { return Ok(RecordComparison::default()) };
         let compared = RecordComparison::of(&recorded, trace)?;
         let of_shots = RecordComparison::of(&shot_trace(session, &trace.header), trace)?;
         let found = [compared.first, BodyRows::of(session, trace).first, of_shots.first];
@@ -88,6 +84,17 @@ impl RecordComparison {
     pub(crate) fn add(&mut self, later: RecordComparison) {
         self.first = self.first.take().or(later.first);
         self.bodies += later.bodies;
+    }
+}
+
+/// Returns the recorded states, executions and input of a log as a trace; of a server's log only the states.
+///
+/// # Errors
+/// When the log does not hold the server.
+pub(crate) fn server_records(session: &Session) -> Result<Trace, StatesMissing> {
+    match session.header.holds() {
+        LogContents::Server => Ok(body_trace(session, &TraceHeader::of(session, "closed"))),
+        LogContents::Whole | LogContents::Clients => recorded(session),
     }
 }
 

@@ -43,7 +43,7 @@ pub struct LogReport {
     pub legs: Option<usize>,
     /// The number of keyframes that the legs were compared with.
     pub keyframes: Option<usize>,
-    /// Whether this program can replay the log's game, and so use the log in a comparison.
+    /// Whether this program plays the log's game, so that it is side A of a comparison with a build.
     #[serde(skip)]
     pub plays_here: bool,
     /// Whether the log cannot be replayed because it holds one side of a session.
