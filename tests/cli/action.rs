@@ -8,7 +8,8 @@ use std::process::{Command, Output};
 
 use super::corpus::{CHANGE, corpus};
 use super::folder::{Folder, code, text, word};
-use super::pucks::script;
+use super::pucks::{example, script, session};
+use super::report::contents;
 
 /// A step of the action: its keys, and its script with `run`.
 type Step = BTreeMap<String, String>;
@@ -51,15 +52,20 @@ fn input(name: &str) -> String {
     default.trim_matches('"').to_owned()
 }
 
-/// Runs a step as GitHub does, with a command.
+/// Runs a step as GitHub does, with a command and the defaults of the other inputs.
 fn run(folder: &Folder, name: &str, command: &str) -> Output {
+    run_with(folder, name, &[("command", command)])
+}
+
+/// Runs a step as GitHub does, with these inputs and the defaults of the others.
+fn run_with(folder: &Folder, name: &str, inputs: &[(&str, &str)]) -> Output {
     let step = step(name);
     let mut shell = Command::new("bash");
     shell.args(["--noprofile", "--norc", "-eo", "pipefail", "-c", &step["run"]]).current_dir(&folder.dir);
     for (key, value) in step.iter().filter(|(key, _)| key.starts_with("HITREG")) {
         let of_input = value.strip_prefix("${{ inputs.").and_then(|rest| rest.strip_suffix(" }}")).expect("an input");
-        let value = if of_input == "command" { command.to_owned() } else { input(of_input) };
-        shell.env(key, value);
+        let given = inputs.iter().find(|(name, _)| *name == of_input);
+        shell.env(key, given.map_or_else(|| input(of_input), |(_, value)| (*value).to_owned()));
     }
     let path = std::env::join_paths(
         [folder.path("bin")].into_iter().chain(std::env::split_paths(&std::env::var_os("PATH").expect("a path"))),
@@ -132,11 +138,59 @@ fn the_action_passes_and_fails_and_leaves_reports_to_upload() {
     // The other steps keep and upload these folders.
     for name in ["Restore results", "Save results"] {
         assert_eq!(step(name)["path"], "${{ inputs.results }}");
+        assert!(step(name)["if"].ends_with("inputs.results != ''"), "nothing is kept without a folder");
     }
     assert_eq!(step("Restore results")["key"], step("Save results")["key"]);
-    assert_eq!(step("Save results")["if"], "always()", "a run with a difference keeps its results");
+    assert!(step("Save results")["if"].starts_with("always() && "), "a run with a difference keeps its results");
     assert_eq!(
         (step("Upload reports")["path"].as_str(), step("Upload reports")["if"].as_str()),
-        ("${{ inputs.reports }}", "always()")
+        ("${{ inputs.reports }}", "always() && inputs.reports != ''")
     );
+}
+
+#[test]
+fn the_action_splits_a_command_as_a_shell_does() {
+    let folder = Folder::empty();
+    for name in ["bin", "temp"] {
+        fs::create_dir(folder.path(name)).expect("a folder");
+    }
+    let program = folder.path("hitreg");
+    script(&program, "printf '<%s>' \"$@\"");
+    let program = program.to_str().expect("a path in UTF-8");
+    let words = |command: &str, folders: [&str; 2]| {
+        let [results, reports] = folders;
+        let inputs = [("command", command), ("hitreg", program), ("results", results), ("reports", reports)];
+        let output = run_with(&folder, "Run hitreg", &inputs);
+        assert_eq!(code(&output), 0, "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let lines = "verify net \\\n  --build './my game' \\\n\n  '' \"a  b\" ''\n";
+    assert_eq!(words(lines, ["", ""]), "<verify><net><--build><./my game><><a  b><>");
+    assert_eq!(words("diff a b", ["r s", ""]), "<diff><a><b><--results><r s>");
+    assert_eq!(words("--color never diff a", ["", "p"]), "<--color><never><diff><a><--reports><p>");
+    assert_eq!(words("check game log", ["r", "p"]), "<check><game><log>");
+}
+
+/// hitreg does not play this game, so the page of its log shows the recording and the build's replay.
+#[test]
+fn the_action_reports_a_regression_of_another_game() {
+    let folder = Folder::empty();
+    for name in ["bin", "temp", "net"] {
+        fs::create_dir(folder.path(name)).expect("a folder");
+    }
+    fs::rename(session(folder.dir.path()), folder.path("net/s.hitlog")).expect("a log");
+    let verify = |build: &str| {
+        let command = format!("verify net --build {}", word(example(build)));
+        let inputs = [("command", command.as_str()), ("hitreg", env!("CARGO_BIN_EXE_hitreg"))];
+        let output = run_with(&folder, "Run hitreg", &inputs);
+        (code(&output), text(&output.stdout), text(&output.stderr))
+    };
+    folder.done(&format!("verify net --build {} --accept", word(example("pucks"))));
+    assert_eq!(verify("pucks").0, 0);
+    let (code, page, messages) = verify("pucks_bug");
+    assert_eq!(code, 1, "{page}{messages}");
+    assert!(!page.contains("problem") && messages.contains("::error file=net/s.hitlog,"), "{page}{messages}");
+    let page = contents(&folder.path("hitreg-reports/s.html"));
+    assert_eq!(page["sides"][0]["name"], "net/s.hitlog, as recorded");
+    assert_eq!(page["sides"][1]["name"], format!("net/s.hitlog by {}", example("pucks_bug").display()));
 }
