@@ -78,7 +78,7 @@ pub fn check(text: &str) -> Result<(), GoldenError> {
 pub fn check_game(golden: &str, of_log: &str) -> Result<(), GoldenError> {
     let named = golden.lines().nth(1).and_then(|line| line.strip_prefix("game ")?.rsplit_once(", "));
     match named {
-        Some((game, _)) if !game.is_empty() && game != of_log => {
+        Some((game, _)) if !game.is_empty() && game != one_line(of_log) => {
             Err(GoldenError::Game { game: game.to_owned(), of_log: of_log.to_owned() })
         }
         Some(_) | None => Ok(()),
@@ -157,7 +157,7 @@ impl ReplaySummary {
         let shots = self.shots.as_deref()?;
         let mut text = String::new();
         let mut line = |line: String| {
-            text.push_str(&line);
+            text.push_str(&one_line(&line));
             text.push('\n');
         };
         line(format!("{TITLE}{VERSION}"));
@@ -325,6 +325,11 @@ fn counts(summary: &Summary) -> Vec<(String, u64)> {
     counts
 }
 
+/// A text without line breaks, which names of a game may have.
+fn one_line(text: &str) -> String {
+    text.replace('\r', "\\r").replace('\n', "\\n")
+}
+
 /// One shot in words:
 /// `tick 210 p1 #197 rifle at p0: hit p0 chest 24; screen: hit p0; rewound 151.2 ms, view error 0.000`.
 fn shot(shots: &Table, row: usize) -> String {
@@ -350,6 +355,11 @@ fn shot(shots: &Table, row: usize) -> String {
         if get("predicted_target") != "none" {
             let _ = write!(text, " {}", get("predicted_target"));
         }
+    }
+    // The outcome of a shot ends at the first of these, so no name may have them.
+    let mut text = one_line(&text);
+    for end in [REWOUND, VIEW_ERROR].map(str::trim_end) {
+        text = text.replace(end, &format!("{}{}", end[..1].escape_unicode(), &end[1..]));
     }
     if let Some(ColumnData::I64(rewind)) = shots.column("rewind_us").map(|c| &c.data)
         && rewind[row] > 0
@@ -396,6 +406,46 @@ mod tests {
         let mut several = table("rifle", "chest");
         several.columns.push(word("also_hit", "p4 arm 16"));
         assert_eq!(shot(&several, 0), "tick 3 p2 #787 rifle: hit p0 chest 24; also p4 arm 16");
+    }
+
+    /// A name may have line breaks, and the words that end an outcome.
+    #[test]
+    fn any_name_leaves_a_shot_on_one_line_with_its_whole_outcome() {
+        for weapon in
+            ["Büchse, \"lang\"\nzwei\n\ndrei", "a\r\nb", "x; rewound 2.000 ms", "x; rewound", ", view error 1"]
+        {
+            let trace = |hits: [&str; 2]| {
+                let number = |name: &str, values: [u32; 2]| Column::new(name, ColumnData::U32(values.into()));
+                let names = |name: &str, names: [&str; 2]| {
+                    Column::new(name, ColumnData::Name { names: names.map(Into::into).into(), codes: vec![0, 1] })
+                };
+                let columns = vec![
+                    number("shooter", [0, 1]),
+                    number("command", [7, 8]),
+                    number("index", [0, 0]),
+                    number("tick", [3, 4]),
+                    number("impact", [1, 1]),
+                    names("weapon", [weapon, weapon]),
+                    names("reason", hits),
+                    names("target", hits.map(|hit| if hit == "hit" { "p1" } else { "none" })),
+                ];
+                let table = Table::new(shots::NAME, columns).keyed_by(["shooter", "command", "index"]);
+                Trace { header: TraceHeader::default(), tables: vec![table] }
+            };
+            let golden = |hits| ReplaySummary::of(&trace(hits)).golden().expect("a golden");
+            let [accepted, replayed] = [["hit", "missed"], ["missed", "hit"]].map(golden);
+            assert_eq!(accepted.lines().filter(|line| line.starts_with("tick ")).count(), 2, "{accepted}");
+            assert!(accepted.lines().last().is_some_and(|line| line.contains(" impact: missed")), "{accepted}");
+            assert_eq!(GoldenChange::of(Some(&accepted), &replayed), GoldenChange::Hits, "{accepted}");
+        }
+    }
+
+    #[test]
+    fn a_game_may_have_any_name() {
+        let header = TraceHeader { game: "two\nlines, \"x\"".to_owned(), ..TraceHeader::default() };
+        let golden = ReplaySummary::for_golden(header.clone()).golden().expect("a golden");
+        assert_eq!(check_game(&golden, &header.game), Ok(()));
+        assert!(check_game(&golden, "two").is_err());
     }
 
     fn golden(digest: &str, hits: u32, shots: &[&str]) -> String {
