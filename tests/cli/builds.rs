@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "tests time processes, and ask the environment which Python to use")]
 
 use hitreg::store::{FileType, Targets};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
@@ -287,6 +288,30 @@ fn builds_run_without_a_folder_for_caches() {
     let named = homeless(&["--cache", "/dev/null/cache"]);
     let said = String::from_utf8_lossy(&named.stderr).into_owned();
     assert!(named.status.code() == Some(128) && said.contains("traces cannot be cached here"), "{said}");
+}
+
+/// A build for another machine, or without its interpreter, is at fault itself.
+#[test]
+fn a_file_that_the_system_does_not_start_is_an_untestable_build() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let log = session(folder);
+    for text in ["not a program", "#!/no/such/interpreter\n"] {
+        let build = path(folder, "build");
+        std::fs::write(&build, text).unwrap();
+        std::fs::set_permissions(&build, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let run = |words: &[&dyn AsRef<OsStr>]| {
+            let output = hitreg().args(words).env("XDG_CACHE_HOME", folder).output().unwrap();
+            let said = [output.stdout, output.stderr].concat();
+            let said = String::from_utf8_lossy(&said).split_whitespace().collect::<Vec<_>>().join(" ");
+            (output.status.code(), said.contains("it cannot be started: "))
+        };
+        assert_eq!(run(&[&"verify", &log, &"--build", &build]), (Some(125), true), "{text}");
+        assert_eq!(run(&[&"diff", &log, &"--a", &example("pucks"), &"--b", &build]), (Some(125), true), "{text}");
+        assert_eq!(run(&[&"bisect", &"builds", &log, &build, &example("pucks")]), (Some(125), true), "{text}");
+        assert_eq!(run(&[&"check", &build, &log]), (Some(1), true), "{text}");
+    }
 }
 
 /// A Python with the packages of the example: the one in `HITREG_TEST_PYTHON`, else the system's.

@@ -72,7 +72,7 @@ pub struct UntestableBuild {
     /// The side of a session that the log holds, if the log is the reason and not the build.
     #[serde(skip)]
     pub one_sided: Option<OneSidedLog>,
-    /// Whether this machine, and not the build, is the reason: a full disk, or a process that cannot be started.
+    /// Whether this machine, and not the build, is the reason: a full disk, or too many processes to start one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_of_machine: bool,
 }
@@ -285,10 +285,18 @@ impl BuildRunner {
     }
 
     /// Runs a build with any arguments, and returns how it ended.
-    pub(crate) fn run_to_end(&self, build: &Build, args: &[&OsStr], limit: Duration) -> std::io::Result<ProcessEnd> {
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub(crate) fn run_to_end(
+        &self,
+        build: &Build,
+        args: &[&OsStr],
+        limit: Duration,
+    ) -> Result<ProcessEnd, UntestableBuild> {
         let mut command = Command::new(&build.path);
         command.env(CONFIG_VARIABLE, NO_CONFIG).args(args);
-        Ok(process::run(command, limit, &self.stop)?.ended)
+        Ok(process::run(command, limit, &self.stop).map_err(|error| not_started("it", &error))?.ended)
     }
 
     /// Runs `BUILD COMMAND LOG OUTPUT OPTIONS`, and returns the last lines of its stderr on success.
@@ -305,10 +313,7 @@ impl BuildRunner {
         command.env(CONFIG_VARIABLE, NO_CONFIG);
         command.arg(what).arg(log).args(output).args(request.options);
         let ran = process::run(command, self.time_limit, &self.stop);
-        let ran = ran.map_err(|error| UntestableBuild {
-            is_of_machine: is_of_machine(&error),
-            ..UntestableBuild::because(format!("it cannot be started: {error}"))
-        })?;
+        let ran = ran.map_err(|error| not_started("it", &error))?;
         let ProcessResult { ended, last_words } = ran;
         let Some(reason) = why_untestable(&ended, TIME_LIMIT_OPTION) else { return Ok(last_words) };
         // A build made with hitreg prints why its exit code is 128.
@@ -371,6 +376,12 @@ fn check_log<T: TraceSource>(trace: T, log: Digest) -> Result<T, UntestableBuild
 fn no_folder(error: impl std::fmt::Display) -> UntestableBuild {
     let untestable = UntestableBuild::because(format!("no temporary folder can be created: {error}"));
     UntestableBuild { is_of_machine: true, ..untestable }
+}
+
+/// The result of a build or a build command that the system does not start.
+fn not_started(what: &str, error: &std::io::Error) -> UntestableBuild {
+    let untestable = UntestableBuild::because(format!("{what} cannot be started: {error}"));
+    UntestableBuild { is_of_machine: is_of_machine(error), ..untestable }
 }
 
 /// Whether a process was not started because of this machine: it has too many processes or open files, or too little

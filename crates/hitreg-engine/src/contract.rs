@@ -13,7 +13,7 @@ use crate::comparison::first_place;
 use crate::verify::{
     BodyRows, RecordComparison, RecordDifference, before_gap, body_trace, shot_trace, shows_no_simulation,
 };
-use crate::{BuildOutcome, Engine, EngineError, LogFile, check};
+use crate::{BuildOutcome, Engine, EngineError, LogFile};
 use hitreg_analysis::diff::{DiffOptions, TraceVerdict, diff};
 use hitreg_log::log::WriterOptions;
 use hitreg_log::record::{PlayerRecords, Session, value_of_setting};
@@ -328,21 +328,20 @@ impl ContractTest<'_> {
         let target = self.folder.file("cut.hitlog");
         store::save_bytes(&target, &bytes)?;
         Ok(match self.run_to_end("replay", target.path(), &[])? {
-            ProcessEnd::Exit(0) => wrong("replays half a file as if it were whole"),
-            ProcessEnd::Exit(code) => kept(format!("half a file gives exit code {code}")),
-            other => wrong(format!("half a file: {}", ended_as(&other))),
+            Ok(ProcessEnd::Exit(0)) => wrong("replays half a file as if it were whole"),
+            Ok(ProcessEnd::Exit(code)) => kept(format!("half a file gives exit code {code}")),
+            Ok(other) => wrong(format!("half a file: {}", ended_as(&other))),
+            Err(untestable) => wrong(untestable.detail()),
         })
     }
 
     /// Runs a command of the build with a log, and returns how it ended.
-    fn run_to_end(&self, command: &str, log: &Path, options: &[&str]) -> Result<ProcessEnd, EngineError> {
+    fn run_to_end(&self, command: &str, log: &Path, options: &[&str]) -> BuildOutcome<ProcessEnd> {
         let limit = self.engine.runner.time_limit.min(ANSWER_LIMIT);
         let spare = self.folder.file("spare.hittrace");
         let args = [command.as_ref(), log.as_os_str(), "-o".as_ref(), spare.path().as_os_str()];
         let args: Vec<&OsStr> = args.into_iter().chain(options.iter().map(OsStr::new)).collect();
-        let ended = self.engine.runner.run_to_end(self.build, &args, limit);
-        check(&self.engine.runner.stop)?;
-        ended.map_err(|source| EngineError::unsuitable(self.build.path(), source))
+        self.engine.check_outcome(self.log, self.engine.runner.run_to_end(self.build, &args, limit))
     }
 }
 
@@ -360,12 +359,13 @@ fn other_values(key: &str, recorded: &str) -> Vec<String> {
 }
 
 /// Whether a build refused what it was given.
-fn refusal(given: &str, ended: ProcessEnd) -> PointFinding {
+fn refusal(given: &str, ended: Result<ProcessEnd, UntestableBuild>) -> PointFinding {
     match ended {
         // hitreg's own builds take wrong usage for trouble.
-        ProcessEnd::Exit(code @ (125 | 128)) => kept(format!("exit code {code}")),
-        ProcessEnd::Exit(code) => wrong(format!("{given} gives exit code {code}, and should give 125")),
-        other => wrong(format!("{given} should give exit code 125: {}", ended_as(&other))),
+        Ok(ProcessEnd::Exit(code @ (125 | 128))) => kept(format!("exit code {code}")),
+        Ok(ProcessEnd::Exit(code)) => wrong(format!("{given} gives exit code {code}, and should give 125")),
+        Err(untestable) => wrong(untestable.detail()),
+        Ok(other) => wrong(format!("{given} should give exit code 125: {}", ended_as(&other))),
     }
 }
 

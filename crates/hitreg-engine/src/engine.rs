@@ -172,7 +172,7 @@ impl EngineError {
     }
 
     /// Passes on the result of a build, unless the reason why it is untestable is this machine: the memory that this file
-    /// needs, a full disk, or a process that cannot be started.
+    /// needs, a full disk, or too many processes to start one.
     ///
     /// # Errors
     /// Fails if the reason is this machine.

@@ -172,7 +172,8 @@ impl SearchSpace for WorktreePool<'_> {
             Build::at(&artifact).map_err(because)
         });
         let has_submodules = worktree.join(".gitmodules").exists();
-        Ok(made.map_err(|untestable| if has_submodules { with_submodules_missing(untestable) } else { untestable }))
+        Ok(EngineError::check_machine(judge.request.log, made)?
+            .map_err(|untestable| if has_submodules { with_submodules_missing(untestable) } else { untestable }))
     }
 
     /// The trace of a commit: the saved one, or a new one.

@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use super::process::{self, ProcessEnd, StopSignal};
-use super::{UntestableBuild, why_untestable};
+use super::{UntestableBuild, not_started, why_untestable};
 use hitreg_log::sorted::SortedSet;
 
 /// Variables that git sets for the commands that it runs. Commands in another worktree must not inherit them.
@@ -267,8 +267,7 @@ pub fn make(worktree: &Path, command: &str, time_limit: Duration, stop: &StopSig
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(command).current_dir(worktree);
     remove_git_variables(&mut shell);
-    let ran = process::run(shell, time_limit, stop)
-        .map_err(|error| UntestableBuild::because(format!("the build command cannot be started: {error}")))?;
+    let ran = process::run(shell, time_limit, stop).map_err(|error| not_started("the build command", &error))?;
     let reason = match ran.ended {
         ProcessEnd::Exit(code @ 1..) => Some(format!("the build command failed (exit code {code})")),
         other => why_untestable(&other, "--build-time-limit").map(|why| format!("the build command: {why}")),
