@@ -334,13 +334,12 @@ fn commits_that_do_not_build_are_skipped() {
     let build = "mkdir -p out && cp game.sh out/game";
     let (found, code) = json(&mut bisect_git(folder, &repository, &log, build));
     assert_eq!((found["verdict"].as_str(), code), (Some("range"), 1));
-    let mut candidates: Vec<String> = found["candidates"]
+    let candidates: Vec<String> = found["candidates"]
         .as_array()
         .unwrap()
         .iter()
         .map(|c| git(&repository, &["log", "-1", "--format=%s", c.as_str().unwrap()]))
         .collect();
-    candidates.sort();
     assert_eq!(candidates, [49, 50, 51, 52].map(|n| format!("Change number {n}")));
     let why = &found["skipped"][0];
     assert_eq!(why["reason"], "the build command failed (exit code 1)");

@@ -125,6 +125,10 @@ impl SearchSpace for WorktreePool<'_> {
         Ok(self.repository.candidates(bad, goods)?)
     }
 
+    fn in_order(&self, bad: &String, goods: &[String]) -> Result<Vec<String>, EngineError> {
+        Ok(self.repository.candidates_in_order(bad, goods)?)
+    }
+
     /// The first good parent of the first bad commit, or the newest good commit if no parent could be judged.
     fn last_good(&self, bad: &String, goods: &[String]) -> Result<String, EngineError> {
         match self.repository.parents(bad)?.into_iter().find(|parent| goods.contains(parent)) {

@@ -24,6 +24,13 @@ pub(super) trait SearchSpace: Sync {
     /// The candidates between the good ones and `bad`, the best to try first.
     fn between(&self, bad: &Self::Item, goods: &[Self::Item]) -> Result<Vec<Self::Item>, EngineError>;
 
+    /// The same candidates, from the oldest to the newest.
+    fn in_order(&self, bad: &Self::Item, goods: &[Self::Item]) -> Result<Vec<Self::Item>, EngineError> {
+        let mut all = self.between(bad, goods)?;
+        all.sort();
+        Ok(all)
+    }
+
     /// The good candidate to report beside the first bad one. `goods` are in the order of the trials.
     fn last_good(&self, bad: &Self::Item, goods: &[Self::Item]) -> Result<Self::Item, EngineError>;
 
@@ -303,7 +310,7 @@ impl<S: SearchSpace> Bisection<'_, '_, '_, S> {
 
     fn found(mut self, first_bad: &S::Item) -> Result<BisectResult, EngineError> {
         let (space, goods) = (self.search.space, self.goods());
-        let skipped = space.between(first_bad, &goods)?;
+        let skipped = space.in_order(first_bad, &goods)?;
         let verdict = if skipped.is_empty() { SearchVerdict::Found } else { SearchVerdict::Range };
         let older = space.older_branches(first_bad, &goods)?;
         if let Some(OlderBranch { base, .. }) = older.iter().find(|branch| branch.tip == *first_bad) {

@@ -163,8 +163,21 @@ impl Repository {
     /// # Errors
     /// When git fails.
     pub fn candidates(&self, bad: &str, goods: &[String]) -> Result<Vec<String>, GitError> {
-        let mut args = vec!["rev-list", "--bisect-all", "--ancestry-path", bad, "--not"];
-        args.extend(goods.iter().map(String::as_str));
+        self.between(bad, goods, &["--bisect-all"])
+    }
+
+    /// The same commits in topological order, parents first.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn candidates_in_order(&self, bad: &str, goods: &[String]) -> Result<Vec<String>, GitError> {
+        self.between(bad, goods, &["--topo-order", "--reverse"])
+    }
+
+    fn between(&self, bad: &str, goods: &[String], order: &[&str]) -> Result<Vec<String>, GitError> {
+        let goods = goods.iter().map(String::as_str);
+        let range = ["--ancestry-path", bad, "--not"].into_iter().chain(goods);
+        let args = ["rev-list"].into_iter().chain(order.iter().copied()).chain(range);
         let listed = self.git(args)?;
         let names = listed.lines().filter_map(|line| line.split_whitespace().next());
         Ok(names.filter(|name| *name != bad).map(str::to_owned).collect())
