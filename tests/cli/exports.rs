@@ -93,6 +93,31 @@ fn a_timeline_follows_the_rules_of_its_format() {
 }
 
 #[test]
+fn acks_of_one_time_have_slices_and_arrows_of_their_own() {
+    let folder = Folder::empty();
+    let link = "--loss 3% --jitter-ms 20 --delay-ms 60";
+    folder.done(&format!("record synth -o a.hitlog --players 6 --seconds 10 --seed 3 {link}"));
+    let acks = folder.done("export a.hitlog --table corrections --to csv");
+    let names: Vec<&str> = acks.lines().next().expect("names").split(',').collect();
+    let [player, at] = ["player", "at_us"].map(|name| names.iter().position(|known| *known == name).expect("a column"));
+    let rows = acks.lines().skip(1).map(|row| row.split(',').collect::<Vec<_>>());
+    let times: Vec<(String, String)> = rows.map(|row| (row[player].to_owned(), row[at].to_owned())).collect();
+    assert!(times.iter().collect::<BTreeSet<_>>().len() < times.len(), "no acks of one time");
+    let events = events(&folder, "a.hitlog");
+    let of_acks = slices(&events).into_iter().filter(|((pid, tid), _)| *pid > 1 && *tid == 2);
+    let begun: BTreeSet<(i64, i64)> = of_acks
+        .flat_map(|((pid, _), slices)| {
+            assert!(slices.iter().all(|(from, to)| from < to), "a slice without a duration");
+            slices.into_iter().map(move |(from, _)| (pid, from))
+        })
+        .collect();
+    assert_eq!(begun.len(), times.len());
+    let ends: Vec<_> = of_kind(&events, &["f"]).map(|event| (number(event, "pid"), number(event, "ts"))).collect();
+    assert!(ends.iter().all(|end| begun.contains(end)), "an arrow ends within a slice");
+    assert_eq!(ends.iter().collect::<BTreeSet<_>>().len(), ends.len(), "two arrows end in one slice");
+}
+
+#[test]
 fn a_timeline_names_nominal_sizes() {
     let folder = Folder::empty();
     for (sizes, name) in [("nominal", "nominal bytes"), ("datagrams", "bytes")] {

@@ -2,7 +2,7 @@
 //! shots and packets. Arrows lead from the frame that made a usercmd, over the tick that ran it, to its ack.
 //!
 //! The format is JSON: `{"traceEvents": [...]}`. Times are microseconds. The phases are:
-//! - `X`: a slice with a duration.
+//! - `X`: a slice with a duration. Events of one time have slices that follow each other.
 //! - `b` and `e`: begin and end of a span that may overlap others.
 //! - `s`, `t` and `f`: the points of an arrow, each attached to the slice that is open at its time.
 //! - `C`: a counter value.
@@ -201,13 +201,12 @@ impl EventWriter<'_> {
     fn frames(&mut self, trace: &Trace) -> io::Result<()> {
         let frames = frames::Columns::of(trace);
         let series = Series::of_one(frames.player, frames.command);
-        for ([player, _], rows) in series.iter().filter(|_| !frames.at_us.is_empty()) {
-            for (place, row) in rows.iter().map(|row| *row as usize).enumerate() {
-                let next = rows.get(place + 1).map(|next| frames.at_us[*next as usize]);
-                let dur = next.map_or(STEP_US, |next| next.saturating_sub(frames.at_us[row])).max(0);
+        let slices = slices_of_frames(&frames, &series);
+        for ([player, _], rows) in series.iter().filter(|_| !slices.is_empty()) {
+            for row in rows.iter().map(|row| *row as usize) {
                 let name = format!("#{}", frames.command[row]);
                 let args = json!({ "ran": frames.ran.get(row), "buttons": frames.buttons.get(row) });
-                let (pid, ts) = (process(player), frames.at_us[row]);
+                let (pid, Slice { ts, dur }) = (process(player), slices[row]);
                 self.put(&TraceEvent { pid, tid: FRAMES, ts, dur: Some(dur), args, ..plain("X", &name) })?;
             }
         }
@@ -223,37 +222,41 @@ impl EventWriter<'_> {
         let ran = Series::of_one(executed.player, executed.command);
         let whole = vec![0; ticks.tick.len()];
         let tick = Series::of_one(&whole, ticks.tick);
+        let of_frames = slices_of_frames(&frames, &made);
         let mut rows: Vec<usize> = (0..acks.at_us.len()).collect();
         rows.sort_unstable_by_key(|row| (acks.player[*row], acks.at_us[*row], *row));
-        for (place, row) in rows.iter().copied().enumerate() {
+        let by_player = rows.chunk_by(|one, other| acks.player[*one] == acks.player[*other]);
+        let of_acks = by_player.flat_map(|rows| {
+            let times: Vec<i64> = rows.iter().map(|row| acks.at_us[*row]).collect();
+            slices(&times, MOMENT_US)
+        });
+        for (row, Slice { ts, dur }) in rows.iter().copied().zip(of_acks) {
             let (player, command, at) = (acks.player[row], acks.command[row], acks.at_us[row]);
-            let next = rows.get(place + 1).filter(|next| acks.player[**next] == player);
-            let dur = next.map_or(MOMENT_US, |next| acks.at_us[*next].saturating_sub(at).min(MOMENT_US));
             let is_corrected = is_corrected(&acks, row);
             let cause = acks.cause.get(row).replace('_', " ");
             let name = if is_corrected { format!("correction: {cause}") } else { "ack".to_owned() };
             let error = acks.error_units.get(row).copied().filter(|error| error.is_finite());
             let args = json!({ "command": command, "error_units": error, "fields": acks.fields.get(row), "reran": acks.reran.get(row) });
             let (pid, tid) = (process(player), ACKS);
-            self.put(&TraceEvent { pid, tid, ts: at, dur: Some(dur), args, ..plain("X", &name) })?;
+            self.put(&TraceEvent { pid, tid, ts, dur: Some(dur), args, ..plain("X", &name) })?;
             if let Some(error) = error {
                 let args = json!({ "units": error });
                 self.put(&TraceEvent { pid, tid: 0, ts: at, args, ..plain("C", "prediction error") })?;
             }
-            let Some(frame_us) = made.at([player, 0], command).next().and_then(|row| frames.at_us.get(row)) else {
-                continue;
-            };
+            let frame = made.at([player, 0], command).next().and_then(|row| of_frames.get(row));
+            // A frame among several of one time may begin after the ack of its usercmd.
+            let Some(frame_us) = frame.map(|frame| frame.ts).filter(|from| *from <= ts) else { continue };
             let id = Some(format!("p{player}#{command}"));
             let arrow = |ph, pid, tid, ts| TraceEvent { pid, tid, ts, id: id.clone(), ..plain(ph, "usercmd") };
-            self.put(&arrow("s", pid, FRAMES, *frame_us))?;
+            self.put(&arrow("s", pid, FRAMES, frame_us))?;
             // A server did not run a usercmd that it refused, or that came late.
             let is_run = |row: &usize| matches!(executed.how.get(*row), "run" | "");
             let ran_in = ran.at([player, 0], command).find(is_run).map(|row| executed.tick[row]);
             let ran_us = ran_in.and_then(|number| ticks.at_us.get(tick.at([0, 0], number).next()?));
-            if let Some(ran_us) = ran_us.filter(|ran_us| (*frame_us..=at).contains(*ran_us)) {
+            if let Some(ran_us) = ran_us.filter(|ran_us| (frame_us..=ts).contains(*ran_us)) {
                 self.put(&arrow("t", SERVER, FRAMES, *ran_us))?;
             }
-            self.put(&TraceEvent { bp: Some("e"), ..arrow("f", pid, tid, at) })?;
+            self.put(&TraceEvent { bp: Some("e"), ..arrow("f", pid, tid, ts) })?;
         }
         Ok(())
     }
@@ -318,6 +321,59 @@ impl EventWriter<'_> {
     }
 }
 
+/// The shown time of an event on a track.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Slice {
+    ts: i64,
+    dur: i64,
+}
+
+/// Returns the slices of a track whose events have these sorted times. A slice lasts until the next one, at most `most`.
+/// An arrow needs a slice of its own, so several events at one time follow each other at once.
+fn slices(times: &[i64], most: i64) -> Vec<Slice> {
+    let mut slices = Vec::with_capacity(times.len());
+    for at_once in times.chunk_by(|one, other| one == other) {
+        let (at, number) = (at_once[0], at_once.len() as i64);
+        let next = times.get(slices.len() + at_once.len());
+        let room = next.map_or(most.min(STEP_US), |next| next.saturating_sub(at).clamp(0, most));
+        let short = (room / number).min(MOMENT_US);
+        slices.extend((1..number).map(|place| Slice { ts: at.saturating_add((place - 1) * short), dur: short }));
+        let before = (number - 1) * short;
+        slices.push(Slice { ts: at.saturating_add(before), dur: room - before });
+    }
+    slices
+}
+
+/// The slice of each row of `frames`; empty if the rows have no times. `series` has the rows of each player.
+fn slices_of_frames(frames: &frames::Columns<'_>, series: &Series<'_>) -> Vec<Slice> {
+    let mut of_rows = vec![Slice { ts: 0, dur: 0 }; frames.at_us.len()];
+    for (_, rows) in series.iter().filter(|_| !frames.at_us.is_empty()) {
+        let times: Vec<i64> = rows.iter().map(|row| frames.at_us[*row as usize]).collect();
+        for (row, slice) in rows.iter().zip(slices(&times, i64::MAX)) {
+            of_rows[*row as usize] = slice;
+        }
+    }
+    of_rows
+}
+
 fn plain<'a>(ph: &'static str, name: &'a str) -> TraceEvent<'a> {
     TraceEvent { ph, name, cat: "hitreg", pid: 0, tid: 0, ts: 0, dur: None, id: None, bp: None, args: Value::Null }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_of_one_time_have_slices_of_their_own() {
+        let of = |times: &[i64], most| -> Vec<(i64, i64)> {
+            slices(times, most).iter().map(|slice| (slice.ts, slice.dur)).collect()
+        };
+        assert_eq!(of(&[0, 0, 0, 90, 500], 100), [(0, 30), (30, 30), (60, 30), (90, 100), (500, 100)]);
+        assert_eq!(of(&[0, 0, 16_000, 16_000], i64::MAX), [(0, 100), (100, 15_900), (16_000, 100), (16_100, 9_900)]);
+        assert_eq!(of(&[i64::MAX], 100), [(i64::MAX, 100)]);
+        assert_eq!(of(&[], 100), []);
+        // Frames need not be in order.
+        assert_eq!(of(&[50, 20], i64::MAX), [(50, 0), (20, 10_000)]);
+    }
 }
