@@ -37,10 +37,10 @@ impl BuildAnswer {
     }
 }
 
-/// The error for a command that cannot be run, so that its exit codes mean nothing.
+/// The error for a command that cannot be run, or that reports trouble.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "`{command}` cannot be run: {reason}. --while needs a command that exits 1 while the log shows the problem, and 0 without it"
+    "`{command}` gives no answer: {reason}. --while needs a command that exits 1 while the log shows the problem, and 0 without it"
 )]
 pub struct BadCondition {
     command: String,
