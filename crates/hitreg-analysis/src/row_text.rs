@@ -25,8 +25,9 @@ pub trait RowWriter {
     fn finish(&mut self) -> io::Result<()>;
 }
 
-/// Writes rows as JSON objects, one a line. Missing values ([`MissingCells`]) are null. An infinite measurement is the text `inf` or `-inf`. Hashes and ids are text, because many JSON readers keep
-/// only 53 bits of a number.
+/// Writes rows as JSON objects, one a line. Missing values ([`MissingCells`]) are null. An infinite measurement is the
+/// text `inf` or `-inf`. Hashes and ids are text, and so is any integer beyond 2^53, because many JSON readers keep only 53
+/// bits of a number.
 pub struct JsonlWriter<'a> {
     out: BufWriter<RowOutput<'a>>,
     /// The column names in JSON.
@@ -138,13 +139,15 @@ fn value<'t>(column: &'t Column, row: usize, text: &'t mut String) -> &'t str {
     text
 }
 
+/// The greatest integer up to which JSON readers that keep 53 bits of a number know all.
+pub(crate) const EXACT_INTEGER_MAX: u64 = 1 << 53;
+
 /// Writes a real number so that readers take it for one: -0 and numbers with more digits than an integer of 53 bits with
 /// a dot or an exponent.
 fn write_real(text: &mut String, value: impl Display + LowerExp, size: f64) -> std::fmt::Result {
-    const EXACT_INTEGER_MAX: f64 = (1_u64 << 53) as f64;
     match size {
         _ if size == 0.0 && size.is_sign_negative() => write!(text, "-0.0"),
-        _ if size.abs() > EXACT_INTEGER_MAX && size.is_finite() => write!(text, "{value:e}"),
+        _ if size.abs() > EXACT_INTEGER_MAX as f64 && size.is_finite() => write!(text, "{value:e}"),
         _ => write!(text, "{value}"),
     }
 }
@@ -153,6 +156,7 @@ fn write_real(text: &mut String, value: impl Display + LowerExp, size: f64) -> s
 fn is_text_in_json(data: &ColumnData, row: usize) -> bool {
     match data {
         ColumnData::U64(_) => true,
+        ColumnData::I64(values) => values[row].unsigned_abs() > EXACT_INTEGER_MAX,
         ColumnData::F32(values) => values[row].is_infinite(),
         ColumnData::F64(values) => values[row].is_infinite(),
         _ => false,
@@ -260,6 +264,21 @@ mod tests {
         assert_eq!(lines[1], r#"{"f":-0.0,"d":-0.0}"#);
         assert_eq!(lines[2..4], [r#"{"f":0,"d":0}"#, r#"{"f":5,"d":5}"#]);
         assert_eq!(lines[5..], [r#"{"f":1000000000000000,"d":9007199254740992}"#, r#"{"f":-1e17,"d":-1e17}"#]);
+    }
+
+    /// Most times are numbers.
+    #[test]
+    fn integers_beyond_53_bits_are_text_in_json() {
+        let values = vec![1 << 53, (1 << 53) + 1, -(1 << 53), i64::MIN];
+        let table = Table::new("mine", vec![Column::new("at", ColumnData::I64(values))]);
+        let mut out = Vec::new();
+        let mut rows = JsonlWriter::new(&table, &mut out);
+        rows.write(Cow::Borrowed(&table)).unwrap();
+        rows.finish().unwrap();
+        drop(rows);
+        let expected = "{\"at\":9007199254740992}\n{\"at\":\"9007199254740993\"}\n{\"at\":-9007199254740992}\n\
+                        {\"at\":\"-9223372036854775808\"}\n";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use serde::{Serialize, Serializer};
 
+use crate::row_text::EXACT_INTEGER_MAX;
 use hitreg_log::trace::schema::NO_HASH;
 use hitreg_log::trace::{Column, ColumnData};
 
@@ -111,14 +112,15 @@ impl std::fmt::Display for CellValue {
 
 impl Serialize for CellValue {
     /// Writes numbers as JSON numbers. Hashes and non-finite floats become text, because JSON has neither. So do `u64`
-    /// values, because many readers keep only 53 bits of a number.
+    /// values and integers beyond 2^53, because many readers keep only 53 bits of a number.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            CellValue::Integer(v) => serializer.serialize_i64(*v),
+            CellValue::Integer(v) if v.unsigned_abs() <= EXACT_INTEGER_MAX => serializer.serialize_i64(*v),
             CellValue::Flag(v) => serializer.serialize_bool(*v),
             CellValue::Float(v) if v.is_finite() => serializer.serialize_f32(*v),
             CellValue::Double(v) if v.is_finite() => serializer.serialize_f64(*v),
-            CellValue::Hash(_)
+            CellValue::Integer(_)
+            | CellValue::Hash(_)
             | CellValue::Unsigned(_)
             | CellValue::Float(_)
             | CellValue::Double(_)
@@ -350,6 +352,9 @@ mod tests {
         let expected = ["18446744073709551615", "ffffffffffffffff"];
         assert_eq!(values.each_ref().map(ToString::to_string), expected);
         assert_eq!(serde_json::to_value(&values).unwrap(), serde_json::json!(expected), "JSON numbers have 53 bits");
+        let integers = [1 << 53, 1 - (1 << 55)].map(CellValue::Integer);
+        let expected = serde_json::json!([1_i64 << 53, "-36028797018963967"]);
+        assert_eq!(serde_json::to_value(&integers).unwrap(), expected);
     }
 
     #[test]
