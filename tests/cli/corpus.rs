@@ -282,6 +282,10 @@ fn a_recording_has_no_figures_of_shots_and_corrections() {
     let page = folder.json("diff logs");
     assert_eq!([&page["a"], &page["hits_changed"], &page["shots_judged"]], [&Value::Null; 3], "{page}");
     assert_eq!([&page["weapons"], &page["causes"]].map(|list| list.as_array().map(Vec::len)), [Some(0); 2], "{page}");
+    for group in [&page["players"][0], &page["maps"][0]] {
+        assert!(group["shots_b"].as_u64() > Some(0), "{group}");
+        assert_eq!(["shots_a", "hits_a", "changed"].map(|name| &group[name]), [&Value::Null; 3], "{group}");
+    }
     assert!(page["b"]["shots"].as_u64() > Some(0) && page["b"]["corrections"].as_u64() > Some(0), "{page}");
     let text = folder.done("diff logs");
     assert!(!text.contains("weapon") && !text.contains("knockback"), "{text}");

@@ -113,16 +113,23 @@ pub struct ViewErrors {
 pub struct ShotGroup {
     /// The group.
     pub name: String,
-    /// Shots on side A.
-    pub shots_a: u64,
+    /// Shots on side A; null without a side A.
+    pub shots_a: Option<u64>,
     /// Shots on side B.
     pub shots_b: u64,
-    /// Hits on side A.
-    pub hits_a: u64,
+    /// Hits on side A; null without a side A.
+    pub hits_a: Option<u64>,
     /// Hits on side B.
     pub hits_b: u64,
-    /// Shots with another outcome.
-    pub changed: u64,
+    /// Shots with another outcome; null without a side A.
+    pub changed: Option<u64>,
+}
+
+impl ShotGroup {
+    /// Whether a side has shots.
+    pub(crate) fn has_shots(&self) -> bool {
+        self.shots_a > Some(0) || self.shots_b > 0
+    }
 }
 
 /// The corrections of one cause.
@@ -141,8 +148,8 @@ pub struct CorrectionCause {
 pub struct WorstLog {
     /// The path.
     pub log: String,
-    /// Shots with another outcome.
-    pub hits_changed: u64,
+    /// Shots with another outcome; null without a side A.
+    pub hits_changed: Option<u64>,
     /// The change in the number of corrections; null if a side does not know them.
     pub corrections_changed: Option<i64>,
     /// The tick of the first difference.
@@ -277,7 +284,7 @@ impl CorpusSummaryBuilder {
             let parts = [&log.table, &log.field].into_iter().filter(|part| !part.is_empty()).cloned();
             let worst = WorstLog {
                 log: log.log.clone(),
-                hits_changed: log.hits_changed.unwrap_or_default(),
+                hits_changed: log.hits_changed,
                 corrections_changed: log.corrections_a.zip(log.corrections_b).map(|(a, b)| b as i64 - a as i64),
                 tick: log.tick,
                 field: parts.collect::<Vec<String>>().join("."),
@@ -288,7 +295,7 @@ impl CorpusSummaryBuilder {
             let rank = |log: &WorstLog| {
                 let most_first = |number: u64| u64::MAX - number;
                 let corrections = log.corrections_changed.map_or(0, i64::unsigned_abs);
-                (most_first(log.hits_changed), most_first(corrections), log.log.clone())
+                (most_first(log.hits_changed.unwrap_or_default()), most_first(corrections), log.log.clone())
             };
             keep_first(&mut self.summary.worst, worst, rank);
         }
@@ -298,8 +305,10 @@ impl CorpusSummaryBuilder {
     pub fn summary(mut self) -> CorpusSummary {
         let pages = page_names(self.summary.worst.iter().map(|log| log.log.as_str()));
         self.summary.worst.iter_mut().zip(pages).for_each(|(log, page)| log.page = page);
+        let has_a = self.summary.a.is_some();
         let named = |(name, sums): (String, ShotSums)| {
             let ShotSums { shots: [shots_a, shots_b], hits: [hits_a, hits_b], changed } = sums;
+            let [shots_a, hits_a, changed] = [shots_a, hits_a, changed].map(|count| has_a.then_some(count));
             ShotGroup { name, shots_a, shots_b, hits_a, hits_b, changed }
         };
         let changes = self.summary.a.map_or_else(Vec::new, |_| weapon_changes(&self.hits, &self.first_in));
@@ -576,7 +585,7 @@ mod tests {
         let (there, back) = (of(&mut (0..100)), of(&mut (0..100).rev()));
         assert_eq!(there, back);
         assert_eq!((there.logs.total, there.logs.differs, there.worst.len()), (100, 25, LISTED_LOGS));
-        assert_eq!((there.worst[0].log.as_str(), there.worst[0].hits_changed), ("97.hitlog", 97));
+        assert_eq!((there.worst[0].log.as_str(), there.worst[0].hits_changed), ("97.hitlog", Some(97)));
         assert!(there.unjudged.iter().all(|log| log.verdict == "broken"), "broken logs come first");
         assert_eq!(there.view_errors.b.map(|spread| (spread.p50, spread.max)), Some((2.5, 2.5)));
     }
@@ -587,7 +596,7 @@ mod tests {
         (0..100).for_each(|number| builder.add(&rows(number)));
         let summary = builder.summary();
         // 25 logs are the same, and 25 differ. The others could not be judged.
-        let shots = |groups: &[ShotGroup]| groups.iter().map(|group| group.shots_a).sum::<u64>();
+        let shots = |groups: &[ShotGroup]| groups.iter().filter_map(|group| group.shots_a).sum::<u64>();
         let groups = [&summary.weapons, &summary.latencies, &summary.players, &summary.maps];
         assert_eq!(groups.map(|groups| shots(groups)), [50 * 5; 4]);
         assert_eq!(summary.a.map(|a| (a.shots, a.hits, a.corrections)), Some((Some(50 * 5), Some(50), Some(50 * 3))));
@@ -680,7 +689,7 @@ mod tests {
         let (apart, alike) = (summary(|number| number.to_string()), summary(|_| "a".to_owned()));
         assert_eq!((apart.copies, apart.weapons_tested, apart.weapon_changed.is_some()), (0, 1, true));
         assert_eq!((alike.copies, alike.weapons_tested, alike.weapon_changed), (11, 0, None));
-        assert_eq!(alike.weapons[0].shots_a, 12 * 9, "all logs count in the figures");
+        assert_eq!(alike.weapons[0].shots_a, Some(12 * 9), "all logs count in the figures");
     }
 
     fn logs(extra: impl Fn(u64) -> u64) -> Vec<ShotSums> {

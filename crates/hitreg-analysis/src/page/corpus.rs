@@ -63,9 +63,9 @@ fn groups_and_causes(summary: &CorpusSummary) -> String {
         ("Shots by number of players", &summary.players),
         ("Shots by map", &summary.maps),
     ] {
-        if groups.iter().any(|group| group.shots_a + group.shots_b > 0) {
-            let most = groups.iter().map(|group| group.changed).max().unwrap_or(0);
-            let rows = groups.iter().map(|group| (group_cells(group), group.changed));
+        if groups.iter().any(|group| group.has_shots()) {
+            let most = groups.iter().filter_map(|group| group.changed).max().unwrap_or(0);
+            let rows = groups.iter().map(|group| (group_cells(group), group.changed.unwrap_or_default()));
             html.push_str(&bar_table(title, &GROUP_COLUMNS, ("changed shots", most), rows));
         }
     }
@@ -89,7 +89,7 @@ fn worst_logs(summary: &CorpusSummary, exists: &dyn Fn(&str) -> bool) -> String 
     let row = |log: &WorstLog| {
         let corrections = || log.corrections_changed.map_or("-".to_owned(), |change| format!("{change:+}"));
         let changes = match summary.a {
-            Some(_) => format!("<td>{}</td><td>{}</td>", count(log.hits_changed), corrections()),
+            Some(_) => format!("<td>{}</td><td>{}</td>", count(log.hits_changed.unwrap_or_default()), corrections()),
             None => String::new(),
         };
         let name = match exists(&log.page) {

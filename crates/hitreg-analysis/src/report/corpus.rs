@@ -150,8 +150,9 @@ pub(crate) const GROUP_COLUMNS: [&str; 5] = ["shots A", "shots B", "hits A", "hi
 /// The row of a group of shots.
 pub(crate) fn group_cells(group: &ShotGroup) -> [String; 6] {
     let name = if group.name.is_empty() { "(no name)".to_owned() } else { group.name.clone() };
-    let [shots_a, shots_b, changed] = [group.shots_a, group.shots_b, group.changed].map(count);
-    [name, shots_a, shots_b, share(group.hits_a, group.shots_a), share(group.hits_b, group.shots_b), changed]
+    let [shots_a, hits_a, changed] = [group.shots_a, group.hits_a, group.changed].map(Option::unwrap_or_default);
+    let [of_a, of_b] = [share(hits_a, shots_a), share(group.hits_b, group.shots_b)];
+    [name, count(shots_a), count(group.shots_b), of_a, of_b, count(changed)]
 }
 
 /// A cause with its corrections on side A and B.
@@ -160,13 +161,16 @@ pub(crate) fn cause_cells(cause: &CorrectionCause) -> [String; 3] {
 }
 
 fn groups(page: &mut Page, title: &str, groups: &[ShotGroup]) {
-    let has_shots = |group: &&ShotGroup| group.shots_a + group.shots_b > 0;
     // One map says nothing beside the totals.
-    if title == "map" && groups.len() < 2 || !groups.iter().any(|group| has_shots(&group)) {
+    if title == "map" && groups.len() < 2 || !groups.iter().any(ShotGroup::has_shots) {
         return;
     }
     let columns = GROUP_COLUMNS.map(|name| format!(">{name}"));
-    page.section(title, &columns.each_ref().map(String::as_str), groups.iter().filter(has_shots).map(group_cells));
+    page.section(
+        title,
+        &columns.each_ref().map(String::as_str),
+        groups.iter().filter(|group| group.has_shots()).map(group_cells),
+    );
 }
 
 fn causes(page: &mut Page, summary: &CorpusSummary) {
@@ -232,7 +236,11 @@ fn worst(page: &mut Page, summary: &CorpusSummary) {
                     let word = if change < 0 { "fewer" } else { "more" };
                     format!(", {} {word}", counted(change.unsigned_abs(), "correction"))
                 });
-                format!(": {}{}", counted(log.hits_changed, "changed shot"), corrections.unwrap_or_default())
+                format!(
+                    ": {}{}",
+                    counted(log.hits_changed.unwrap_or_default(), "changed shot"),
+                    corrections.unwrap_or_default()
+                )
             }
             false => String::new(),
         };
