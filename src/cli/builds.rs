@@ -54,6 +54,12 @@ impl TimeLimitArgs {
         Ok(BuildRunner { time_limit: self.get(), cache: None, stop, memory })
     }
 
+    /// These options, as on the command line.
+    pub(super) fn to_words(&self) -> Vec<String> {
+        let limit = self.time_limit.map(|limit| ["--time-limit".to_owned(), limit.as_secs_f64().to_string()]);
+        limit.into_iter().flatten().collect()
+    }
+
     /// The limit for one log.
     pub(super) fn get(&self) -> Duration {
         self.time_limit.unwrap_or(TIME_LIMIT)

@@ -317,7 +317,8 @@ fn run_corpus(
     let [a, b] = replay_args.builds().map(|path| path.map(Build::at).transpose().map_err(EngineError::from));
     let build = |build: Option<&Build>| args.results.build(build, args.build_options.no_cache);
     let ((_, digest_a), (name, digest)) = (build(a?.as_ref())?, build(b?.as_ref())?);
-    let mut words = [replay_args.to_words(), args.compare.to_words()].concat();
+    let limit = args.build_options.limit.to_words();
+    let mut words = [replay_args.to_words(), args.compare.to_words(), limit].concat();
     words.extend((replays.run_builds() && args.build_options.no_cache).then(|| NO_CACHE.to_owned()));
     let options = command_line(&words);
     let command = |log: &str| {

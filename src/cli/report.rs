@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::builds::{BuildArgs, check_build_options};
 use super::progress::Progress;
-use super::replay_args::{PartArgs, SideArgs};
+use super::replay_args::{CompareArgs, PartArgs, SideArgs};
 use super::trouble::{describe_gap, engine_with_notes, note_gaps};
 use super::{CommandError, CommandResult, Output, OutputPath};
 use crate::diff::{DiffOptions, TraceDiff, diff};
@@ -50,6 +50,8 @@ pub(super) struct Args {
     #[command(flatten)]
     part: PartArgs,
     #[command(flatten)]
+    compare: CompareArgs,
+    #[command(flatten)]
     build_options: BuildArgs,
 }
 
@@ -91,12 +93,19 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
             "--from and --to show a part of one log: replay a part of each side with -o, and show the two traces";
         return Err(CommandError::request(what));
     }
+    if let Some(name) =
+        ["on", "tolerance", "overlap"].into_iter().find(|name| sides.is_single() && output.is_typed(name))
+    {
+        return Err(CommandError::request(format!(
+            "--{name} has no effect without a second side: name one, or leave it out"
+        )));
+    }
     let engine = engine_with_notes(games);
     let shown = match sides.is_single() {
         true => PageSides::of_one(&engine, args, &sides.first)?,
         false => {
             let runner = args.build_options.runner(games, sides.run_builds(), output)?;
-            PageSides::of_two(&Engine { runner, ..engine }, &sides)?
+            PageSides::of_two(&Engine { runner, ..engine }, &sides, &args.compare)?
         }
     };
     let page = shown.html()?;
@@ -148,11 +157,16 @@ impl<'a> PageSides<'a> {
     }
 
     /// The sides of a comparison.
-    fn of_two(engine: &Engine<'_>, sides: &'a ComparisonSpec) -> Result<PageSides<'a>, CommandError> {
+    fn of_two(
+        engine: &Engine<'_>,
+        sides: &'a ComparisonSpec,
+        compare: &CompareArgs,
+    ) -> Result<PageSides<'a>, CommandError> {
         let Traces { names, sides: [a, b], rejudged: [rejudged_a, rejudged_b], overlap_only, gaps } =
             sides.make_traces(engine)?;
         note_gaps(&gaps);
-        let options = DiffOptions { overlap_only, ..DiffOptions::default() };
+        let options = compare.options();
+        let options = DiffOptions { overlap_only: overlap_only || options.overlap_only, ..options };
         let traces = [a.source(), b.source()];
         let mut difference = diff(traces[0], traces[1], &options).map_err(CommandError::request)?;
         look_for_effects(engine, sides, traces, &options, &mut difference)?;

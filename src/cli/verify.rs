@@ -424,8 +424,10 @@ fn next_commands(log: &LogReport, args: &Args, program: &str) -> Vec<(&'static s
         return Vec::new();
     };
     let path = shell_path(&log.path);
-    let with =
-        |option: &str| args.build.as_deref().map_or(String::new(), |build| format!(" {option} {}", shell_path(build)));
+    let limit = args.time_limit.map_or(String::new(), |limit| format!(" --time-limit {}", limit.as_secs_f64()));
+    let with = |option: &str| {
+        args.build.as_deref().map_or(String::new(), |build| format!(" {option} {}{limit}", shell_path(build)))
+    };
     let accept = |label| (label, format!("{program} verify {path}{} --accept", with("--build")));
     const INTENDED: &str = "if intended";
     match why {

@@ -663,6 +663,20 @@ fn an_own_folder_name_with_spaces_is_quoted_in_commands() {
     assert!(text(&output.stdout).contains("diff 'a b/0.hitlog' "), "{}", text(&output.stdout));
 }
 
+/// Options of the comparison are those of each page, too.
+#[test]
+fn report_pages_are_written_whatever_is_compared() {
+    let folder = corpus(1);
+    for options in ["--on hits", "--tolerance origin=0.001", "--overlap"] {
+        let output = folder.run(&format!("diff logs {CHANGE} {options} --reports pages --force"));
+        let said = text(&output.stdout);
+        assert!(code(&output) == 1 && folder.path("pages/0.html").exists(), "{options}: {said}");
+        fs::remove_dir_all(folder.path("pages")).expect("pages");
+    }
+    let refused = folder.refused("report logs/0.hitlog --on hits -o a.html");
+    assert!(refused.contains("--on has no effect without a second side"), "{refused}");
+}
+
 /// What is wrong with a value, by the part of JSON Schema that the schemas in `docs/schemas` use.
 fn mismatch(value: &Value, schema: &Value, root: &Value, place: &str) -> Option<String> {
     let wrong = |what: String| Some(format!("{place}: {what}"));

@@ -394,7 +394,8 @@ fn report_command(log: &LogRow) -> String {
     let program = if program.is_empty() { "hitreg" } else { program };
     let words = ["report", &log.log].map(str::to_owned).into_iter();
     let build = (log.build != THIS_BUILD).then(|| ["--b".to_owned(), log.build.clone(), NO_CACHE.to_owned()]);
-    let words: Vec<String> = words.chain(build.into_iter().flatten()).collect();
+    let limit = log.options.split(' ').skip_while(|word| *word != "--time-limit").take(2).map(str::to_owned);
+    let words: Vec<String> = words.chain(build.into_iter().flatten()).chain(limit).collect();
     format!("{program} {}", command_line(&words))
 }
 
@@ -641,6 +642,14 @@ mod tests {
         assert_eq!(of("diff", &format!("{program} diff a --why 1"), "x"), format!("{program} report a"));
         let verified = of("verify", &format!("{program} verify a"), THIS_BUILD);
         assert_eq!(verified, format!("{program} report 'a b.hitlog'"));
+        let slow = LogRow {
+            log: "a.hitlog".to_owned(),
+            command: "verify".to_owned(),
+            build: "g".to_owned(),
+            options: "--require-golden --time-limit 600".to_owned(),
+            ..LogRow::default()
+        };
+        assert_eq!(report_command(&slow), "hitreg report a.hitlog --b g --no-cache --time-limit 600");
         let names = page_names(["day/a.hitlog", "night/a.hitlog", "a-2.hitlog", "c"].into_iter());
         assert_eq!(names, ["a.html", "a-2.html", "a-2-2.html", "c.html"]);
     }
