@@ -11,9 +11,9 @@ namespace Hitreg {
         /// <summary>Capacity of each stream, in rows, at most 1,048,576; 4096 by default.</summary>
         public uint Ring;
         uint patient;
-        /// <summary>Seconds of session time after which a new file starts; 0 for no limit.</summary>
+        /// <summary>Seconds of session time after which a new file starts; 0 for no limit. A flight recorder ignores it.</summary>
         public uint RotateS;
-        /// <summary>MiB after which a new file starts; 0 for no limit.</summary>
+        /// <summary>MiB after which a new file starts; 0 for no limit. A flight recorder ignores it.</summary>
         public uint RotateMib;
 
         /// <summary>Wait instead of dropping rows or chunks, for sessions that do not run in real time.</summary>
@@ -87,7 +87,10 @@ namespace Hitreg {
             return new RowStream(stream);
         }
 
-        /// <summary>Writes what a flight recorder holds as a log. The recording goes on.</summary>
+        /// <summary>
+        /// Writes what a flight recorder holds as a log. The recording goes on. A signal handler must not call it: set a flag in
+        /// the handler, and save from the main loop.
+        /// </summary>
         public void Save(string path) {
             HitregException.Check(Native.hitreg_recorder_save(this, Utf8.Bytes(path)));
         }

@@ -297,7 +297,9 @@ namespace Hitreg {
         public How How;
     }
 
-    /// <summary>Damage to an entity. A value that is not set is absent in the log.</summary>
+    /// <summary>
+    /// Damage to an entity. A value that is not set is absent in the log. If one of the three forces is set, the others are 0.
+    /// </summary>
     public struct Damage {
         /// <summary>The tick of the damage.</summary>
         public uint Tick;

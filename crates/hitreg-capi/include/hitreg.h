@@ -277,7 +277,7 @@ typedef struct hitreg_options {
   // 1: wait instead of dropping rows or chunks, for sessions that do not run in real time.
   uint32_t patient;
   // Seconds of session time after which a new file (`NAME-0001.hitlog` and so on) starts; 0 for no limit. With both
-  // limits 0, there is one file, without a number.
+  // limits 0, there is one file, without a number. A flight recorder ignores both limits.
   uint32_t rotate_s;
   // MiB after which a new file starts; 0 for no limit. Chunks that wait for the disk still go into the old file.
   uint32_t rotate_mib;
@@ -297,7 +297,8 @@ hitreg_code hitreg_recorder_keep_last(uint32_t seconds,
                                       hitreg_recorder **recorder);
 
 // Writes what `hitreg_recorder_keep_last` holds in memory, including everything pushed before this call, as a log that
-// begins after a tick. The recording goes on.
+// begins after a tick. The recording goes on. A signal handler must not call it, nor any other function of this
+// library: set a flag in the handler, and save from the main loop.
 hitreg_code hitreg_recorder_save(const hitreg_recorder *recorder, const char *path);
 
 // A log in memory. It is immutable: any number of threads may read it at once.
@@ -719,7 +720,7 @@ static inline hitreg_code hitreg_push_executed(hitreg_stream *stream, uint32_t p
   return hitreg_push_row(stream, HITREG_TABLE_EXECUTED, player, 0, row, 3);
 }
 
-// Damage to an entity. A value that is not set is absent in the log.
+// Damage to an entity. A value that is not set is absent in the log. If one of the three forces is set, the others are 0.
 typedef struct hitreg_damage {
   // The tick of the damage.
   uint32_t tick;

@@ -22,6 +22,7 @@ mod log;
 mod members;
 mod recorder;
 mod replay;
+mod signals;
 mod types;
 
 pub use about::*;

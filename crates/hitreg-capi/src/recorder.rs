@@ -21,6 +21,7 @@ use crate::guard::{
     text,
 };
 use crate::hitreg_table::{self, *};
+use crate::signals::BlockedSignals;
 use crate::types::{TableNumber, no_series, own_values, player, read_bits, values_of};
 use crate::{hitreg_description, hitreg_effect, hitreg_log, hitreg_options, hitreg_value, hitreg_written};
 
@@ -65,6 +66,7 @@ pub unsafe extern "C" fn hitreg_recorder_create(
     // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         place(recorder)?;
+        let _blocked = BlockedSignals::new();
         let (path, options) = (text(path, "path")?, asked(options)?);
         made(
             recorder,
@@ -88,13 +90,15 @@ pub unsafe extern "C" fn hitreg_recorder_keep_last(
     // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         place(recorder)?;
+        let _blocked = BlockedSignals::new();
         let (span, options) = (Micros::from_s(seconds.into()), asked(options)?);
         made(recorder, Recorder::keep_last(span, handle(description, "description")?.description.clone(), options)?)
     })
 }
 
 /// Writes what `hitreg_recorder_keep_last` holds in memory, including everything pushed before this call, as a log that
-/// begins after a tick. The recording goes on.
+/// begins after a tick. The recording goes on. A signal handler must not call it, nor any other function of this
+/// library: set a flag in the handler, and save from the main loop.
 ///
 /// # Safety
 /// `recorder` is null or a recorder, `path` null or a C string.
@@ -122,6 +126,7 @@ pub unsafe extern "C" fn hitreg_recorder_trace(
     // SAFETY: the caller upholds this function's contract.
     guard(|| unsafe {
         place(recorder)?;
+        let _blocked = BlockedSignals::new();
         let (path, digest) = (text(path, "path")?, look(log, "log")?.digest);
         made(
             recorder,

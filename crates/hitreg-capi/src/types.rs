@@ -31,7 +31,7 @@ pub struct hitreg_options {
     /// 1: wait instead of dropping rows or chunks, for sessions that do not run in real time.
     pub patient: u32,
     /// Seconds of session time after which a new file (`NAME-0001.hitlog` and so on) starts; 0 for no limit. With both
-    /// limits 0, there is one file, without a number.
+    /// limits 0, there is one file, without a number. A flight recorder ignores both limits.
     pub rotate_s: u32,
     /// MiB after which a new file starts; 0 for no limit. Chunks that wait for the disk still go into the old file.
     pub rotate_mib: u32,

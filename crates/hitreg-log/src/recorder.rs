@@ -244,6 +244,8 @@ impl Recorder {
     /// The recording continues. The log begins after a tick, like a later file of a rotation. A gap record (`paused`)
     /// covers the part of the session before it.
     ///
+    /// It waits for the recorder's thread. A signal handler must not call it: set a flag there, and save from the main loop.
+    ///
     /// # Errors
     /// When this is no flight recorder, the recording has ended, or the log cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), FinishError> {
@@ -341,7 +343,7 @@ pub enum PushError {
         tick: Tick,
     },
     /// No custom kind has this number.
-    #[error("there is no kind {kind}: the description declares {kinds} kinds")]
+    #[error("there is no custom kind (in C: table) {kind}: the description declares {kinds}")]
     NoKind {
         /// The requested number.
         kind: usize,

@@ -13,6 +13,8 @@ mod members;
 #[path = "../../../../tests/skipped/note.rs"]
 mod note;
 mod rows;
+#[cfg(target_os = "linux")]
+mod signals;
 
 use cap::Cap;
 

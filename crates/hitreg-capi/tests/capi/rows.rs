@@ -531,7 +531,7 @@ fn a_row_that_does_not_match_its_table_is_refused() {
     };
     says(push(99, 0, &[]), HITREG_ERROR_VALUE, "no table 99");
     // Fields of usercmds in the description are not a table.
-    says(push(257, 0, &[real(1.0), number(1)]), HITREG_ERROR_MISFIT, "no kind 1");
+    says(push(257, 0, &[real(1.0), number(1)]), HITREG_ERROR_MISFIT, "no custom kind");
     says(push(256, 0, &[number(1), number(1)]), HITREG_ERROR_MISFIT, "`casts`");
     says(push(256, 0, &[number(1), none()]), HITREG_ERROR_MISFIT, "a number, a float or a text");
     says(push(9, 0, &[number(1)]), HITREG_ERROR_MISFIT, "`ticks` has 2 values (tick, hash), not 1");

@@ -320,7 +320,7 @@ pub enum MisplacedRecord {
     #[error("a usercmd has bytes of its own, but the description does not declare them")]
     Bytes,
     /// The class does not exist.
-    #[error("a state of class {class}, but the session has {classes} classes")]
+    #[error("a state of class {class}, but the number of classes is {classes}")]
     Class {
         /// The class's number.
         class: u16,

@@ -81,7 +81,7 @@ pub enum StoreErrorKind {
     #[error("there is no directory {}. Run: mkdir -p {}", .0.display(), shell_path(.0))]
     NoParent(PathBuf),
     /// The disk is full.
-    #[error("the disk is full: free some space and run the command again. No partial file was left")]
+    #[error("the disk is full: free some space and try again. No partial file was left")]
     DiskFull,
     /// The disk became full during a recording.
     #[error(

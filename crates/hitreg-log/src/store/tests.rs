@@ -73,10 +73,7 @@ fn a_failed_write_keeps_the_old_file() {
     let error = save(&again(&path), full).unwrap_err();
     assert_eq!(
         error.to_string(),
-        format!(
-            "{}: the disk is full: free some space and run the command again. No partial file was left",
-            path.display()
-        )
+        format!("{}: the disk is full: free some space and try again. No partial file was left", path.display())
     );
     assert_eq!(read_bytes(&path).unwrap(), b"before");
     assert_eq!(names(folder.path()), ["a.hitlog"]);
