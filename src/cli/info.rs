@@ -207,9 +207,10 @@ impl ReceivedUsercmds {
                     last => format!("p{player} up to #{last}"),
                 };
                 let names: Vec<String> = received.iter().map(name).collect();
-                ReceivedUsercmds::Some(names.join(", "))
+                ReceivedUsercmds::Some(format!("those of {}", names.join(", ")))
             }
-            some => ReceivedUsercmds::Some(format!("{some} players")),
+            some if has_all => ReceivedUsercmds::Some(format!("those of {some} players")),
+            some => ReceivedUsercmds::Some(format!("some of those of {some} players")),
         }
     }
 }
@@ -260,7 +261,7 @@ fn print_log(page: &mut Page, shown: &LogInfo, header: &SessionHeader) {
     let arrivals = match &as_received {
         ReceivedUsercmds::None => String::new(),
         ReceivedUsercmds::All => ", with the times of their arrivals".to_owned(),
-        ReceivedUsercmds::Some(players) => format!(", those of {players} with the times of their arrivals"),
+        ReceivedUsercmds::Some(usercmds) => format!(", {usercmds} with the times of their arrivals"),
     };
     page.pair("usercmds", &format!("{}{firing}{with_bytes}{arrivals}", count(info.usercmds as u64)));
     match (shown.shots, shown.hits) {

@@ -8,7 +8,7 @@ use super::figures::{count, counted, duration};
 use super::output::FileSize;
 use super::page::{Page, Unsure};
 use super::trouble::engine_with_notes;
-use super::{CommandError, CommandResult, Output, OutputPath};
+use super::{CommandError, CommandOutcome, CommandResult, Output, OutputPath};
 use crate::engine::{EngineError, Games, MergedLog};
 use crate::merge::{AlignedClient, SessionCut};
 use crate::store::FileType;
@@ -17,14 +17,16 @@ use crate::units::Micros;
 /// Merge the logs of a server and its clients into one log of the session
 ///
 /// Each side has its own clock. The fastest packets in both directions bound the offset between a client's clock and
-/// the server's. The printed error is half the distance between the bounds. Every offset within them gives the same
-/// session, bit for bit.
+/// the server's. Every offset within them gives the same session, bit for bit. The printed error holds at all times of
+/// the session, also if the clocks drift.
 ///
 /// A client without a log is reconstructed from the packets in the server's log. Its predictions and drawn positions
 /// are unknown.
 ///
 /// A truncated log is used up to the cut, and the session ends with the shortest log. The page says how much a merge
 /// without that log keeps.
+///
+/// The exit code is 1 if most usercmds of a client's log differ from those that the server received.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -75,6 +77,10 @@ struct ClientClock {
     leaves_out_states: bool,
     /// The most by which its clock was set back; `null` if its times never run backward.
     set_back_us: Option<i64>,
+    /// How many of its usercmds differ from those that the server received; `null` if the logs have none in common.
+    differing_usercmds: Option<usize>,
+    /// How many usercmds are in its log and in the server's.
+    compared_usercmds: usize,
     usercmds: usize,
 }
 
@@ -88,7 +94,15 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
         error => error.into(),
     })?;
     let report = MergeReport::new(args, merged);
-    output.show(&report, |page| report.print(page))
+    let outcome = output.show(&report, |page| report.print(page))?;
+    Ok(if report.clients.iter().any(ClientClock::is_contradicted) { CommandOutcome::Differs } else { outcome })
+}
+
+impl ClientClock {
+    /// Returns whether most usercmds differ from those that the server received.
+    fn is_contradicted(&self) -> bool {
+        self.differing_usercmds.is_some_and(|differing| differing * 2 > self.compared_usercmds)
+    }
 }
 
 impl MergeReport {
@@ -104,6 +118,8 @@ impl MergeReport {
             // hitreg's own clients receive the states that the server records.
             leaves_out_states: aligned.has_states && is_foreign,
             set_back_us: Some(aligned.set_back.0).filter(|us| *us > 0),
+            differing_usercmds: Some(aligned.differing_usercmds).filter(|_| aligned.compared_usercmds > 0),
+            compared_usercmds: aligned.compared_usercmds,
             usercmds,
         };
         MergeReport {
@@ -125,6 +141,21 @@ impl MergeReport {
         page.heading(&self.path);
         for path in &self.cut_off {
             page.styled(Unsure, &format!("  {path} is cut off, and used as far as it goes"));
+        }
+        for client in &self.clients {
+            if let Some((path, differing)) = client.path.as_ref().zip(client.differing_usercmds).filter(|(_, n)| *n > 0)
+            {
+                let usercmds = counted(client.compared_usercmds as u64, "usercmd");
+                let found =
+                    format!("{} of {usercmds} that the server received differ in {path}", count(differing as u64));
+                page.marked(2, Unsure, &found);
+            }
+            if client.is_contradicted() {
+                page.paragraph(
+                    2,
+                    "This log is probably of another run, or its client lies: leave it out, and merge again",
+                );
+            }
         }
         let players = counted(self.clients.len() as u64, "player");
         page.pair("session", &format!("{} on {}, {players}", self.game, self.map));

@@ -5,12 +5,12 @@ use std::process::Stdio;
 
 use hitreg::log::read_session;
 use hitreg::record::{
-    ArrivalRecord, CellKind, Class, ClassId, FieldSchema, HitResult, Origin, PacketRecord, PlayerRecords, Record,
-    RecordedSide, Scope, Session, SessionId, ShotRecord, SnapshotRecord,
+    ArrivalRecord, CellKind, Class, ClassId, FieldSchema, GapRecord, HitResult, Origin, PacketRecord, PlayerRecords,
+    Record, RecordedSide, Scope, Session, SessionId, ShotRecord, SnapshotRecord,
 };
 use hitreg::recorder::{Description, Recorder, RecorderOptions};
 use hitreg::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq, Tick};
-use hitreg::usercmd::Usercmd;
+use hitreg::usercmd::{Input, Usercmd};
 use serde_json::Value;
 
 use super::folder::{Folder, code, text};
@@ -377,4 +377,83 @@ fn a_missing_log_changes_only_what_is_said_of_its_player() {
     let [gap, packets] = [&info["gaps"], &info["packets"]];
     assert_eq!([&packets["sent"], &packets["lost"]].map(Value::as_u64), [Some(40), Some(0)], "{packets}");
     assert_eq!((gap.as_array().map(Vec::len), gap[0]["player"].as_u64()), (Some(1), Some(0)), "{gap}");
+}
+
+/// Parts of a rotation have the settings of their place. Client p0 recorded from before the part on, and the log of its
+/// usercmds has a gap.
+#[test]
+fn parts_gaps_and_contradictions_of_logs_are_named() {
+    let folder = Folder::empty();
+    let record = |name: &str, side: fn(Description) -> Description, after: u32, lies: bool, pauses: bool| {
+        let health = FieldSchema::new("health", CellKind::I32, Scope::Status);
+        let mut about = Description::new("mygame").tick_hz(100).player("p0").player("p1").player("p2").player("p3");
+        if after > 0 {
+            about = about.setting("recorder.begins_after_tick", after.to_string());
+        }
+        let about = side(about.class(Class::new("player", vec![health])));
+        let is_server = name.starts_with("server");
+        let recorder = Recorder::create(&folder.path(name), about, RecorderOptions::patient()).unwrap();
+        let mut stream = recorder.stream();
+        for number in after + 1..=100 {
+            let (at, command) = (Micros::from_ms(10 * i64::from(number)), CommandSeq(number));
+            let before = |ms| at - Micros::from_ms(ms);
+            let input = Input { buttons: if lies { 2 } else { 1 }, ..Input::default() };
+            let usercmd = || Usercmd { seq: command, input: input.clone(), ..Usercmd::default() };
+            if pauses && number == 61 {
+                let gap = GapRecord { from: Micros::from_ms(494), to: Micros::from_ms(604), ..GapRecord::default() };
+                stream.push(Record::Gap(gap)).unwrap();
+            }
+            for player in (0..if is_server { 4 } else { 1 }).map(PlayerId) {
+                let packet =
+                    PacketRecord { number, at: before(5), newest: command, count: 1, ..PacketRecord::default() };
+                let snapshot =
+                    SnapshotRecord { at, seq: SnapshotSeq(number), tick: Tick(number), ..Default::default() };
+                let arrived = |at: Micros| ArrivalRecord { number, at };
+                let records = match is_server {
+                    true => vec![Record::Reached(player, arrived(before(3))), Record::Snapshot(player, snapshot)],
+                    false => {
+                        vec![Record::Sent(player, packet), Record::Received(player, arrived(at + Micros::from_ms(2)))]
+                    }
+                };
+                if is_server || !pauses || !(50..=60).contains(&number) {
+                    stream.usercmd(player, before(if is_server { 3 } else { 6 }), usercmd()).unwrap();
+                    records.into_iter().for_each(|record| stream.push(record).unwrap());
+                }
+            }
+            if is_server {
+                stream.tick(Tick(number), at, None).unwrap();
+            }
+        }
+        recorder.finish().unwrap();
+    };
+    let server: fn(Description) -> Description = |about| about.server_side(3).usercmds_as_received();
+    let client: fn(Description) -> Description = |about| about.client_side(3, PlayerId(0));
+    record("server.hitlog", server, 0, false, false);
+    record("server-2.hitlog", server, 50, false, false);
+    record("c0.hitlog", client, 0, false, false);
+    record("gap.hitlog", client, 0, false, true);
+    record("liar.hitlog", client, 0, true, false);
+
+    let merged = folder.json("merge server-2.hitlog c0.hitlog -o part.hitlog");
+    assert_eq!((&merged["clients"][0]["usercmds"], &merged["usercmds"]), (&50.into(), &200.into()), "{merged:#}");
+    let info = folder.json("info part.hitlog");
+    let lost = ["packets", "packets_up"].map(|way| [info[way]["sent"].as_u64(), info[way]["lost"].as_u64()]);
+    assert_eq!(lost, [[Some(50), Some(0)]; 2], "{info:#}");
+
+    let page = folder.done("merge server.hitlog gap.hitlog -o g.hitlog");
+    assert!(!page.contains("ends early"), "{page}");
+    let info = folder.json("info g.hitlog");
+    assert_eq!((&info["usercmds"], &info["gaps"][0]["player"]), (&400.into(), &0.into()), "{info:#}");
+
+    let output = folder.run("merge server.hitlog liar.hitlog -o l.hitlog");
+    let page = text(&output.stdout);
+    assert_eq!(code(&output), 1, "{page}");
+    assert!(page.contains("100 of 100 usercmds that the server received differ in liar.hitlog"), "{page}");
+    let output = folder.refused("merge server.hitlog server-2.hitlog c0.hitlog -o none");
+    assert!(output.contains("or another part of the same: merge takes one log of each side"), "{output}");
+    let output = folder.refused("merge server.hitlog c0.hitlog gap.hitlog -o none");
+    assert!(output.contains("merge takes one log of each side"), "{output}");
+
+    let page = folder.done("info g.hitlog");
+    assert!(page.contains("400, those of p1, p2, p3 with the times of their arrivals"), "{page}");
 }

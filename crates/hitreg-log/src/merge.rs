@@ -45,13 +45,17 @@ pub struct AlignedClient {
     pub offset: Option<ClockOffset>,
     /// Whether the log has no packets, so that ticks with equal numbers give the offset.
     pub is_by_ticks: bool,
-    /// Whether the server received packets that are older than the log. The earlier usercmds are the server's.
+    /// Whether the server received packets or usercmds that are older than the log. The earlier usercmds are the server's.
     pub begins_late: bool,
     /// Whether the log has states, which are left out: the session has the server's.
     pub has_states: bool,
     /// The most by which the time of a client frame is before that of an earlier one; zero if times never run backward.
     /// If they do, the client's clock was set back, and no single offset fits all its times.
     pub set_back: Micros,
+    /// How many usercmds are in the log and in the server's log as received.
+    pub compared_usercmds: usize,
+    /// How many of these have other buttons, angles or speeds in the server's log. The session has the client's.
+    pub differing_usercmds: usize,
 }
 
 /// Merges the sides of one session in memory, given in any order. A client without a log takes part as the server heard
@@ -450,6 +454,112 @@ mod tests {
         assert_eq!(merge(saved).unwrap().session.gaps, [begins], "a flight recorder notes a gap there");
         let whole = merge(sides(1)).unwrap();
         assert_eq!((whole.clients[0].begins_late, &whole.session.gaps[..]), (false, &[][..]));
+    }
+
+    fn numbers(frames: &[FrameRecord]) -> Vec<u32> {
+        frames.iter().map(|frame| frame.command.seq.0).collect()
+    }
+
+    /// The server's part after tick 10, with a usercmd that has not run, and the client's log from packet `begins`.
+    fn sides_of_part(begins: u32) -> Vec<Session> {
+        let mut logs = sides(begins);
+        let server = &mut logs[0];
+        server.header.settings.push((crate::record::BEGINS_AFTER_TICK.to_owned(), "10".to_owned()));
+        server.ticks.retain(|tick| tick.tick > Tick(10));
+        let of_server = &mut server.players[0];
+        of_server.frames.retain(|frame| frame.command.seq >= CommandSeq(10));
+        of_server.reached.retain(|arrival| arrival.number > 10);
+        of_server.snapshots.retain(|snapshot| snapshot.seq > SnapshotSeq(10));
+        of_server.presence.push(PresenceRecord { tick: Tick(1), at: at(1), ..PresenceRecord::default() });
+        logs
+    }
+
+    /// Usercmds and packets from before the part are neither counted nor lost.
+    #[test]
+    fn a_part_of_the_servers_log_begins_the_session() {
+        let mut logs = sides_of_part(1);
+        let before = |from: u32, to: u32| GapRecord { from: at(from), to: at(to), ..GapRecord::default() };
+        logs[1].gaps = vec![before(2, 3), before(5, 14)];
+        let merged = merge_both_ways(logs);
+        let of = &merged.session.players[0];
+        assert_eq!(numbers(&of.frames), (10..=20).collect::<Vec<_>>(), "usercmd 10 had not run");
+        assert_eq!(of.sent.iter().map(|sent| sent.number).collect::<Vec<_>>(), (11..=20).collect::<Vec<_>>());
+        assert_eq!(of.received.iter().map(|got| got.number).collect::<Vec<_>>(), (11..=20).collect::<Vec<_>>());
+        let begins_at = at(11) - Micros(1_000);
+        let begun = GapRecord { player: Some(PlayerId(0)), from: begins_at, ..before(5, 14) };
+        assert_eq!((merged.clients[0].begins_late, &merged.session.gaps[..]), (false, &[begun][..]));
+        assert_eq!(merge_both_ways(sides_of_part(1)).session.gaps, []);
+    }
+
+    /// A recorder can cut a client's log between a usercmd and its packet.
+    #[test]
+    fn a_usercmd_that_only_the_server_has_is_kept() {
+        let mut logs = sides_of_part(11);
+        logs[0].players[0].frames.retain(|frame| frame.command.seq > CommandSeq(10));
+        logs[1].players[0].frames.remove(0);
+        let merged = merge(logs).expect("merged");
+        assert_eq!((merged.cut, merged.clients[0].begins_late), (None, true));
+        assert_eq!(numbers(&merged.session.players[0].frames), (11..=20).collect::<Vec<_>>());
+        let settings = &merged.session.header.settings;
+        assert_eq!(crate::recorder::last_usercmd_as_received(settings, 0), Some(CommandSeq(11)));
+        assert_eq!(merged.session.gaps, [], "the client's log has a packet from before the part's first record");
+        let merged = merge(sides_of_part(14)).expect("merged");
+        let gap = merged.session.gaps.first().expect("a gap");
+        assert_eq!((gap.from, gap.why), (at(11) - Micros(1_000), GapCause::BeganLate), "not from the joining on");
+        assert_eq!(merged.session.first_gap(), None);
+    }
+
+    /// The client's log has no records between packets 7 and 13.
+    fn sides_with_gap() -> Vec<Session> {
+        let mut logs = sides(1);
+        let sent = logs[1].players[0].sent.clone();
+        let is_kept = |number: u32| !(8..13).contains(&number);
+        let of_client = &mut logs[1].players[0];
+        of_client.frames.retain(|frame| is_kept(frame.command.seq.0));
+        of_client.sent.retain(|packet| is_kept(packet.number));
+        of_client.received.retain(|arrival| is_kept(arrival.number));
+        logs[1].gaps = vec![GapRecord { from: sent[6].at, to: sent[12].at, why: GapCause::Overrun, player: None }];
+        logs
+    }
+
+    #[test]
+    fn packets_in_a_gap_of_a_client_do_not_end_the_session() {
+        let merged = merge(sides_with_gap()).expect("merged");
+        let (frames, offset) = (&merged.session.players[0].frames, merged.clients[0].offset.expect("packets").offset);
+        assert_eq!((merged.cut, numbers(frames)), (None, (1..=20).collect::<Vec<_>>()), "the server's are there");
+        assert!(frames.iter().zip(1..).all(|(frame, number)| frame.at == at(number) - Micros(3_000) + offset));
+        let gaps: Vec<_> = merged.session.gaps.iter().map(|gap| (gap.player, gap.why)).collect();
+        assert_eq!(gaps, [(Some(PlayerId(0)), GapCause::Overrun)]);
+        assert_eq!(crate::recorder::last_usercmd_as_received(&merged.session.header.settings, 0), None);
+        assert!(planned(sides_with_gap()).0.in_memory, "the usercmds of both logs are compared");
+        let mut logs = sides_with_gap();
+        logs[0].players[0].frames.clear();
+        assert_eq!(merge_both_ways(logs).cut, None, "the session has the gap, and nothing fills it");
+        let mut logs = sides_with_gap();
+        logs[1].gaps.clear();
+        let cut = merge(logs).expect("merged").cut.map(|cut| cut.tick);
+        assert_eq!(cut, Some(Tick(7)), "nothing explains the missing packets");
+    }
+
+    #[test]
+    fn usercmds_that_differ_from_those_that_the_server_received_are_counted() {
+        let counts = |change: &dyn Fn(&mut crate::usercmd::Input)| {
+            let mut logs = sides(1);
+            logs[1].players[0].frames[4..7].iter_mut().for_each(|frame| change(&mut frame.command.input));
+            let client = merge_both_ways(logs).clients[0];
+            (client.compared_usercmds, client.differing_usercmds)
+        };
+        assert_eq!(counts(&|_| {}), (20, 0));
+        assert_eq!(counts(&|input| input.buttons = 1), (20, 3));
+        assert_eq!(counts(&|input| input.forwardmove = 200.0), (20, 3));
+        assert_eq!(counts(&|input| input.viewangles.y = 180.0), (20, 3));
+        assert_eq!(counts(&|input| input.viewangles.y = 359.0), (20, 0), "a server may have steps of 1/256 turn");
+        assert_eq!(merge(vec![sides(1).swap_remove(0)]).expect("merged").clients[0].compared_usercmds, 0);
+        // Numbers that begin again belong to different usercmds.
+        let mut logs = sides(1);
+        let again = frame(1, at(20) - Micros(2_000));
+        logs[1].players[0].frames.push(again);
+        assert_eq!(merge(logs).expect("merged").clients[0].compared_usercmds, 0);
     }
 
     /// A gap that ends after the session is not kept.

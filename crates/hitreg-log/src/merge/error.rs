@@ -25,7 +25,10 @@ pub enum MergeErrorKind {
     #[error("none of these logs is the server's: add the log that the server recorded")]
     NoServer,
     /// Two logs are servers'.
-    #[error("this is a second server's log: a session has one server")]
+    #[error(
+        "this is a second server's log, or another part of the same: merge takes one log of each side. Merge each part of the \
+         server with the clients' logs; those are used from the part's beginning to its end"
+    )]
     TwoServers {
         /// Index of the first.
         first: usize,
@@ -34,7 +37,10 @@ pub enum MergeErrorKind {
     #[error("this log is of another session than the server's: merge the logs of one run of the server")]
     OtherSession,
     /// Two logs are the same client's.
-    #[error("this log is of player {player}, and so is another one: give each client's log once")]
+    #[error(
+        "this log is of player {player}, and so is another one: merge takes one log of each side. Of a client that restarted \
+         or split its log, give the log that covers most of the server's log"
+    )]
     SamePlayer {
         /// Index of the first.
         first: usize,

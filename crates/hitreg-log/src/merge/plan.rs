@@ -7,12 +7,13 @@
 
 use std::collections::VecDeque;
 
-use super::survey::{LogProgress, MergeSurvey, PlayerMerge};
+use super::survey::{ClientPart, LogProgress, MergeSurvey, PlayerMerge};
 use super::{AlignedClient, MergeError, MergeErrorKind, SessionCut, SessionEnd, SideIndex};
 use crate::record::{
-    ClockOwner, GapCause, GapRecord, RecordStream, SessionChunk, SessionHeader, TickRecord, UnknownRecords,
+    ClockOwner, EventTime, FrameRecord, GapCause, GapRecord, RecordStream, SessionChunk, SessionHeader, TickRecord,
+    UnknownRecords,
 };
-use crate::sorted::SortedSet;
+use crate::sorted::SortedMap;
 use crate::units::{CommandSeq, Micros};
 
 /// A source that reads the logs of a session's sides chunk by chunk. Indices are positions in the caller's list.
@@ -49,6 +50,8 @@ pub struct MergePlan {
     logs: Vec<LogProgress>,
     /// The origin of each player's usercmds.
     usercmds: Vec<UsercmdShares>,
+    /// What each client contributes, if the server's log is a part of the session.
+    parts: Option<Vec<ClientPart>>,
     ticks_back: u32,
 }
 
@@ -79,7 +82,9 @@ impl MergePlan {
         let end = |client: &AlignedClient| Some(survey.ends[client.log?]? + client.offset?.offset);
         let ends = (survey.ends[survey.sides.server], clients.iter().filter_map(end).max());
         let end = SessionEnd::of(last, survey.unknown_packets(), ends, |until| last_before(until, &survey, logs))?;
-        let shares = clients.iter().zip(&survey.players).map(|(client, of)| UsercmdShares::of(client, of));
+        let parts = survey.client_parts(headers[survey.sides.server]);
+        let begins_at = parts.as_ref().and_then(|parts| Some(parts.first()?.begins_at));
+        let shares = clients.iter().zip(&survey.players).map(|(client, of)| UsercmdShares::of(client, of, begins_at));
         let usercmds: Vec<UsercmdShares> = shares.collect();
         Ok(MergePlan {
             header: survey.header(headers[survey.sides.server], &clients, &usercmds),
@@ -87,6 +92,7 @@ impl MergePlan {
             cut: end.cut,
             end,
             usercmds,
+            parts,
             ticks_back: survey.ticks_back,
             unknown: survey.unknown,
             in_memory: survey.in_memory,
@@ -135,9 +141,10 @@ impl MergePlan {
             }
         }
         let Some(mut whole) = whole else { return Ok(()) };
-        let by_ticks = self.clients.iter().zip(&mut whole.players).filter(|(client, _)| client.is_by_ticks);
-        for (_, records) in by_ticks {
-            records.frames.sort_by_key(|frame| frame.command.seq);
+        for ((client, shares), records) in self.clients.iter().zip(&self.usercmds).zip(&mut whole.players) {
+            if client.is_by_ticks || shares.has_filled_gap() {
+                records.frames.sort_by_key(|frame| frame.command.seq);
+            }
         }
         to(whole, Micros(i64::MAX))
     }
@@ -207,6 +214,9 @@ impl MergeInput {
                 records.move_by(ClockOwner::Client, self.offset);
                 chunk.unknown.iter_mut().for_each(|records| records.move_by(self.offset));
                 chunk.gaps.move_by(self.offset);
+                if let Some(parts) = &plan.parts {
+                    parts[player].begin(player, &mut chunk);
+                }
                 if let Some(begun) = began_late {
                     // The gap takes the place of those that a flight recorder left there.
                     chunk.gaps.retain(|gap| gap.to > begun.to);
@@ -216,7 +226,7 @@ impl MergeInput {
             None => {
                 let with_log = plan.clients.iter().zip(&plan.usercmds).zip(&mut chunk.players);
                 for ((_, shares), records) in with_log.filter(|((client, _), _)| client.log.is_some()) {
-                    records.frames.retain(|frame| shares.of_server.contains(&frame.command.seq));
+                    records.frames.retain_mut(|frame| shares.take_received(frame));
                     records.heard.clear();
                 }
             }
@@ -242,32 +252,86 @@ pub(super) struct UsercmdShares {
     /// The last usercmd that is kept of the client's log. A truncated log can end between a usercmd and its packet.
     /// Without the packet's fate the usercmd cannot be replayed.
     last: Option<CommandSeq>,
-    /// The usercmds of the server's log that the client's log lacks.
-    pub(super) of_server: SortedSet<CommandSeq>,
+    /// The usercmds of the server's log that the client's log lacks. Between usercmds of the client, each has an estimate of
+    /// the time at which the client made it; the others keep the times of their arrivals.
+    of_server: SortedMap<CommandSeq, Option<Micros>>,
     /// The gap before the client's log if it begins late.
     began_late: Option<GapRecord>,
 }
 
 impl UsercmdShares {
-    fn of(client: &AlignedClient, of: &PlayerMerge) -> UsercmdShares {
+    fn of(client: &AlignedClient, of: &PlayerMerge, begins_at: Option<Micros>) -> UsercmdShares {
         let Some(offset) = client.offset else { return UsercmdShares::default() };
         // Without packets, the server's records show which usercmds arrived.
         let last = if client.is_by_ticks { of.last_heard } else { of.last_sent };
-        let is_sent = |seq: &CommandSeq| client.is_by_ticks || Some(*seq) <= last;
-        let own: SortedSet<CommandSeq> = of.usercmds.iter().copied().filter(is_sent).collect();
-        let first = own.first().filter(|_| client.begins_late);
-        let is_of_server = |seq: &CommandSeq| match client.is_by_ticks {
-            true => !own.contains(seq),
-            false => first.is_some_and(|first| seq < first),
+        let is_sent = |(seq, _): &(CommandSeq, Micros)| client.is_by_ticks || Some(*seq) <= last;
+        let own: SortedMap<CommandSeq, Micros> = of.usercmds.iter().copied().filter(is_sent).collect();
+        let received = |seq: CommandSeq| {
+            let (before, after) = (own.range(..seq).next_back(), own.range(seq..).next());
+            match (before, after) {
+                (_, Some((next, _))) if *next == seq => None,
+                (_, None) => client.is_by_ticks.then_some((seq, None)),
+                (Some(before), Some(after)) if !client.is_by_ticks => {
+                    Some((seq, Some(time_between(before, after, seq) + offset.offset)))
+                }
+                _ => Some((seq, None)),
+            }
         };
-        let began_late = of.first_of_server.zip(of.first_of_client).filter(|_| client.begins_late);
+        let first_of_server = of.first_of_server.max(begins_at.filter(|_| of.first_of_server.is_some()));
+        let began_late = first_of_server.zip(of.first_of_client).filter(|_| client.begins_late);
+        let gap = |(from, to): (Micros, Micros)| {
+            let (to, player) = (to + offset.offset, Some(client.player));
+            GapRecord { from, to, player, why: GapCause::BeganLate }
+        };
         UsercmdShares {
             last,
-            of_server: of.usercmds_of_server.iter().copied().filter(is_of_server).collect(),
-            began_late: began_late.map(|(from, to)| {
-                let (to, player) = (to + offset.offset, Some(client.player));
-                GapRecord { from, to, player, why: GapCause::BeganLate }
-            }),
+            of_server: of.usercmds_of_server.iter().copied().filter_map(received).collect(),
+            began_late: began_late.map(gap).filter(|gap| gap.from < gap.to),
         }
+    }
+
+    /// Returns the last usercmd that has the time of its arrival.
+    pub(super) fn last_as_received(&self) -> Option<CommandSeq> {
+        let as_received = self.of_server.iter().filter(|(_, made_at)| made_at.is_none());
+        as_received.map(|(seq, _)| *seq).max()
+    }
+
+    fn has_filled_gap(&self) -> bool {
+        self.of_server.values().any(Option::is_some)
+    }
+
+    /// Returns whether a usercmd of the server's log is kept, and sets its time.
+    fn take_received(&self, frame: &mut FrameRecord) -> bool {
+        let made_at = self.of_server.get(&frame.command.seq);
+        frame.at = made_at.copied().flatten().unwrap_or(frame.at);
+        made_at.is_some()
+    }
+}
+
+/// Estimates when a client made a usercmd, from usercmds before and after it.
+fn time_between(
+    (before, from): (&CommandSeq, &Micros),
+    (after, to): (&CommandSeq, &Micros),
+    seq: CommandSeq,
+) -> Micros {
+    let [passed, all] = [seq, *after].map(|seq| i64::from(seq.0 - before.0));
+    *from + Micros((to.0 - from.0) / all * passed)
+}
+
+impl ClientPart {
+    /// Removes a client's records from before the part.
+    fn begin(&self, player: usize, chunk: &mut SessionChunk) {
+        let (records, begins_at) = (&mut chunk.players[player], self.begins_at);
+        let runs = |seq: CommandSeq| self.usercmd.is_some_and(|first| first <= seq);
+        let arrives = |number: u32| self.packet.is_some_and(|first| first <= number);
+        let was_sent = |number: u32| self.snapshot.is_none_or(|first| first <= number);
+        records.frames.retain(|frame| frame.at >= begins_at || runs(frame.command.seq));
+        records.predicted.retain(|shot| shot.at >= begins_at || runs(shot.command));
+        records.sent.retain(|packet| packet.at >= begins_at || arrives(packet.number));
+        records.received.retain(|arrival| arrival.at >= begins_at && was_sent(arrival.number));
+        chunk.gaps.retain(|gap| gap.to > begins_at);
+        chunk.gaps.iter_mut().for_each(|gap| gap.from = gap.from.max(begins_at));
+        let is_later = |when: EventTime| !matches!(when, EventTime::At(at) if at < begins_at);
+        chunk.unknown.iter_mut().for_each(|records| records.retain(&is_later));
     }
 }

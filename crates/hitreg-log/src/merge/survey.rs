@@ -1,14 +1,16 @@
 //! The first pass of a merge: finds each client's clock offset and the data that the second pass needs.
 
 use super::offset::{self, OffsetBound, OffsetBounds};
-use super::packets::PacketMatcher;
+use super::packets::{MatchedArrival, PacketMatcher};
 use super::plan::UsercmdShares;
 use super::{AlignedClient, MergeError, MergeErrorKind, SideIndex, SideLogs, UnknownPacket, is_in_time};
 use crate::record::{
-    PlayerRecords, RecordStream, SessionChunk, SessionHeader, TickRecord, UnknownColumn, UnknownRecords, widest,
+    GapRecord, PlayerRecords, RecordStream, SessionChunk, SessionHeader, TickRecord, UnknownColumn, UnknownRecords,
+    lowest_and_highest, widest,
 };
 use crate::recorder::usercmds_as_received_of;
 use crate::units::{CommandSeq, Micros, PlayerId, Tick};
+use crate::usercmd::{Input, OwnCells, Usercmd};
 
 /// The furthest, in time, that a chunk may reach back behind earlier chunks of a stream.
 const TIME_OVERLAP_MAX: Micros = Micros::from_s(30);
@@ -39,8 +41,13 @@ pub(super) struct PlayerMerge {
     pub(super) is_known: bool,
     is_reached: bool,
     is_executed: bool,
-    up: PacketMatcher,
-    down: PacketMatcher,
+    up: PacketMatcher<Micros>,
+    down: PacketMatcher<Micros>,
+    /// The client's usercmds, and those that the server recorded as received.
+    usercmds_up: PacketMatcher<Input>,
+    /// How many usercmds are in both logs, and how many of these differ.
+    compared_usercmds: usize,
+    differing_usercmds: usize,
     above: OffsetBounds,
     below: OffsetBounds,
     /// Whether the client's log has usercmds, packets, and states.
@@ -50,20 +57,47 @@ pub(super) struct PlayerMerge {
     /// The latest time of a client frame, and the most by which a later frame is before it.
     latest_frame: Option<Micros>,
     set_back: Micros,
-    /// Whether the server received packets that are older than the client's log.
+    /// Whether the server received packets or usercmds that are older than the client's log.
     pub(super) begins_late: bool,
-    /// Arrival time of the first packet that is missing after the beginning of the client's log.
-    unknown_at: Option<Micros>,
+    /// Where the client's log lacks packets after its beginning.
+    holes: Vec<LogHole>,
+    gaps: Vec<GapRecord>,
+    /// Whether the client's log lacks usercmds between others that the server received.
+    lacks_usercmds: bool,
+    /// The lowest numbers of a usercmd and of a packet in the server's log.
+    first_usercmd: Option<CommandSeq>,
+    first_reached: Option<u32>,
     /// The newest usercmd of the last packet that the client sent.
     pub(super) last_sent: Option<CommandSeq>,
     // Only in memory: the client's ticks, and the usercmds and the earliest time of each log.
     pub(super) ticks: Vec<TickRecord>,
-    pub(super) usercmds: Vec<CommandSeq>,
+    pub(super) usercmds: Vec<(CommandSeq, Micros)>,
     pub(super) usercmds_of_server: Vec<CommandSeq>,
     /// The newest usercmd that the server received or handled.
     pub(super) last_heard: Option<CommandSeq>,
     pub(super) first_of_client: Option<Micros>,
     pub(super) first_of_server: Option<Micros>,
+}
+
+/// Packets that the server received and that the client's log lacks, although it has earlier ones.
+#[derive(Clone, Copy, Debug)]
+struct LogHole {
+    /// Arrival time of the first of them.
+    arrived_at: Micros,
+    /// Send times of the packets before and after them. Without one after them, the log ends there.
+    between: (Option<Micros>, Option<Micros>),
+}
+
+/// What a client contributes to a merged part of a session: the records from the part's beginning on, and those before it
+/// that the part refers to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ClientPart {
+    /// The time of the part's first record.
+    pub(super) begins_at: Micros,
+    /// The lowest numbers of a usercmd, of an arrival and of a snapshot in the server's log.
+    pub(super) usercmd: Option<CommandSeq>,
+    pub(super) packet: Option<u32>,
+    pub(super) snapshot: Option<u32>,
 }
 
 /// The state of the first pass.
@@ -79,6 +113,9 @@ pub(super) struct MergeSurvey {
     pub(super) players: Vec<PlayerMerge>,
     /// The first and the last tick.
     pub(super) ticks: Option<(TickRecord, TickRecord)>,
+    /// The time of the first record if the server's log begins inside the session. The state that such a part begins with
+    /// has earlier times.
+    begins_at: Option<Micros>,
     /// All ticks; only in memory.
     all_ticks: Vec<TickRecord>,
     /// The lowest tick that a record refers to.
@@ -103,6 +140,7 @@ impl MergeSurvey {
             ends: vec![None; headers.len()],
             players: sides.clients.iter().map(|log| PlayerMerge::new(log.is_some())).collect(),
             ticks: None,
+            begins_at: None,
             all_ticks: Vec::new(),
             first_named: None,
             ticks_back: 0,
@@ -184,6 +222,12 @@ impl MergeSurvey {
         if self.in_memory {
             self.all_ticks.extend(&chunk.ticks);
         }
+        let of_players = chunk.players.iter().flat_map(|of| {
+            let reached = of.reached.iter().map(|arrival| arrival.at);
+            reached.chain(of.snapshots.iter().map(|snapshot| snapshot.at))
+        });
+        let times = chunk.ticks.iter().map(|tick| tick.at).chain(of_players);
+        self.begins_at = lowest_and_highest(times.chain(self.begins_at)).map(|(first, _)| first);
         for (of, records) in self.players.iter_mut().zip(&chunk.players) {
             of.add_server(records, self.in_memory);
         }
@@ -197,12 +241,14 @@ impl MergeSurvey {
                 let of = &mut self.players[player];
                 self.is_stream &= !of.has_no_packets();
                 (of.up.sends_no_more, of.down.receives_no_more) = (true, true);
+                of.usercmds_up.sends_no_more = true;
             }
             None => {
                 let is_known = |named: Tick| self.ticks.is_none_or(|(first, _)| first.tick <= named);
                 self.is_stream &= self.first_named.is_none_or(is_known);
                 for of in &mut self.players {
                     (of.down.sends_no_more, of.up.receives_no_more) = (true, true);
+                    of.usercmds_up.receives_no_more = true;
                 }
             }
         }
@@ -227,15 +273,28 @@ impl MergeSurvey {
             let Some(log) = *log else { return Ok(AlignedClient { player, ..AlignedClient::default() }) };
             let offset = match of.has_no_packets() {
                 true => offset::by_ticks(&of.ticks, &self.all_ticks),
-                false => offset::between(&of.above.kept, &of.below.kept, (log, player))?,
+                false => offset::between(&of.above, &of.below, (log, player))?,
             };
             // A client that the server never heard does not affect the session.
             if offset.is_none() && of.is_reached {
                 return Err(MergeErrorKind::Unbounded { player }.of(log));
             }
-            let (is_by_ticks, begins_late) = (of.has_no_packets() && offset.is_some(), of.begins_late);
-            let (has_states, set_back) = (of.has_states, of.set_back);
-            Ok(AlignedClient { player, log: Some(log), offset, is_by_ticks, begins_late, has_states, set_back })
+            // Numbers that begin again say nothing.
+            let is_comparable = !of.usercmds_up.is_unordered;
+            let counts =
+                [of.compared_usercmds, of.differing_usercmds].map(|count| if is_comparable { count } else { 0 });
+            let [compared_usercmds, differing_usercmds] = counts;
+            Ok(AlignedClient {
+                player,
+                log: Some(log),
+                offset,
+                is_by_ticks: of.has_no_packets() && offset.is_some(),
+                begins_late: of.begins_late && !of.has_no_packets(),
+                has_states: of.has_states,
+                set_back: of.set_back,
+                compared_usercmds,
+                differing_usercmds,
+            })
         })
     }
 
@@ -255,7 +314,7 @@ impl MergeSurvey {
         let received = clients.iter().zip(shares).zip(&self.players).filter_map(|((client, shares), of)| {
             let until = match client.log {
                 None => of.has_frames.then_some(None)?,
-                Some(_) => Some(*shares.of_server.last()?).filter(|_| !client.is_by_ticks),
+                Some(_) => Some(shares.last_as_received()?).filter(|_| !client.is_by_ticks),
             };
             Some((client.player, until))
         });
@@ -271,12 +330,25 @@ impl MergeSurvey {
         of.has_frames || of.is_heard || !of.is_known || sent_nothing
     }
 
+    /// Returns what each client contributes, if the server's log is a part of the session.
+    pub(super) fn client_parts(&self, server: &SessionHeader) -> Option<Vec<ClientPart>> {
+        let begins_at = self.begins_at.filter(|_| server.begins_inside())?;
+        let of = |of: &PlayerMerge| ClientPart {
+            begins_at,
+            usercmd: of.first_usercmd,
+            packet: of.first_reached,
+            snapshot: of.down.first(),
+        };
+        Some(self.players.iter().map(of).collect())
+    }
+
     /// Returns the first packet of each client that the server received and that is missing after the beginning of the
-    /// client's log.
+    /// client's log, outside its gaps.
     pub(super) fn unknown_packets(&self) -> impl Iterator<Item = UnknownPacket> {
         let of = |((player, log), of): ((u16, &Option<usize>), &PlayerMerge)| {
             let (log, is_heard) = ((*log)?, self.has_input(player.into()));
-            let arrived_at = of.unknown_at.filter(|_| !of.has_no_packets())?;
+            let is_end = |hole: &&LogHole| !of.gaps.iter().any(|gap| hole.is_in(gap));
+            let LogHole { arrived_at, .. } = *of.holes.iter().find(is_end).filter(|_| !of.has_no_packets())?;
             Some(UnknownPacket { arrived_at, player: PlayerId(player), log, is_heard })
         };
         (0..).zip(&self.sides.clients).zip(&self.players).filter_map(of)
@@ -305,6 +377,7 @@ impl PlayerMerge {
     pub(super) fn new(has_log: bool) -> PlayerMerge {
         let mut of = PlayerMerge { above: OffsetBounds::above(), ..PlayerMerge::default() };
         (of.up.sends_no_more, of.down.receives_no_more) = (!has_log, !has_log);
+        of.usercmds_up.sends_no_more = !has_log;
         of
     }
 
@@ -315,7 +388,9 @@ impl PlayerMerge {
 
     /// Returns whether the client's log must be read before more of the server's.
     fn is_behind(&self) -> bool {
-        self.up.waits_for_sender() || self.down.packets_in_flight() > SNAPSHOTS_AHEAD
+        self.up.waits_for_sender()
+            || self.usercmds_up.waits_for_sender()
+            || self.down.packets_in_flight() > SNAPSHOTS_AHEAD
     }
 
     fn add_client(&mut self, chunk: &SessionChunk, player: usize, in_memory: bool) {
@@ -328,11 +403,13 @@ impl PlayerMerge {
             self.latest_frame = Some(latest.max(frame.at));
         }
         records.sent.iter().for_each(|packet| self.up.send(packet.number, packet.at));
-        self.down.waiting.extend(&records.received);
+        records.frames.iter().for_each(|frame| self.usercmds_up.send(frame.command.seq.0, without_own(&frame.command)));
+        self.down.waiting.extend(records.received.iter().map(|arrival| (arrival.number, arrival.at)));
+        self.gaps.extend(&chunk.gaps);
         self.last_sent = records.sent.last().map(|packet| packet.newest).or(self.last_sent);
         if in_memory {
             self.first_of_client = earliest(self.first_of_client, records);
-            self.usercmds.extend(records.frames.iter().map(|frame| frame.command.seq));
+            self.usercmds.extend(records.frames.iter().map(|frame| (frame.command.seq, frame.at)));
         }
     }
 
@@ -343,10 +420,16 @@ impl PlayerMerge {
         self.is_reached |= !records.reached.is_empty();
         self.is_executed |= !records.executed.is_empty();
         records.snapshots.iter().for_each(|sent| self.down.send(sent.seq.0, sent.at));
-        self.up.waiting.extend(&records.reached);
+        self.up.waiting.extend(records.reached.iter().map(|arrival| (arrival.number, arrival.at)));
+        let received = records.frames.iter().map(|frame| (frame.command.seq.0, without_own(&frame.command)));
+        self.usercmds_up.waiting.extend(received);
+        let heard = records.frames.iter().map(|frame| frame.command.seq);
+        let executed = records.executed.iter().map(|executed| executed.command);
+        let first_usercmd = heard.clone().chain(executed.clone()).min();
+        let first_reached = records.reached.iter().map(|arrival| arrival.number).min();
+        self.first_usercmd = [self.first_usercmd, first_usercmd].into_iter().flatten().min();
+        self.first_reached = [self.first_reached, first_reached].into_iter().flatten().min();
         if in_memory {
-            let heard = records.frames.iter().map(|frame| frame.command.seq);
-            let executed = records.executed.iter().map(|executed| executed.command);
             self.last_heard = self.last_heard.max(heard.clone().chain(executed).max());
             self.first_of_server = earliest(self.first_of_server, records);
             self.usercmds_of_server.extend(heard);
@@ -355,25 +438,67 @@ impl PlayerMerge {
 
     /// Matches arrivals with their send times.
     fn look_up(&mut self) {
-        while let Some((arrival, sent_at)) = self.up.next() {
-            let is_earlier = self.up.begins_after(arrival.number);
-            self.begins_late |= is_earlier;
-            match sent_at {
-                Some(sent_at) => self.above.kept.push(OffsetBound::above(sent_at, arrival.at)),
-                None => self.unknown_at = self.unknown_at.or(Some(arrival.at).filter(|_| !is_earlier)),
+        while let Some(packet) = self.up.next() {
+            match packet {
+                MatchedArrival::Sent { sent, arrived } => self.above.kept.push(OffsetBound::above(sent, arrived)),
+                MatchedArrival::Earlier => self.begins_late = true,
+                MatchedArrival::Unknown { arrived, between } => {
+                    if self.holes.last().is_none_or(|last| last.between != between) {
+                        self.holes.push(LogHole { arrived_at: arrived, between });
+                    }
+                }
             }
         }
-        while let Some((arrival, sent_at)) = self.down.next() {
-            self.below.kept.extend(sent_at.map(|sent_at| OffsetBound::below(sent_at, arrival.at)));
+        while let Some(packet) = self.down.next() {
+            if let MatchedArrival::Sent { sent, arrived } = packet {
+                self.below.kept.push(OffsetBound::below(sent, arrived));
+            }
+        }
+        while let Some(usercmd) = self.usercmds_up.next() {
+            match usercmd {
+                MatchedArrival::Sent { sent, arrived } => {
+                    self.compared_usercmds += 1;
+                    self.differing_usercmds += usize::from(differ(&sent, &arrived));
+                }
+                MatchedArrival::Earlier => self.begins_late = true,
+                MatchedArrival::Unknown { between: (_, after), .. } => self.lacks_usercmds |= after.is_some(),
+            }
         }
     }
 
     /// Drops what a stream no longer needs. Returns false if the logs cannot be merged as streams: too much is left, or
-    /// usercmds from before a late log are in the server's log.
+    /// the server's log has usercmds from before a late log or from a gap of the client's log.
     pub(super) fn forget(&mut self) -> bool {
-        let is_little = [self.up.forget(), self.down.forget(), self.above.reduce(), self.below.reduce()];
-        is_little == [true; 4] && !self.begins_late
+        let is_little = [self.up.forget(), self.down.forget(), self.usercmds_up.forget_unreceived()];
+        let is_reduced = [self.above.reduce(), self.below.reduce()];
+        is_little == [true; 3] && is_reduced == [true; 2] && !self.begins_late && !self.lacks_usercmds
     }
+}
+
+impl LogHole {
+    /// Returns whether a gap explains the missing packets.
+    fn is_in(&self, gap: &GapRecord) -> bool {
+        let (before, after) = self.between;
+        after.is_some_and(|after| gap.from <= after) && before.is_none_or(|before| before <= gap.to)
+    }
+}
+
+/// Returns the input without the cells of fields that the game declares. Codes of texts differ between logs.
+fn without_own(command: &Usercmd) -> Input {
+    Input { own: OwnCells::default(), ..command.input.clone() }
+}
+
+/// Returns whether a usercmd of the client's log contradicts the server's copy. A server may have angles in steps of 1/256
+/// turn, and speeds in steps.
+fn differ(client: &Input, server: &Input) -> bool {
+    let is_far = |one: f32, other: f32, most: f32| (one - other).abs() > most;
+    let angles = client.viewangles.to_array().into_iter().zip(server.viewangles.to_array());
+    let turned = |(one, other): (f32, f32)| is_far((one - other + 180.0).rem_euclid(360.0), 180.0, 360.0 / 256.0);
+    let speeds = |input: &Input| [input.forwardmove, input.sidemove, input.upmove];
+    let moved = |(one, other): (f32, f32)| is_far(one, other, one.abs().max(other.abs()) / 16.0);
+    (client.buttons, client.impulse) != (server.buttons, server.impulse)
+        || angles.into_iter().any(turned)
+        || speeds(client).into_iter().zip(speeds(server)).any(moved)
 }
 
 /// Returns the earliest time of a player's records and of `other`.
