@@ -364,7 +364,7 @@ fn a_build_in_python_plays_the_same_game() {
     assert!(hitreg().args(["record", "synth", "--seconds", "1", "-o"]).arg(&arena).output().unwrap().status.success());
     let (found, code) = json(diff(folder).arg(&arena).arg("--b").arg(&build));
     assert_eq!((found["last_words"][0].as_str(), code), (Some("this build plays pucks, and the log is of arena"), 125));
-    let (found, code) = json(diff(folder).arg(path(folder, "clean.hitlog")));
+    let (found, code) = json(hitreg().arg("diff").arg(path(folder, "clean.hitlog")));
     assert_eq!((found["side"].as_str(), code), (Some("b"), 125));
     assert!(found["untestable"].as_str().unwrap().contains("this build plays arena"), "{found}");
     // The build is compared with the log's own records.
