@@ -153,7 +153,7 @@ static void record(const char *path) {
     EXPECT(hitreg_push_damage(stream, NULL), HITREG_ERROR_NULL, "values is null");
     EXPECT(hitreg_push_shot(stream, HITREG_TABLE_TICKS, 0, &shot), HITREG_ERROR_MISFIT, "`ticks` has 2 values");
     EXPECT(hitreg_push_row(stream, hitreg_table_custom(0), 0, 10, &own, 1), HITREG_ERROR_MISFIT, "a row of `casts`");
-    EXPECT(hitreg_push_row(stream, hitreg_table_custom(5), 0, 10, &own, 1), HITREG_ERROR_MISFIT, "no kind 5");
+    EXPECT(hitreg_push_row(stream, hitreg_table_custom(5), 0, 10, &own, 1), HITREG_ERROR_MISFIT, "no custom kind 5");
     EXPECT(hitreg_push_row(stream, 99, 0, 10, &own, 1), HITREG_ERROR_VALUE, "no table 99");
     EXPECT(hitreg_push_row(stream, HITREG_TABLE_RECEIVED, 0, 10, &own, SIZE_MAX / 2), HITREG_ERROR_VALUE, "no array of");
     EXPECT(hitreg_push_row(stream, HITREG_TABLE_RECEIVED, 0, 10, NULL, 1), HITREG_ERROR_NULL, "values is null");

@@ -373,6 +373,34 @@ fn a_build_in_python_plays_the_same_game() {
     assert!(found["a"].as_str().unwrap().ends_with("clean.hitlog, as recorded"), "{found}");
 }
 
+/// A recording shows only its own settings, and nothing after a missing part.
+#[test]
+fn a_recording_is_the_same_only_under_its_own_settings_and_without_gaps() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let (log, pucks) = (path(folder, "game.hitlog"), example("pucks"));
+    let mut record = Command::new(&pucks);
+    record.args(["record", "synth", "--players", "3", "--seconds", "16", "--no-keyframes", "-o"]).arg(&log);
+    assert!(record.output().unwrap().status.success());
+    let compare = |log: &Path, options: &[&str]| json(diff(folder).arg(log).arg("--b").arg(&pucks).args(options));
+    let (found, code) = compare(&log, &[]);
+    assert_eq!((found["verdict"].as_str(), code), (Some("same"), 0), "{found}");
+    let setting = "lag_compensation.max_unlag_ms=0";
+    for options in [&["--b-set", setting][..], &["--b-set", setting, "--what-if", "rejudge"]] {
+        let (found, code) = compare(&log, options);
+        assert_eq!((found["side"].as_str(), code), (Some("a"), 125), "{options:?}: {found}");
+    }
+    let mut bytes = std::fs::read(&log).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0x55;
+    let [damaged, gap] = ["damaged.hitlog", "gap.hitlog"].map(|name| path(folder, name));
+    std::fs::write(&damaged, bytes).unwrap();
+    assert!(hitreg().arg("recover").arg(&damaged).arg("-o").arg(&gap).output().unwrap().status.success());
+    let (found, code) = compare(&gap, &[]);
+    assert_eq!(code, 125, "{found}");
+    assert!(found["untestable"].as_str().unwrap().contains("a part of the log is missing"), "{found}");
+}
+
 #[test]
 fn settings_without_effect_are_named() {
     let folder = tempfile::tempdir().unwrap();

@@ -36,7 +36,7 @@ fn invalid_records_are_refused_without_side_effects() {
             "there is no tick 0: ticks count from 1",
             "a state of 1 cells, but the fields of class 0 have 2",
             "a state of class 1, but the number of classes is 1",
-            "there is no custom kind (in C: table) 1: the description declares 1",
+            "there is no custom kind 1: the description declares 1, numbered from 0",
             "a row of `casts` is 1, and the description says u32, f32",
             "a row of `casts` is a float, 1, and the description says u32, f32",
             "a usercmd has bytes of its own, but the description does not declare them",

@@ -14,7 +14,7 @@ impl BlockedSignals {
         unsafe {
             let (mut all, mut before) = (std::mem::zeroed(), std::mem::zeroed());
             libc::sigfillset(&raw mut all);
-            for fault in [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL] {
+            for fault in [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS] {
                 libc::sigdelset(&raw mut all, fault);
             }
             libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);

@@ -111,7 +111,9 @@ impl ComparisonSpec {
         spec_b.check(engine, b.as_ref().unwrap_or(&a))?;
         let Some(b) = b else {
             let is_played = || a.log().is_none_or(|log| engine.games.of_header(&log.header).is_ok());
-            return match spec_a.is_plain() && (spec_b.is_plain() || !is_played()) {
+            // A recording under other settings than its own does not exist.
+            let has_own_rules = spec_a.is_plain() && !spec_b.has_settings() && !spec_b.open;
+            return match has_own_rules && (spec_b.build.is_none() || !is_played()) {
                 true => compare_with_recording(engine, &a, spec_b),
                 false => self.replays.replay_both(engine, [&a, &a]),
             };
@@ -311,7 +313,7 @@ impl ReplaySpecs {
 }
 
 /// Compares a log with its replay on side B. A log with the server's states is compared by its records up to its first
-/// missing part, a client's log by the server's acks.
+/// missing part, where the replay of a build must differ; a client's log by the server's acks.
 fn compare_with_recording(
     engine: &Engine<'_>,
     source: &ComparisonSource<'_>,
@@ -342,8 +344,15 @@ fn compare_with_recording(
     let recorded = if spec.build.is_some() { server_records(&session) } else { recorded(&session) };
     let mut recorded = recorded.map_err(|source| EngineError::unsuitable(path, source))?;
     recorded.tables.extend(judged_shots(&session));
+    let sides = [SideTrace::Memory(Box::new(recorded)), replay()?];
+    if let Some(gap) = log.survey.first_gap() {
+        let options = DiffOptions { overlap_only: true, ..DiffOptions::default() };
+        if diff(sides[0].source(), sides[1].source(), &options)?.verdict == TraceVerdict::Same {
+            return Err(MissingSide::incomplete(path, gap).into());
+        }
+    }
     let names = [format!("{}, as recorded", path.display()), of_replay];
-    Ok(Traces::of_recorded(names, [SideTrace::Memory(Box::new(recorded)), replay()?], source.gap()))
+    Ok(Traces::of_recorded(names, sides, source.gap()))
 }
 
 fn describe_acks(traces: &PredictionTraces) -> String {

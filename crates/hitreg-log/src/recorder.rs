@@ -343,7 +343,7 @@ pub enum PushError {
         tick: Tick,
     },
     /// No custom kind has this number.
-    #[error("there is no custom kind (in C: table) {kind}: the description declares {kinds}")]
+    #[error("there is no custom kind {kind}: the description declares {kinds}, numbered from 0")]
     NoKind {
         /// The requested number.
         kind: usize,

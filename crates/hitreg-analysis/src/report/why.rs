@@ -185,7 +185,7 @@ fn unjudged(shot: &ShotExplanation) -> String {
         None => {}
     }
     let Some((tick, how)) = &shot.executed else {
-        return format!("never: {}", not_handled(shot.carried.as_ref()));
+        return not_handled(shot.carried.as_ref()).to_owned();
     };
     match how.as_str() {
         "run" => format!("in tick {tick}, without firing"),
@@ -196,12 +196,14 @@ fn unjudged(shot: &ShotExplanation) -> String {
     }
 }
 
-/// Why no tick handled a usercmd.
+/// Why no tick of a log has a usercmd.
 fn not_handled(carried: Option<&UsercmdPath>) -> &'static str {
     match carried {
-        Some(UsercmdPath { arrived_us: Some(_), .. }) => "the recording ends before the usercmd's tick",
-        Some(UsercmdPath { is_lost: true, .. }) => "the usercmd did not arrive",
-        _ => "the usercmd had not arrived at the end of the recording, or ran without firing",
+        Some(UsercmdPath { arrived_us: Some(_), .. }) => {
+            "not known: the usercmd arrived, and no tick of the log has it"
+        }
+        Some(UsercmdPath { is_lost: true, .. }) => "never: the usercmd did not arrive",
+        _ => "never: the usercmd had not arrived at the end of the recording, or ran without firing",
     }
 }
 
@@ -716,10 +718,13 @@ mod tests {
     #[test]
     fn a_usercmd_that_no_tick_handled_is_explained_by_its_packets() {
         let path = |arrived_us, is_lost| UsercmdPath { sent_us: 0, arrived_us, is_lost, packets: 1 };
-        assert_eq!(not_handled(Some(&path(Some(5), false))), "the recording ends before the usercmd's tick");
-        assert_eq!(not_handled(Some(&path(None, true))), "the usercmd did not arrive");
+        assert_eq!(
+            not_handled(Some(&path(Some(5), false))),
+            "not known: the usercmd arrived, and no tick of the log has it"
+        );
+        assert_eq!(not_handled(Some(&path(None, true))), "never: the usercmd did not arrive");
         for unknown in [None, Some(&path(None, false))] {
-            assert!(not_handled(unknown).starts_with("the usercmd had not arrived at the end"));
+            assert!(not_handled(unknown).starts_with("never: the usercmd had not arrived at the end"));
         }
     }
 

@@ -164,14 +164,15 @@ impl Corrections {
         }
     }
 
-    /// Returns the explanation of a correction at an ack of this many usercmds. A client can only suppose that the server did not run its usercmds as they
-    /// were made; the server knows whether it did, and why. It also knows a death with a spawn between two snapshots.
+    /// Returns the explanation of a correction at an ack of this many usercmds. A client can only suppose that the server
+    /// did not run its usercmds as they were made; the server knows whether it did, and why. It also knows a death with a
+    /// spawn between two snapshots.
     fn explanation(&self, player: PlayerId, commands: u32, correction: &Correction) -> Explanation {
         let acked = correction.command;
         let first = CommandSeq((acked.0 + 1).saturating_sub(commands));
         let supposed = correction.explanation;
         let Some(handled) = self.handled.get(usize::from(player.0)) else { return supposed };
-        let has_changed_life = handled.life_changes.front().is_some_and(|command| *command <= acked);
+        let has_changed_life = handled.life_changes.iter().any(|command| (first..=acked).contains(command));
         if has_changed_life && supposed == Explanation::new(Cause::Teleport, evidence::SNAPSHOT) {
             return Explanation::new(Cause::SpawnOrDeath, evidence::SNAPSHOT);
         }
