@@ -541,6 +541,37 @@ mod tests {
         assert_eq!(cut, Some(Tick(7)), "nothing explains the missing packets");
     }
 
+    /// The recorder notes its gap from the last record before it to the first after it.
+    #[test]
+    fn a_gap_explains_only_the_packets_that_are_missing_in_it() {
+        let cut = |(from, to): (i64, i64)| {
+            let mut logs = sides_with_gap();
+            let [gap] = &mut logs[1].gaps[..] else { panic!("one gap") };
+            (gap.from, gap.to) = (gap.from + Micros::from_ms(from), gap.to - Micros::from_ms(to));
+            merge(logs).expect("merged").cut.map(|cut| cut.tick)
+        };
+        assert_eq!([cut((0, 0)), cut((15, 15)), cut((20, 20))], [None; 3], "packets are 10 ms apart");
+        assert_eq!([cut((29, 29)), cut((29, 0)), cut((0, 29))], [Some(Tick(7)); 3]);
+    }
+
+    /// Usercmd numbers begin again after number 10.
+    #[test]
+    fn nothing_fills_a_gap_of_a_client_whose_usercmd_numbers_begin_again() {
+        let mut logs = sides_with_gap();
+        for log in &mut logs {
+            let of = &mut log.players[0];
+            let again = |seq: &mut CommandSeq| seq.0 = if seq.0 > 10 { seq.0 - 10 } else { seq.0 };
+            of.frames.iter_mut().for_each(|frame| again(&mut frame.command.seq));
+            of.sent.iter_mut().for_each(|packet| again(&mut packet.newest));
+        }
+        let expected: Vec<u32> = (1..=7).chain(3..=10).collect();
+        assert_eq!(numbers(&logs[1].players[0].frames), expected);
+        let merged = merge(logs).expect("merged");
+        let frames = &merged.session.players[0].frames;
+        assert_eq!((numbers(frames), merged.cut), (expected, None));
+        assert!(frames.is_sorted_by_key(|frame| frame.at));
+    }
+
     #[test]
     fn usercmds_that_differ_from_those_that_the_server_received_are_counted() {
         let counts = |change: &dyn Fn(&mut crate::usercmd::Input)| {

@@ -42,8 +42,9 @@ pub(super) enum MatchedArrival<T> {
     Unknown {
         /// What the receiver's log says of it.
         arrived: T,
-        /// The packets before and after it in the sender's log. Without one after it, the log ends before it.
-        between: (Option<T>, Option<T>),
+        /// The packets before and after it in the sender's log, with their numbers. Without one after it, the log ends
+        /// before it.
+        between: (Option<(u32, T)>, Option<(u32, T)>),
     },
 }
 
@@ -99,7 +100,7 @@ impl<T: Clone> PacketMatcher<T> {
         let (number, arrived) = self.waiting.pop_front_if(|(number, _)| is_known(*number))?;
         self.arrived = self.arrived.max(Some(number));
         self.is_unordered |= self.forgotten.is_some_and(|forgotten| number <= forgotten);
-        let sent = |place: usize| self.sent.get(place).map(|(_, sent)| sent.clone());
+        let sent = |place: usize| self.sent.get(place).cloned();
         Some(match self.sent.binary_search_by_key(&number, |(number, _)| *number) {
             Ok(place) => MatchedArrival::Sent { sent: self.sent[place].1.clone(), arrived },
             Err(_) if self.first.is_some_and(|first| number < first) => MatchedArrival::Earlier,
@@ -152,7 +153,7 @@ mod tests {
     }
 
     fn unknown(number: u32, before: Option<u32>, after: Option<u32>) -> Option<MatchedArrival<Micros>> {
-        let at = |number: u32| Micros(number.into());
+        let at = |number: u32| (number, Micros(number.into()));
         Some(MatchedArrival::Unknown { arrived: arrival(number).1, between: (before.map(at), after.map(at)) })
     }
 

@@ -272,7 +272,8 @@ impl UsercmdShares {
                 (_, Some((next, _))) if *next == seq => None,
                 (_, None) => client.is_by_ticks.then_some((seq, None)),
                 (Some(before), Some(after)) if !client.is_by_ticks => {
-                    Some((seq, Some(time_between(before, after, seq) + offset.offset)))
+                    let made_at = || time_between(before, after, seq) + offset.offset;
+                    (!of.has_numbers_again()).then(|| (seq, Some(made_at())))
                 }
                 _ => Some((seq, None)),
             }

@@ -84,8 +84,8 @@ pub(super) struct PlayerMerge {
 struct LogHole {
     /// Arrival time of the first of them.
     arrived_at: Micros,
-    /// Send times of the packets before and after them. Without one after them, the log ends there.
-    between: (Option<Micros>, Option<Micros>),
+    /// The packets before and after them, with their send times. Without one after them, the log ends there.
+    between: (Option<(u32, Micros)>, Option<(u32, Micros)>),
 }
 
 /// What a client contributes to a merged part of a session: the records from the part's beginning on, and those before it
@@ -280,7 +280,7 @@ impl MergeSurvey {
                 return Err(MergeErrorKind::Unbounded { player }.of(log));
             }
             // Numbers that begin again say nothing.
-            let is_comparable = !of.usercmds_up.is_unordered;
+            let is_comparable = !of.has_numbers_again();
             let counts =
                 [of.compared_usercmds, of.differing_usercmds].map(|count| if is_comparable { count } else { 0 });
             let [compared_usercmds, differing_usercmds] = counts;
@@ -347,7 +347,8 @@ impl MergeSurvey {
     pub(super) fn unknown_packets(&self) -> impl Iterator<Item = UnknownPacket> {
         let of = |((player, log), of): ((u16, &Option<usize>), &PlayerMerge)| {
             let (log, is_heard) = ((*log)?, self.has_input(player.into()));
-            let is_end = |hole: &&LogHole| !of.gaps.iter().any(|gap| hole.is_in(gap));
+            let gaps = FurthestGaps::of(&of.gaps);
+            let is_end = |hole: &&LogHole| !hole.is_in(&gaps);
             let LogHole { arrived_at, .. } = *of.holes.iter().find(is_end).filter(|_| !of.has_no_packets())?;
             Some(UnknownPacket { arrived_at, player: PlayerId(player), log, is_heard })
         };
@@ -384,6 +385,11 @@ impl PlayerMerge {
     /// Returns whether the client's log has usercmds but no packets: its program does not record them.
     fn has_no_packets(&self) -> bool {
         self.has_usercmds && !self.has_packets
+    }
+
+    /// Returns whether the numbers of the client's usercmds begin again.
+    pub(super) fn has_numbers_again(&self) -> bool {
+        self.usercmds_up.is_unordered
     }
 
     /// Returns whether the client's log must be read before more of the server's.
@@ -476,10 +482,37 @@ impl PlayerMerge {
 }
 
 impl LogHole {
-    /// Returns whether a gap explains the missing packets.
-    fn is_in(&self, gap: &GapRecord) -> bool {
+    /// Returns whether a gap explains the missing packets, which are evenly between those before and after them. It may be
+    /// shorter by two packets at each end.
+    fn is_in(&self, gaps: &FurthestGaps) -> bool {
         let (before, after) = self.between;
-        after.is_some_and(|after| gap.from <= after) && before.is_none_or(|before| before <= gap.to)
+        before.zip(after).is_some_and(|((before, from), (after, to))| {
+            let packets = i64::from(after.abs_diff(before).max(1));
+            let two_packets = Micros((to - from).0.max(0) / packets * 2 + 1);
+            gaps.furthest(from + two_packets) >= Some(to - two_packets)
+        })
+    }
+}
+
+/// The beginnings of a log's gaps, in order, each with the latest end of the gaps up to it.
+struct FurthestGaps(Vec<(Micros, Micros)>);
+
+impl FurthestGaps {
+    fn of(gaps: &[GapRecord]) -> FurthestGaps {
+        let mut spans: Vec<(Micros, Micros)> = gaps.iter().map(|gap| (gap.from, gap.to)).collect();
+        spans.sort_unstable();
+        let mut furthest = Micros(i64::MIN);
+        for (_, to) in &mut spans {
+            furthest = furthest.max(*to);
+            *to = furthest;
+        }
+        FurthestGaps(spans)
+    }
+
+    /// Returns the latest end of the gaps that begin up to a time; `None` without any.
+    fn furthest(&self, begin: Micros) -> Option<Micros> {
+        let count = self.0.partition_point(|(from, _)| *from <= begin);
+        count.checked_sub(1).map(|last| self.0[last].1)
     }
 }
 
