@@ -12,7 +12,7 @@ use super::trouble::note_passed_over;
 use super::{CommandError, CommandResult, Output};
 use crate::engine::{Engine, EngineError, Games, retry_with_encoding};
 use crate::golden::ReplaySummary;
-use crate::info::{InfoBuilder, PacketCounts, Percentiles, PlayerFigures, SessionInfo, is_foreign};
+use crate::info::{GapFigures, InfoBuilder, PacketCounts, Percentiles, PlayerFigures, SessionInfo, is_foreign};
 use crate::log::FileKind;
 use crate::record::{LogContents, SessionHeader};
 use crate::recorder::last_usercmd_as_received;
@@ -277,7 +277,7 @@ fn print_log(page: &mut Page, shown: &LogInfo, header: &SessionHeader) {
     };
     let version = &shown.format_version;
     page.pair("size", &format!("{}{per_usercmd}{keyframes}, format {version}", bytes(shown.size_bytes)));
-    print_gaps(page, info);
+    print_gaps(page, &info.gaps);
     let others = describe_other_records(info, header);
     if !others.is_empty() {
         page.pair("also", &others.join(", "));
@@ -289,14 +289,14 @@ fn print_log(page: &mut Page, shown: &LogInfo, header: &SessionHeader) {
     print_connections(page, info, SnapshotNumbers::of(header), &as_received);
 }
 
-fn print_gaps(page: &mut Page, info: &SessionInfo) {
-    for gap in info.gaps.iter().take(GAPS_LISTED) {
+pub(super) fn print_gaps(page: &mut Page, gaps: &[GapFigures]) {
+    for gap in gaps.iter().take(GAPS_LISTED) {
         let whose = gap.player.map_or(String::new(), |player| format!(" of p{player}"));
         let [from, to] = [gap.from_us, gap.to_us].map(|at| ClockTime(Micros(at)));
         let why = gap.why.replace('_', " ");
         page.styled(Unsure, &format!("  records{whose} are missing from {from} to {to}: {why}"));
     }
-    if let Some(rest) = info.gaps.get(GAPS_LISTED..).filter(|rest| !rest.is_empty()) {
+    if let Some(rest) = gaps.get(GAPS_LISTED..).filter(|rest| !rest.is_empty()) {
         let all = covered(rest.iter().map(|gap| (gap.from_us, gap.to_us)).collect());
         let gaps = counted(rest.len() as u64, "more gap");
         page.styled(Unsure, &format!("  and {gaps}, {} together (--format json lists all)", duration(Micros(all))));

@@ -5,14 +5,17 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::figures::{count, counted, duration};
+use super::info::print_gaps;
 use super::output::FileSize;
 use super::page::{Page, Unsure};
 use super::trouble::engine_with_notes;
-use super::{CommandError, CommandOutcome, CommandResult, Output, OutputPath};
+use super::{CommandError, CommandResult, Output, OutputPath};
 use crate::engine::{EngineError, Games, MergedLog};
+use crate::info::GapFigures;
 use crate::merge::{AlignedClient, SessionCut};
+use crate::record::GapCause;
 use crate::store::FileType;
-use crate::units::Micros;
+use crate::units::{ClockTime, Micros, PlayerId};
 
 /// Merge the logs of a server and its clients into one log of the session
 ///
@@ -26,7 +29,8 @@ use crate::units::Micros;
 /// A truncated log is used up to the cut, and the session ends with the shortest log. The page says how much a merge
 /// without that log keeps.
 ///
-/// The exit code is 1 if most usercmds of a client's log differ from those that the server received.
+/// The page counts the usercmds of a client's log that differ from those that the server received. If most differ, the
+/// log may be of another run.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -53,6 +57,8 @@ struct MergeReport {
     cut_off: Vec<String>,
     /// The last tick, if records of a log are left out because another log ends much earlier.
     ends_early: Option<SessionCut>,
+    /// The gaps of the session: those of the logs.
+    gaps: Vec<GapFigures>,
     ticks: usize,
     usercmds: usize,
     duration_us: i64,
@@ -82,6 +88,8 @@ struct ClientClock {
     /// How many usercmds are in its log and in the server's.
     compared_usercmds: usize,
     usercmds: usize,
+    /// The time of the last tick of a merge without its log; `null` if the server's log lacks its usercmds.
+    without_us: Option<i64>,
 }
 
 pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandResult {
@@ -94,8 +102,7 @@ pub(super) fn run(games: &Games, args: &Args, output: &mut Output) -> CommandRes
         error => error.into(),
     })?;
     let report = MergeReport::new(args, merged);
-    let outcome = output.show(&report, |page| report.print(page))?;
-    Ok(if report.clients.iter().any(ClientClock::is_contradicted) { CommandOutcome::Differs } else { outcome })
+    output.show(&report, |page| report.print(page))
 }
 
 impl ClientClock {
@@ -121,6 +128,7 @@ impl MergeReport {
             differing_usercmds: Some(aligned.differing_usercmds).filter(|_| aligned.compared_usercmds > 0),
             compared_usercmds: aligned.compared_usercmds,
             usercmds,
+            without_us: aligned.without.map(|without| without.0),
         };
         MergeReport {
             path: args.output.display().to_string(),
@@ -130,10 +138,31 @@ impl MergeReport {
             clients: clients.iter().zip(usercmds).map(client).collect(),
             cut_off: cut_off.into_iter().map(|log| args.logs[log].display().to_string()).collect(),
             ends_early: cut,
+            gaps: info.gaps,
             ticks: info.ticks,
             usercmds: info.usercmds,
             duration_us: info.duration_us,
             size_bytes: FileSize::of(&args.output),
+        }
+    }
+
+    /// Prints the gaps of the session, and what a merge without a log with gaps keeps.
+    fn print_gaps(&self, page: &mut Page) {
+        // The server's log has the usercmds from before a log that begins late.
+        let gaps: Vec<GapFigures> =
+            self.gaps.iter().filter(|gap| gap.why != GapCause::BeganLate.name()).cloned().collect();
+        let Some(first) = gaps.iter().map(|gap| gap.from_us).min() else { return };
+        print_gaps(page, &gaps);
+        page.paragraph(2, &format!("verify judges the session up to {}", ClockTime(Micros(first))));
+        let has_gap = |client: &&ClientClock| gaps.iter().any(|gap| gap.player == Some(client.player));
+        for client in self.clients.iter().filter(has_gap) {
+            // A log that ends the session early is named there.
+            let is_end = self.ends_early.is_some_and(|end| end.player == Some(PlayerId(client.player)));
+            if let Some(path) = client.path.as_ref().filter(|_| client.without_us.is_some() && !is_end) {
+                let kept = duration(Micros(self.duration_us));
+                let what = format!("a merge without {path} keeps {kept} and has no gap of p{}", client.player);
+                page.paragraph(2, &what);
+            }
         }
     }
 
@@ -151,10 +180,8 @@ impl MergeReport {
                 page.marked(2, Unsure, &found);
             }
             if client.is_contradicted() {
-                page.paragraph(
-                    2,
-                    "This log is probably of another run, or its client lies: leave it out, and merge again",
-                );
+                let why = "this log may be of another run, its client may lie, or the server rounds usercmds";
+                page.paragraph(2, why);
             }
         }
         let players = counted(self.clients.len() as u64, "player");
@@ -173,6 +200,7 @@ impl MergeReport {
                 page.paragraph(2, &format!("without {path}, the merge keeps {kept}: leave this log out"));
             }
         }
+        self.print_gaps(page);
         page.pair("holds", &format!("{} usercmds in {}", count(self.usercmds as u64), self.size_bytes));
         page.heading("Clocks: the offset added to each client's");
         let row = |client: &ClientClock| {

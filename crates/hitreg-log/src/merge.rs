@@ -56,6 +56,8 @@ pub struct AlignedClient {
     pub compared_usercmds: usize,
     /// How many of these have other buttons, angles or speeds in the server's log. The session has the client's.
     pub differing_usercmds: usize,
+    /// Time of the last tick of a merge without the log. `None` without a log, or if the server's log lacks the usercmds.
+    pub without: Option<Micros>,
 }
 
 /// Merges the sides of one session in memory, given in any order. A client without a log takes part as the server heard
@@ -143,6 +145,15 @@ struct UnknownPacket {
 }
 
 impl SessionEnd {
+    /// Returns the time of the last tick of a merge without the log of a player. The server's log has all its input.
+    fn without(&self, player: PlayerId, last: TickRecord) -> Option<Micros> {
+        match self.cut {
+            Some(cut) if cut.player == Some(player) => cut.without,
+            Some(cut) => Some(cut.at),
+            None => Some(last.at),
+        }
+    }
+
     /// Returns the end of a session with this last tick. `ends` are the ends of the server's log and of the longest
     /// client's log, both on the server's clock. `last_before` returns the last tick before a time.
     fn of<E: From<MergeError>>(
@@ -530,11 +541,17 @@ mod tests {
         assert!(frames.iter().zip(1..).all(|(frame, number)| frame.at == at(number) - Micros(3_000) + offset));
         let gaps: Vec<_> = merged.session.gaps.iter().map(|gap| (gap.player, gap.why)).collect();
         assert_eq!(gaps, [(Some(PlayerId(0)), GapCause::Overrun)]);
+        assert_eq!(merged.clients[0].without, Some(at(20)), "the server's log has all usercmds");
         assert_eq!(crate::recorder::last_usercmd_as_received(&merged.session.header.settings, 0), None);
         assert!(planned(sides_with_gap()).0.in_memory, "the usercmds of both logs are compared");
         let mut logs = sides_with_gap();
         logs[0].players[0].frames.clear();
-        assert_eq!(merge_both_ways(logs).cut, None, "the session has the gap, and nothing fills it");
+        let merged = merge_both_ways(logs);
+        assert_eq!(
+            (merged.cut, merged.clients[0].without),
+            (None, None),
+            "the session has the gap, and nothing fills it"
+        );
         let mut logs = sides_with_gap();
         logs[1].gaps.clear();
         let cut = merge(logs).expect("merged").cut.map(|cut| cut.tick);

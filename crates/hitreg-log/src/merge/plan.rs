@@ -72,7 +72,7 @@ impl MergePlan {
     ) -> Result<MergePlan, L::Error> {
         let survey = MergeSurvey::of(headers, logs, in_memory)?;
         survey.sides.check_missing(|player| survey.has_input(player))?;
-        let clients: Vec<AlignedClient> = survey.clients().collect::<Result<_, _>>()?;
+        let mut clients: Vec<AlignedClient> = survey.clients().collect::<Result<_, _>>()?;
         for (client, of) in clients.iter().zip(&survey.players) {
             if let Some(log) = client.log.filter(|_| client.begins_late && !of.has_frames) {
                 return Err(MergeErrorKind::BeginsLate { player: client.player }.of(log).into());
@@ -82,6 +82,10 @@ impl MergePlan {
         let end = |client: &AlignedClient| Some(survey.ends[client.log?]? + client.offset?.offset);
         let ends = (survey.ends[survey.sides.server], clients.iter().filter_map(end).max());
         let end = SessionEnd::of(last, survey.unknown_packets(), ends, |until| last_before(until, &survey, logs))?;
+        for (player, client) in clients.iter_mut().enumerate() {
+            let is_heard = client.log.is_some() && survey.has_input(player);
+            client.without = if is_heard { end.without(client.player, last) } else { None };
+        }
         let parts = survey.client_parts(headers[survey.sides.server]);
         let begins_at = parts.as_ref().and_then(|parts| Some(parts.first()?.begins_at));
         let shares = clients.iter().zip(&survey.players).map(|(client, of)| UsercmdShares::of(client, of, begins_at));

@@ -294,6 +294,7 @@ impl MergeSurvey {
                 set_back: of.set_back,
                 compared_usercmds,
                 differing_usercmds,
+                without: None,
             })
         })
     }
