@@ -26,6 +26,9 @@ pub(super) struct PacketMatcher<T> {
     pub(super) is_unordered: bool,
 }
 
+/// The packets before and after a place in a log, with their numbers.
+pub(super) type NeighbourPackets<T> = (Option<(u32, T)>, Option<(u32, T)>);
+
 /// An arrival and its packet in the sender's log.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum MatchedArrival<T> {
@@ -42,9 +45,8 @@ pub(super) enum MatchedArrival<T> {
     Unknown {
         /// What the receiver's log says of it.
         arrived: T,
-        /// The packets before and after it in the sender's log, with their numbers. Without one after it, the log ends
-        /// before it.
-        between: (Option<(u32, T)>, Option<(u32, T)>),
+        /// The packets around it in the sender's log. Without one after it, the log ends before it.
+        between: NeighbourPackets<T>,
     },
 }
 

@@ -1,7 +1,7 @@
 //! The first pass of a merge: finds each client's clock offset and the data that the second pass needs.
 
 use super::offset::{self, OffsetBound, OffsetBounds};
-use super::packets::{MatchedArrival, PacketMatcher};
+use super::packets::{MatchedArrival, NeighbourPackets, PacketMatcher};
 use super::plan::UsercmdShares;
 use super::{AlignedClient, MergeError, MergeErrorKind, SideIndex, SideLogs, UnknownPacket, is_in_time};
 use crate::record::{
@@ -85,7 +85,7 @@ struct LogHole {
     /// Arrival time of the first of them.
     arrived_at: Micros,
     /// The packets before and after them, with their send times. Without one after them, the log ends there.
-    between: (Option<(u32, Micros)>, Option<(u32, Micros)>),
+    between: NeighbourPackets<Micros>,
 }
 
 /// What a client contributes to a merged part of a session: the records from the part's beginning on, and those before it
