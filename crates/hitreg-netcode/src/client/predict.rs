@@ -318,9 +318,10 @@ impl<G: Game> Window<G> {
             on_ground: from.as_ref().is_some_and(G::on_ground),
         });
         let mut cancelled_effects = std::mem::take(&mut self.cancelled_effects);
-        let correction = (!errors.is_empty()).then(|| {
-            let MissFinding { explanation, if_all_ran, is_nearer_with_loss, server_effects } =
-                self.cause_search.explain(context, &self.fields, &acked);
+        let finding = (!errors.is_empty()).then(|| self.cause_search.explain(context, &self.fields, &acked));
+        let last_command = acked.last_command;
+        let correction = finding.map(|finding| {
+            let MissFinding { explanation, if_all_ran, is_nearer_with_loss, server_effects } = finding;
             if let Some(server_effects) = server_effects {
                 let has = |seq, kind| server_effects.iter().any(|(of, effect)| *of == seq && effect.kind == kind);
                 cancelled_effects.extend(effects.into_iter().filter(|(seq, effect)| !has(*seq, effect.kind)));
@@ -332,7 +333,7 @@ impl<G: Game> Window<G> {
                 explanation,
                 if_all_ran,
                 is_nearer_with_loss,
-                usercmds: acked.last_command.iter().chain(acked.commands).cloned().collect(),
+                usercmds: last_command.into_iter().chain(commands).collect(),
                 cancelled_effects,
             }
         });
