@@ -104,8 +104,8 @@ pub struct CountedValues {
     count: u64,
 }
 
-/// The number of fresh values that triggers a merge: half as many as there are distinct values, within these bounds.
-const FRESH: std::ops::RangeInclusive<usize> = 1 << 13..=1 << 16;
+/// The number of fresh values that triggers a merge: as many as there can be distinct values, which a merge passes too.
+const FRESH_VALUES_MAX: usize = CountedValues::EXACT_VALUES_MAX;
 
 impl CountedValues {
     /// Adds a value; ignores NaN.
@@ -115,7 +115,7 @@ impl CountedValues {
         }
         self.count += 1;
         self.fresh.push(in_order(value.to_bits() as i32));
-        if self.fresh.len() >= (self.values.len() / 2).clamp(*FRESH.start(), *FRESH.end()) {
+        if self.fresh.len() >= FRESH_VALUES_MAX {
             self.settle();
         }
     }
