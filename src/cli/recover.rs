@@ -8,9 +8,10 @@ use super::figures::{bytes, count, counted, duration};
 use super::output::FileSize;
 use super::page::{Bad, Good, Page, Unsure};
 use super::trouble::note_passed_over;
-use super::{CommandError, CommandResult, Output, OutputPath};
-use crate::info::SessionInfo;
-use crate::log::{DamagedPart, LogError, LogReader, Truncation, WriterOptions};
+use super::{CommandError, CommandResult, Output, OutputPath, memory_limit};
+use crate::info::InfoBuilder;
+use crate::log::{DamagedPart, LogError, LogReader, RecoveredLog, Truncation, WriterOptions};
+use crate::record::{Outline, SessionChunk};
 use crate::store::shown::shell_path;
 use crate::store::{self, FileType, UnfinishedRecording};
 use crate::units::Micros;
@@ -57,15 +58,21 @@ struct RecoverReport {
 pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
     let (path, unfinished) = destination(args)?;
     let target = output.files.target(&path, FileType::Log)?;
-    let (session, damage) = store::recover_log(&args.log)?;
-    note_passed_over(&args.log, &session.header);
-    store::save_log(&target, &session, WriterOptions::whole())?;
+    let (_, bytes) = store::read_either(&args.log)?;
+    let recovered = RecoveredLog::find(&bytes).map_err(|error| CommandError::file(&args.log, error))?;
+    let (header, damage) = (recovered.header(), recovered.damage());
+    note_passed_over(&args.log, header);
+    let (mut figures, limit) = (InfoBuilder::new(header), memory_limit()?);
+    store::save(&target, |out| {
+        let seen = &mut |chunk: &SessionChunk| figures.add(Outline::of(chunk));
+        recovered.write(out, WriterOptions::whole(), limit, seen).map(drop)
+    })?;
     // An unfinished recording with damage is kept, because it may contain more than was read.
     let is_removed = match unfinished {
         Some(unfinished) if damage.parts.is_empty() => unfinished.remove().map(|()| true)?,
         Some(_) | None => false,
     };
-    let info = SessionInfo::of(&session);
+    let info = figures.info(header);
     let report = RecoverReport {
         path: args.log.display().to_string(),
         output: path.display().to_string(),
@@ -74,7 +81,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
         chunks: damage.chunks,
         keyframes_left_out: damage.keyframes,
         cut_off: damage.torn,
-        lost: damage.parts,
+        lost: damage.parts.clone(),
         duration_us: info.duration_us,
         ticks: info.ticks,
         usercmds: info.usercmds,

@@ -3,11 +3,13 @@
 
 use crate::log_sessions::session;
 use hitreg::log::{
-    LogError, Truncation, WriterOptions, read_prefix, read_session, read_trace, recover, write_session, write_trace,
+    LogError, LogWriter, RecoveredLog, Truncation, WriteError, WriterOptions, read_prefix, read_session, read_trace,
+    recover, write_session, write_trace,
 };
-use hitreg::record::Session;
+use hitreg::memory::MemoryLimit;
+use hitreg::record::{Record, RecordedSide, Session, SessionId};
 use hitreg::trace::{Column, ColumnData, Table, Trace};
-use hitreg::units::Micros;
+use hitreg::units::{Micros, PlayerId};
 
 /// Five chunks of records in about 3 KB.
 fn small_log() -> (Session, Vec<u8>) {
@@ -121,6 +123,56 @@ fn a_recovered_log_is_valid() {
     let rewritten = write_session(Vec::new(), &recovered, WriterOptions::whole()).unwrap();
     assert_eq!(read_session(&rewritten[..]).unwrap(), recovered);
     assert!(recover(&rewritten).unwrap().1.is_none());
+}
+
+/// What a recovery writes chunk by chunk.
+fn recovered_log(bytes: &[u8], limit: MemoryLimit) -> Result<Vec<u8>, WriteError> {
+    let found = RecoveredLog::find(bytes).expect("the header is intact");
+    let mut chunks = 0;
+    let written = found.write(Vec::new(), WriterOptions::live(), limit, &mut |_| chunks += 1)?;
+    assert_eq!(chunks, found.damage().chunks);
+    Ok(written)
+}
+
+#[test]
+fn a_recovery_chunk_by_chunk_writes_what_one_in_memory_reads() {
+    let (mut session, sound) = small_log();
+    let ends: Vec<usize> = sessions_by_length(&sound).iter().map(|(length, _)| *length).collect();
+    let without_one = [&sound[..ends[1]], &sound[ends[2]..]].concat();
+    let mut changed = sound.clone();
+    changed[sound.len() / 3] ^= 0x10;
+    session.ticks.clear();
+    session.header.side = Some(RecordedSide { session: SessionId(1), player: Some(PlayerId(0)) });
+    let options = WriterOptions { span: Micros::from_ms(50), ..WriterOptions::live() };
+    let of_client = write_session(Vec::new(), &session, options).unwrap();
+    for log in [&sound, &sound[..sound.len() / 2], &without_one, &changed, &of_client, &of_client[..ends[3]]] {
+        let (session, _) = recover(log).unwrap();
+        let in_memory = write_session(Vec::new(), &session, WriterOptions::live()).unwrap();
+        assert_eq!(recovered_log(log, MemoryLimit::default()).unwrap(), in_memory);
+    }
+}
+
+#[test]
+fn a_recovery_needs_memory_only_for_records_out_of_order() {
+    let session = session(4, 640);
+    let options = WriterOptions { span: Micros::from_ms(200), ..WriterOptions::live() };
+    let in_order = write_session(Vec::new(), &session, options).unwrap();
+    let limit = MemoryLimit::of_bytes(session.bytes() / 4);
+    assert_eq!(read_session(&recovered_log(&in_order, limit).unwrap()[..]).unwrap(), session);
+    // The same records, but those of one player after those of another.
+    let mut writer = LogWriter::new(Vec::new(), &session.header, options).unwrap();
+    writer.set_texts(&session.texts);
+    for (player, records) in session.players.iter().enumerate() {
+        for frame in &records.frames {
+            writer.push(Record::Frame(PlayerId(player as u16), frame.clone())).unwrap();
+        }
+        writer.flush().unwrap();
+    }
+    let by_player = writer.finish().unwrap();
+    let needs = recovered_log(&by_player, MemoryLimit::of_bytes(1000)).expect_err("a limit");
+    assert!(matches!(needs, WriteError::NeedsMemory(_)), "{needs}");
+    let frames = read_session(&by_player[..]).unwrap();
+    assert_eq!(read_session(&recovered_log(&by_player, MemoryLimit::default()).unwrap()[..]).unwrap(), frames);
 }
 
 #[test]

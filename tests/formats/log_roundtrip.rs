@@ -3,9 +3,10 @@
 use glam::Vec3;
 use hitreg::game::{CellKind, Class, ClassId, Effect, FieldSchema, HitResult, Meaning, Scope};
 use hitreg::log::{
-    BackgroundLogWriter, FileKind, LogError, LogReader, LogWriter, WriteError, WriterOptions, kind_of, read_header,
-    read_session, read_trace, write_session, write_trace,
+    BackgroundLogWriter, FileKind, LogError, LogReader, LogWriter, RecoveredLog, WriteError, WriterOptions, kind_of,
+    read_header, read_session, read_trace, recover, write_session, write_trace,
 };
+use hitreg::memory::MemoryLimit;
 use hitreg::record::{
     ArrivalRecord, DamageRecord, Execution, ExecutionRecord, FrameRecord, GapCause, GapRecord, HEARD_COMMANDS_MAX,
     HeardRecord, Origin, OutOfSequence, PacketRecord, PlayerInfo, Presence, PresenceRecord, Record, Session,
@@ -315,6 +316,11 @@ proptest! {
         prop_assert!(bits(&read) == bits(&with_texts_in_use(&session)));
         let whole = write_session(Vec::new(), &session, options).unwrap();
         prop_assert!(bits(&read_session(&whole[..]).unwrap()) == bits(&with_texts_in_use(&session)));
+        let (recovered, _) = recover(&live).unwrap();
+        prop_assert!(bits(&recovered) == bits(&read));
+        let saved = RecoveredLog::find(&live).unwrap();
+        let saved = saved.write(Vec::new(), options, MemoryLimit::default(), &mut |_| {}).unwrap();
+        prop_assert!(bits(&read_session(&saved[..]).unwrap()) == bits(&recovered));
         prop_assert_eq!(read_header(&whole[..]).unwrap(), session.header);
         prop_assert_eq!(kind_of(&whole), FileKind::Log);
     }

@@ -55,7 +55,7 @@ pub use reader::{
     IndexedLog, KeyframeQuery, LogReader, SeekResult, read_header, read_prefix, read_prefix_within, read_session,
     read_session_within,
 };
-pub use recover::{DamagedPart, LogDamage, recover};
+pub use recover::{DamagedPart, LogDamage, RecoveredLog, recover};
 pub use trace_file::{
     IndexedTrace, TraceLayout, TraceReader, TraceWriter, read_trace, read_trace_within, write_trace,
     write_trace_meanwhile,

@@ -29,7 +29,7 @@ pub use output::{FileType, PARQUET_WRITER, Target, Targets};
 pub use output::{PreparedFile, append_bytes, move_to, prepare, remove, save, save_bytes, save_log, save_trace};
 pub use recording::{Recording, RecordingClaim, UnfinishedRecording};
 
-use crate::log::{self, FileKind, IndexedLog, IndexedTrace, LogDamage, LogReader, Lookalike, TraceReader};
+use crate::log::{self, FileKind, IndexedLog, IndexedTrace, LogReader, Lookalike, TraceReader};
 use crate::memory::MemoryLimit;
 use crate::record::Session;
 use crate::trace::{ColumnSpan, NextRows, SharedTrace, Table, Trace, TraceHeader, TraceReadError, TraceSource};
@@ -221,14 +221,6 @@ pub fn open_log(path: &Path) -> Result<LogReader<BufReader<InputFile>>, StoreErr
 /// When the file cannot be opened, is not a log, or what is read of it is damaged.
 pub fn open_indexed_log(path: &Path) -> Result<IndexedLog<BufReader<InputFile>>, StoreError> {
     IndexedLog::open(open(path)?).map_err(|source| StoreError::content(path, source))
-}
-
-/// Recovers the undamaged parts of a log.
-///
-/// # Errors
-/// When the file cannot be opened, or nothing can be recovered.
-pub fn recover_log(path: &Path) -> Result<(Session, LogDamage), StoreError> {
-    log::recover(&read_either(path)?.1).map_err(|source| StoreError::content(path, source))
 }
 
 /// Reads a whole trace.

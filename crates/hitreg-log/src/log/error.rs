@@ -133,6 +133,9 @@ pub enum WriteError {
     /// A record does not fit the header.
     #[error(transparent)]
     Misfit(#[from] MisplacedRecord),
+    /// Writing needs more memory than the limit.
+    #[error(transparent)]
+    NeedsMemory(#[from] NeedsMemory),
     /// One record, or the header, does not fit into a chunk.
     #[error("{what} takes {bytes} bytes, and a chunk holds at most {}", CHUNK_BYTES_MAX)]
     TooLarge {

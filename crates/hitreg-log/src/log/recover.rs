@@ -1,6 +1,10 @@
 //! Recovers the intact chunks of a damaged log. Chunks are independent, so those after a damaged one are still
 //! readable.
+//!
+//! The first pass finds the chunks and checks that they decode. The second pass decodes them again, one at a time, so
+//! that a session of any length can be recovered.
 
+use std::io::Write;
 use std::ops::Range;
 
 use serde::Serialize;
@@ -9,15 +13,16 @@ use super::chunk;
 use super::chunks::{first_frame, read_position};
 use super::container::{Chain, SEAL_MAGIC, SEEK_TABLE_MAGIC, SeekTable, ZSTD_MAGIC};
 use super::container::{FileFrame, FileFrames, FrameError, FrameKind, unpack};
-use super::error::{LogError, Truncation};
+use super::error::{LogError, Truncation, WriteError};
 use super::header::Schema;
 use super::header::decode_log;
 use super::index;
 use super::keyframes::keyframe_in;
+use super::writer::{MergeWriter, WriterOptions, tick_times};
 use crate::memory::MemoryLimit;
-use crate::record::{GapCause, GapRecord, Session, SessionChunk};
+use crate::record::{EventTime, GapCause, GapRecord, Session, SessionChunk, SessionHeader, UnknownRecords};
 use crate::sorted::SortedSet;
-use crate::units::Micros;
+use crate::units::{Micros, Tick};
 
 /// The damage found in a recovered log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -62,37 +67,161 @@ impl std::fmt::Display for DamagedPart {
 ///
 /// # Errors
 /// When the bytes are not a log, or the header is damaged. Also when the session needs more memory than the default
-/// limit ([`MemoryLimit`]).
+/// limit ([`MemoryLimit`]). [`RecoveredLog`] has no such limit.
 pub fn recover(bytes: &[u8]) -> Result<(Session, LogDamage), LogError> {
     recover_within(MemoryLimit::default(), bytes)
 }
 
 pub(super) fn recover_within(limit: MemoryLimit, bytes: &[u8]) -> Result<(Session, LogDamage), LogError> {
-    let frame = first_frame(&mut FileFrames::new(bytes, 0))?;
-    let content = unpack(&frame).map_err(|what| LogError::corrupt_chunk(0, 0, what))?;
-    let ((header, schema), sealed) = decode_log(&content)?;
-    let mut recovery = Recovery {
-        bytes,
-        sealed,
-        schema,
-        session: Session::new(header),
-        damage: LogDamage::default(),
-        looks: LOOKS_LEAST.saturating_add(bytes.len().saturating_mul(LOOKS_PER_BYTE)),
-        latest: None,
-        limit,
-        used: 0,
-        chain: Chain::default(),
-        table: SeekTable::default(),
-        next_index: 1,
-        last_offset: 0,
-        lost_chunks: false,
-        lost: Vec::new(),
-    };
-    frame.add_to(&mut recovery.table, &mut recovery.chain);
-    recovery.run(frame.bytes.len())?;
-    limit.check(recovery.used)?;
-    recovery.session.put_in_order();
-    Ok((recovery.session, recovery.damage))
+    let recovered = RecoveredLog::find(bytes)?;
+    let mut session = Session::new(recovered.header.clone());
+    let empty_chunk_bytes = recovered.schema.empty_chunk_bytes(&recovered.header);
+    let mut used = 0_usize;
+    for (chunk, _) in recovered.chunks() {
+        used = used.saturating_add(empty_chunk_bytes + chunk.bytes());
+        limit.check(used)?;
+        session.append(chunk);
+    }
+    session.put_in_order();
+    Ok((session, recovered.damage))
+}
+
+/// The intact chunks of a log.
+pub struct RecoveredLog<'a> {
+    bytes: &'a [u8],
+    header: SessionHeader,
+    schema: Schema,
+    chunks: Vec<IntactChunk>,
+    /// The times of all known ticks, ascending.
+    ticks: Vec<(Tick, Micros)>,
+    /// The unknown kinds of records, without rows.
+    unknown: Vec<UnknownRecords>,
+    damage: LogDamage,
+}
+
+impl std::fmt::Debug for RecoveredLog<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RecoveredLog")
+            .field("header", &self.header)
+            .field("damage", &self.damage)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The place of a chunk that decodes.
+struct IntactChunk {
+    bytes: Range<usize>,
+    /// The missing part of the session before it.
+    gap: Option<GapRecord>,
+    /// The earliest time of its records, and the first tick that they name.
+    earliest: Option<Micros>,
+    first_tick: Option<Tick>,
+}
+
+impl<'a> RecoveredLog<'a> {
+    /// Finds every intact chunk of a log.
+    ///
+    /// # Errors
+    /// When the bytes are not a log, or the header is damaged.
+    pub fn find(bytes: &'a [u8]) -> Result<RecoveredLog<'a>, LogError> {
+        let frame = first_frame(&mut FileFrames::new(bytes, 0))?;
+        let content = unpack(&frame).map_err(|what| LogError::corrupt_chunk(0, 0, what))?;
+        let ((header, schema), sealed) = decode_log(&content)?;
+        let mut recovery = Recovery {
+            bytes,
+            sealed,
+            found: RecoveredLog {
+                bytes,
+                header,
+                schema,
+                chunks: Vec::new(),
+                ticks: Vec::new(),
+                unknown: Vec::new(),
+                damage: LogDamage::default(),
+            },
+            looks: LOOKS_LEAST.saturating_add(bytes.len().saturating_mul(LOOKS_PER_BYTE)),
+            latest: None,
+            has_ticks: false,
+            chain: Chain::default(),
+            table: SeekTable::default(),
+            next_index: 1,
+            last_offset: 0,
+            lost_chunks: false,
+            lost: Vec::new(),
+        };
+        frame.add_to(&mut recovery.table, &mut recovery.chain);
+        recovery.run(frame.bytes.len());
+        let mut found = recovery.found;
+        found.ticks.sort_unstable();
+        found.ticks.dedup_by_key(|(tick, _)| *tick);
+        Ok(found)
+    }
+
+    /// Returns the header of the log.
+    pub fn header(&self) -> &SessionHeader {
+        &self.header
+    }
+
+    /// Returns the damage of the log.
+    pub fn damage(&self) -> &LogDamage {
+        &self.damage
+    }
+
+    /// Writes the intact records as a complete log, and passes each chunk to `seen` before. The file is the same as
+    /// [`write_session`](super::write_session) makes of the session that [`recover`] reads.
+    ///
+    /// # Errors
+    /// When writing fails. Also when records of distant times are so mixed that sorting them needs more memory than the
+    /// limit ([`WriteError::NeedsMemory`]).
+    pub fn write<W: Write>(
+        &self,
+        out: W,
+        options: WriterOptions,
+        limit: MemoryLimit,
+        seen: &mut dyn FnMut(&SessionChunk),
+    ) -> Result<W, WriteError> {
+        let mut writer = MergeWriter::new(out, &self.header, self.unknown.clone(), options)?;
+        writer.set_ticks(self.ticks.clone());
+        for (chunk, until) in self.chunks() {
+            seen(&chunk);
+            writer.add(chunk)?;
+            writer.write_until(until)?;
+            limit.check(writer.held_bytes())?;
+        }
+        writer.finish()
+    }
+
+    /// Returns the chunks, each with the time before which no later chunk has a record.
+    fn chunks(&self) -> impl Iterator<Item = (SessionChunk, Micros)> {
+        let mut until = Micros(i64::MAX);
+        let mut untils: Vec<Micros> = Vec::with_capacity(self.chunks.len());
+        for chunk in self.chunks.iter().rev() {
+            untils.push(until);
+            until = chunk.earliest(&self.ticks).map_or(until, |earliest| until.min(earliest));
+        }
+        self.chunks.iter().zip(untils.into_iter().rev()).map(|(chunk, until)| (self.decode(chunk), until))
+    }
+
+    fn decode(&self, IntactChunk { bytes, gap, .. }: &IntactChunk) -> SessionChunk {
+        let frame = FileFrames::new(&self.bytes[bytes.clone()], bytes.start as u64).next();
+        let frame = frame.ok().flatten().expect("the first pass has read this frame");
+        let content = unpack(&frame).expect("the first pass has unpacked this chunk");
+        let mut chunk =
+            chunk::decode(&content, &self.header, &self.schema).expect("the first pass has decoded this chunk");
+        chunk.gaps.splice(0..0, *gap);
+        chunk
+    }
+}
+
+impl IntactChunk {
+    /// Returns the earliest time of its records and of its gap, given the times of ticks.
+    fn earliest(&self, ticks: &[(Tick, Micros)]) -> Option<Micros> {
+        let in_tick = self.first_tick.and_then(|first| {
+            let place = ticks.partition_point(|(tick, _)| *tick < first);
+            ticks.get(place).map(|(_, at)| *at)
+        });
+        [self.earliest, in_tick, self.gap.map(|gap| gap.from)].into_iter().flatten().min()
+    }
 }
 
 /// In a damaged chunk, recovery tries every position that looks like the start of a chunk, and each attempt may read
@@ -103,16 +232,13 @@ const LOOKS_LEAST: usize = 64 << 20;
 struct Recovery<'a> {
     bytes: &'a [u8],
     sealed: bool,
-    schema: Schema,
-    session: Session,
-    damage: LogDamage,
+    found: RecoveredLog<'a>,
     /// How many bytes failed attempts may still read.
     looks: usize,
     /// The latest time so far.
     latest: Option<Micros>,
-    limit: MemoryLimit,
-    /// The memory of the session, in bytes.
-    used: usize,
+    /// Whether the ticks come from records of ticks, and not from snapshots.
+    has_ticks: bool,
     chain: Chain,
     table: SeekTable,
     next_index: u32,
@@ -128,8 +254,8 @@ struct MissingChunks {
     /// The index of its entry in the parts of the damage.
     part: usize,
     chunks: Range<u32>,
-    /// The index of the gap that it causes in the session.
-    gap: Option<usize>,
+    /// The index of the intact chunk after it that has the gap.
+    before: Option<usize>,
 }
 
 /// A trusted chunk: zstd's checksum matches, its number is plausible, and its columns decode.
@@ -145,11 +271,11 @@ struct TrustedChunk {
 }
 
 impl Recovery<'_> {
-    fn run(&mut self, mut at: usize) -> Result<(), LogError> {
+    fn run(&mut self, mut at: usize) {
         loop {
             if at == self.bytes.len() {
-                self.damage.torn = Some(Truncation { at_offset: at as u64, lost_bytes: 0 });
-                return Ok(());
+                self.found.damage.torn = Some(Truncation { at_offset: at as u64, lost_bytes: 0 });
+                return;
             }
             let start = at;
             let mut why = None;
@@ -171,14 +297,14 @@ impl Recovery<'_> {
             };
             let Some(found) = found else {
                 self.lose_rest(start, why);
-                return Ok(());
+                return;
             };
             self.note_gap(start, at, found.index, why);
             self.note_changed_bytes(&found);
             at += found.frame.bytes.len();
-            if self.accept(found)? {
+            if self.accept(found) {
                 self.check_tail(at);
-                return Ok(());
+                return;
             }
         }
     }
@@ -210,7 +336,7 @@ impl Recovery<'_> {
             return Err(format!("chunk {} is repeated here", position.index));
         }
         let records =
-            if position.end { None } else { Some(chunk::decode(&content, &self.session.header, &self.schema)?) };
+            if position.end { None } else { Some(chunk::decode(&content, &self.found.header, &self.found.schema)?) };
         let keyframes = if position.end { index::keyframes_in(&content) } else { Vec::new() };
         let is_keyframe = !position.end && keyframe_in(&content, 0).is_some();
         Ok(TrustedChunk { frame, index: position.index, before: position.before, records, is_keyframe, keyframes })
@@ -233,10 +359,10 @@ impl Recovery<'_> {
             .any(|magic| lost.windows(4).any(|window| window == magic.to_le_bytes()));
         let cut = matches!(FileFrames::new(lost, start as u64).next(), Err(FrameError::Cut { .. }));
         if cut && !has_tail {
-            self.damage.torn = Some(Truncation { at_offset: start as u64, lost_bytes });
+            self.found.damage.torn = Some(Truncation { at_offset: start as u64, lost_bytes });
         } else {
             let what = why.unwrap_or_default();
-            self.damage.parts.push(DamagedPart { offset: start as u64, bytes: lost_bytes, chunks: 0, what });
+            self.found.damage.parts.push(DamagedPart { offset: start as u64, bytes: lost_bytes, chunks: 0, what });
         }
     }
 
@@ -246,52 +372,69 @@ impl Recovery<'_> {
         if at > start || chunks > 0 {
             let what = why.unwrap_or_else(|| "chunks were taken out".into());
             let bytes = (at - start) as u64;
-            let lost = MissingChunks { part: self.damage.parts.len(), chunks: self.next_index..index, gap: None };
+            let lost =
+                MissingChunks { part: self.found.damage.parts.len(), chunks: self.next_index..index, before: None };
             self.lost.extend((chunks > 0).then_some(lost));
-            self.damage.parts.push(DamagedPart { offset: start as u64, bytes, chunks, what });
+            self.found.damage.parts.push(DamagedPart { offset: start as u64, bytes, chunks, what });
         }
     }
 
     /// Notes changed bytes in the previous chunk. Its content may still match its checksum, so the chunk is kept.
     fn note_changed_bytes(&mut self, found: &TrustedChunk) {
-        let follows = found.index == self.next_index && self.damage.parts.is_empty();
+        let follows = found.index == self.next_index && self.found.damage.parts.is_empty();
         if follows && self.sealed && found.before != Some(self.chain.0) {
             let what = "its bytes have changed, but its content is intact".into();
-            self.damage.parts.push(DamagedPart { offset: self.last_offset, bytes: 0, chunks: 0, what });
+            self.found.damage.parts.push(DamagedPart { offset: self.last_offset, bytes: 0, chunks: 0, what });
         }
     }
 
-    /// Adds a chunk to the session. Returns true for the last one.
-    fn accept(&mut self, found: TrustedChunk) -> Result<bool, LogError> {
+    /// Adds a chunk. Returns true for the last one.
+    fn accept(&mut self, found: TrustedChunk) -> bool {
         found.frame.add_to(&mut self.table, &mut self.chain);
         self.last_offset = found.frame.offset;
         self.next_index = found.index.saturating_add(1);
         let Some(chunk) = found.records else {
             self.leave_keyframes_out(&found.keyframes);
-            return Ok(true);
+            return true;
         };
         let before = self.latest;
         let span = chunk.time_span();
         self.latest = before.max(span.map(|(_, latest)| latest));
+        let mut gap = None;
         // A keyframe has no time, so the gap continues to the next records.
         if self.lost_chunks
             && let Some((to, _)) = span
         {
             self.lost_chunks = false;
             if let Some(from) = before {
-                let gap = self.session.gaps.len();
-                self.lost.iter_mut().rev().take_while(|lost| lost.gap.is_none()).for_each(|lost| lost.gap = Some(gap));
-                self.session.gaps.push(GapRecord { from, to, player: None, why: GapCause::Damaged });
+                let next = Some(self.found.chunks.len());
+                self.lost.iter_mut().rev().take_while(|lost| lost.before.is_none()).for_each(|lost| lost.before = next);
+                gap = Some(GapRecord { from, to, player: None, why: GapCause::Damaged });
             }
         }
-        let bytes = self.schema.empty_chunk_bytes(&self.session.header) + chunk.bytes();
-        self.used = self.used.saturating_add(bytes);
-        if self.limit.check(self.used).is_ok() {
-            self.session.append(chunk);
+        self.note_ticks(&chunk);
+        chunk.unknown.iter().for_each(|records| records.note_kind(&mut self.found.unknown));
+        let start = found.frame.offset as usize;
+        self.found.chunks.push(IntactChunk {
+            bytes: start..start + found.frame.bytes.len(),
+            gap,
+            earliest: chunk.full_time_span().map(|(earliest, _)| earliest),
+            first_tick: first_tick(&chunk),
+        });
+        let damage = &mut self.found.damage;
+        *(if found.is_keyframe { &mut damage.keyframes } else { &mut damage.chunks }) += 1;
+        false
+    }
+
+    /// Notes the times of ticks. Those of snapshots count only in a log without records of ticks.
+    fn note_ticks(&mut self, chunk: &SessionChunk) {
+        if !chunk.ticks.is_empty() && !self.has_ticks {
+            self.has_ticks = true;
+            self.found.ticks.clear();
         }
-        let read = if found.is_keyframe { &mut self.damage.keyframes } else { &mut self.damage.chunks };
-        *read += 1;
-        Ok(false)
+        if self.has_ticks != chunk.ticks.is_empty() {
+            self.found.ticks.extend(tick_times(chunk));
+        }
     }
 
     /// Removes gaps in which only keyframes are missing, because no record is lost there.
@@ -301,29 +444,38 @@ impl Recovery<'_> {
         let (kept, gone): (Vec<MissingChunks>, Vec<MissingChunks>) =
             self.lost.drain(..).partition(|lost| !are_keyframes(lost));
         for lost in &gone {
-            let part = &mut self.damage.parts[lost.part];
+            let part = &mut self.found.damage.parts[lost.part];
             part.chunks = 0;
             part.what = format!("{}: a keyframe stood there, and no record is lost", part.what);
         }
-        let is_open = |gap: usize| kept.iter().any(|lost| lost.gap == Some(gap));
-        let mut closed: Vec<usize> = gone.iter().filter_map(|lost| lost.gap).filter(|gap| !is_open(*gap)).collect();
-        closed.dedup();
-        for gap in closed.into_iter().rev() {
-            self.session.gaps.remove(gap);
+        let is_open = |next: usize| kept.iter().any(|lost| lost.before == Some(next));
+        for next in gone.iter().filter_map(|lost| lost.before).filter(|next| !is_open(*next)) {
+            self.found.chunks[next].gap = None;
         }
     }
 
     fn check_tail(&mut self, at: usize) {
         let (expected, found) = (self.table.tail(self.chain), &self.bytes[at..]);
-        if !self.damage.parts.is_empty() || found == expected || (found.is_empty() && !self.sealed) {
+        if !self.found.damage.parts.is_empty() || found == expected || (found.is_empty() && !self.sealed) {
             return;
         }
         let lost_bytes = found.len() as u64;
         if expected.starts_with(found) {
-            self.damage.torn = Some(Truncation { at_offset: at as u64, lost_bytes });
+            self.found.damage.torn = Some(Truncation { at_offset: at as u64, lost_bytes });
         } else {
             let what = "the seal and the seek table do not agree with the chunks; no record is lost".into();
-            self.damage.parts.push(DamagedPart { offset: at as u64, bytes: lost_bytes, chunks: 0, what });
+            self.found.damage.parts.push(DamagedPart { offset: at as u64, bytes: lost_bytes, chunks: 0, what });
         }
     }
+}
+
+/// Returns the first tick that records without a time of their own name.
+fn first_tick(chunk: &SessionChunk) -> Option<Tick> {
+    let ticks = chunk.lists().flat_map(|list| {
+        (0..list.len()).filter_map(|index| match list.when(index) {
+            Some(EventTime::In(tick)) => Some(tick),
+            Some(EventTime::At(_)) | None => None,
+        })
+    });
+    ticks.min()
 }

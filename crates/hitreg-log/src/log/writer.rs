@@ -484,6 +484,12 @@ impl<W: Write> MergeWriter<W> {
         Ok(MergeWriter { header: header.clone(), held, timeline, sink })
     }
 
+    /// Sets the times of all ticks of the session, ascending. Chunks may then come in any order.
+    pub(crate) fn set_ticks(&mut self, ticks: Vec<(Tick, Micros)>) {
+        self.timeline.tick_times = ticks.into();
+        self.timeline.grows = false;
+    }
+
     /// Adds the next chunk of a source. Its ticks must follow those of earlier chunks. A state or execution must
     /// not refer to a tick that was left out, unless this is the only chunk.
     ///
@@ -496,7 +502,8 @@ impl<W: Write> MergeWriter<W> {
         ticks.dedup_by_key(|(tick, _)| *tick);
         self.held.append(chunk);
         self.held.put_lists_in_order();
-        self.timeline.enqueue_added(&self.held, &ticks);
+        let new_ticks = if self.timeline.grows { &ticks[..] } else { &[] };
+        self.timeline.enqueue_added(&self.held, new_ticks);
         Ok(())
     }
 
@@ -740,7 +747,7 @@ impl Timeline {
 const UNTIMED: Micros = Micros(i64::MIN);
 
 /// Returns the time of each tick from the server's ticks, or else from the snapshots.
-fn tick_times<H>(session: &Session<H>) -> Vec<(Tick, Micros)> {
+pub(super) fn tick_times<H>(session: &Session<H>) -> Vec<(Tick, Micros)> {
     let mut times: Vec<(Tick, Micros)> = session.ticks.iter().map(|t| (t.tick, t.at)).collect();
     if times.is_empty() {
         let snapshots = session.players.iter().flat_map(|player| &player.snapshots);

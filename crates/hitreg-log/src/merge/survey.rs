@@ -5,7 +5,7 @@ use super::packets::{MatchedArrival, NeighbourPackets, PacketMatcher};
 use super::plan::UsercmdShares;
 use super::{AlignedClient, MergeError, MergeErrorKind, SideIndex, SideLogs, UnknownPacket, is_in_time};
 use crate::record::{
-    GapRecord, PlayerRecords, RecordStream, SessionChunk, SessionHeader, TickRecord, UnknownColumn, UnknownRecords,
+    GapRecord, PlayerRecords, RecordStream, SessionChunk, SessionHeader, TickRecord, UnknownRecords,
     lowest_and_highest, widest,
 };
 use crate::recorder::usercmds_as_received_of;
@@ -191,7 +191,7 @@ impl MergeSurvey {
             // are in the order of time only if all are known.
             let is_timed = records.times().is_some() && records.span(0..records.len()).is_none_or(is_in_time);
             self.is_stream &= is_timed && player.is_none();
-            note_unknown(&mut self.unknown, records);
+            records.note_kind(&mut self.unknown);
         }
         self.is_stream &= self.logs[log].add(&chunk);
         match player {
@@ -354,23 +354,6 @@ impl MergeSurvey {
             Some(UnknownPacket { arrived_at, player: PlayerId(player), log, is_heard })
         };
         (0..).zip(&self.sides.clients).zip(&self.players).filter_map(of)
-    }
-}
-
-/// Adds the kind and the columns of records to those that are known.
-fn note_unknown(known: &mut Vec<UnknownRecords>, records: &UnknownRecords) {
-    let empty = |column: &UnknownColumn| UnknownColumn { form: column.form, values: Vec::new() };
-    match known.iter_mut().find(|known| known.kind == records.kind) {
-        Some(known) => {
-            let both = known.columns.iter_mut().zip(&records.columns);
-            both.for_each(|(known, column)| known.see(column.form));
-        }
-        None => known.push(UnknownRecords {
-            kind: records.kind.clone(),
-            columns: records.columns.iter().map(empty).collect(),
-            time_column: records.time_column,
-            ..UnknownRecords::default()
-        }),
     }
 }
 

@@ -199,6 +199,23 @@ impl UnknownRecords {
         self.columns.get(self.time_column?).map(|column| &column.values[..])
     }
 
+    /// Adds the kind and the columns of these records to the kinds that are known.
+    pub(crate) fn note_kind(&self, known: &mut Vec<UnknownRecords>) {
+        let empty = |column: &UnknownColumn| UnknownColumn { form: column.form, values: Vec::new() };
+        match known.iter_mut().find(|known| known.kind == self.kind) {
+            Some(known) => {
+                let both = known.columns.iter_mut().zip(&self.columns);
+                both.for_each(|(known, column)| known.see(column.form));
+            }
+            None => known.push(UnknownRecords {
+                kind: self.kind.clone(),
+                columns: self.columns.iter().map(empty).collect(),
+                time_column: self.time_column,
+                ..UnknownRecords::default()
+            }),
+        }
+    }
+
     /// Appends later rows of the same kind.
     pub(crate) fn append(&mut self, mut later: UnknownRecords) {
         self.series.append(&mut later.series);

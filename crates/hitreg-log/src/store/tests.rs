@@ -147,7 +147,7 @@ fn a_killed_recording_can_be_recovered() {
     assert_eq!(names(folder.path()), ["a.hitlog.part"]);
     let saved = (0..500).find_map(|_| {
         std::thread::sleep(std::time::Duration::from_millis(10));
-        let (saved, damage) = recover_log(&unfinished).unwrap();
+        let (saved, damage) = log::recover(&std::fs::read(&unfinished).unwrap()).unwrap();
         (saved == session).then_some(damage)
     });
     let damage = saved.expect("what was flushed can be read");

@@ -44,6 +44,7 @@ pub struct TableDigest {
 struct ColumnDigest {
     name: String,
     kind: &'static str,
+    rows: usize,
     /// The list of names, and the place of each name in it.
     names: Vec<String>,
     places: SortedMap<String, u32>,
@@ -75,19 +76,15 @@ impl TableDigest {
             };
             let known = known.unwrap_or_else(|| {
                 let mut new = ColumnDigest::new((&self.name, self.is_open), column);
-                new.add_none(self.rows);
+                new.add_none_until(self.rows);
                 let place = place.min(self.columns.len());
                 self.columns.insert(place, new);
                 place
             });
             self.columns[known].add(&column.data);
         }
-        for lacking in &mut self.columns {
-            if rows.column(&lacking.name).is_none() {
-                lacking.add_none(count);
-            }
-        }
         self.rows += count;
+        self.columns.iter_mut().for_each(|column| column.add_none_until(self.rows));
     }
 
     /// Returns the name of the table.
@@ -129,7 +126,7 @@ impl ColumnDigest {
     fn new((table, is_open): (&str, bool), column: &Column) -> ColumnDigest {
         let (name, kind) = (column.name.clone(), column.data.type_name());
         let (names, places) = (Vec::new(), SortedMap::new());
-        let mut new = ColumnDigest { name, kind, names, places, values: Xxh3Default::new() };
+        let mut new = ColumnDigest { name, kind, rows: 0, names, places, values: Xxh3Default::new() };
         let declared = TableSchema::of(table).and_then(|table| table.column(&column.name));
         for name in declared.map_or(&[][..], |declared| declared.names) {
             new.place(if is_open && *name == NOT_RUN { NO_SERVER } else { name });
@@ -138,6 +135,7 @@ impl ColumnDigest {
     }
 
     fn add(&mut self, data: &ColumnData) {
+        self.rows += data.len();
         let ColumnData::Name { names, codes } = data else { return values(&mut self.values, data) };
         let mut places: Vec<Option<u32>> = vec![None; names.len()];
         let place = |code: &u32| match places.get_mut(*code as usize) {
@@ -150,9 +148,11 @@ impl ColumnDigest {
         self.values.update(&little_endian(&codes, u32::to_le));
     }
 
-    /// Adds rows without a value, which only columns of names can have.
-    fn add_none(&mut self, rows: usize) {
+    /// Adds rows without a value up to this number of rows. Only columns of names can have such rows.
+    fn add_none_until(&mut self, end: usize) {
+        let rows = end.saturating_sub(self.rows);
         if rows > 0 {
+            self.rows = end;
             let none = self.place(NONE);
             self.values.update(&little_endian(&vec![none; rows], u32::to_le));
         }
