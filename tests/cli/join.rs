@@ -414,6 +414,27 @@ fn a_killed_client_loses_at_most_a_second() {
     assert!(place.verified("session.hitlog") > heard - LOST_TIME_MAX);
 }
 
+/// What the server sent meanwhile waits in the socket.
+#[cfg(unix)]
+#[test]
+fn a_client_stopped_for_six_seconds_goes_on() {
+    let Some(place) = SessionFolder::new() else { return };
+    let server = place.serve("--players 1 --seconds 10");
+    let client = place.join(0, "");
+    let signal = |name: &str| {
+        let mut kill = Command::new("kill");
+        assert!(kill.args([name, &client.id().to_string()]).status().expect("kill runs").success());
+    };
+    std::thread::sleep(Duration::from_secs(2));
+    signal("-STOP");
+    std::thread::sleep(Duration::from_secs(6));
+    signal("-CONT");
+    assert_done(client);
+    assert_done(server);
+    place.done("merge server.hitlog client0.hitlog -o session.hitlog");
+    assert!(place.verified("session.hitlog") > Micros::from_s(9));
+}
+
 /// A client that was killed before the session began leaves its place to another.
 #[test]
 fn a_client_killed_while_waiting_loses_its_place() {

@@ -12,7 +12,7 @@ use glam::Vec3;
 
 use crate::LiveError;
 use crate::session::{
-    Counters, LiveReport, LiveSink, MainLoop, MonotonicClock, RecordSender, Schedule, WAITING_RECORDS,
+    Counters, LiveReport, LiveSink, MainLoop, MonotonicClock, PauseDetector, RecordSender, Schedule, WAITING_RECORDS,
 };
 use crate::socket::{
     LOOK_UP_EVERY, Outbound, ReceivedDatagram, TransitDatagram, WAITING_IN_TRANSIT, deliver, open_towards, read_from,
@@ -150,12 +150,15 @@ where
     let mut frames: Option<Schedule> = None;
     let cmd_hz = settings.client.cmd_hz;
     let mut late = LateFrames::new(settings.client.frames, seed, player);
+    let mut pauses = PauseDetector::new(clock.now());
     loop {
         if running.end.socket.is_over() {
             running.end.leave();
             return Ok(());
         }
-        if running.end.connection.handle_timeout(clock.now()).is_some() {
+        let now = clock.now();
+        running.end.connection.allow_pause(pauses.pause(now));
+        if running.end.connection.handle_timeout(now).is_some() {
             return Err(LiveError::ServerGone { server });
         }
         running.end.transmit();

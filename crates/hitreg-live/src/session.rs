@@ -388,6 +388,27 @@ impl MonotonicClock {
     }
 }
 
+/// Finds pauses of this program, such as a stopped process, in which it could not receive what others sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PauseDetector {
+    looked_at: Micros,
+}
+
+/// A program that runs looks at its clock more often than this.
+const LOOK_EVERY_MAX: Micros = Micros::from_s(1);
+
+impl PauseDetector {
+    pub(super) fn new(now: Micros) -> PauseDetector {
+        PauseDetector { looked_at: now }
+    }
+
+    /// Returns the length of the pause since the last look, beyond the time that may pass between two looks.
+    pub(super) fn pause(&mut self, now: Micros) -> Micros {
+        let since = now - std::mem::replace(&mut self.looked_at, now);
+        (since - LOOK_EVERY_MAX).max(Micros::ZERO)
+    }
+}
+
 /// A periodic schedule that skips missed turns instead of catching up.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Schedule {

@@ -192,6 +192,11 @@ impl<B: Body> ClientConnection<B> {
         self.requests.push(what)
     }
 
+    /// Allows the server to be silent for longer, because the client could not receive anything during a pause.
+    pub fn allow_pause(&mut self, pause: Micros) {
+        self.last_datagram_at += pause;
+    }
+
     /// Runs the timers at `now`: reports that the client waits, repeats requests, and detects a silent server.
     pub fn handle_timeout(&mut self, now: Micros) -> Option<DisconnectReason> {
         let is_silent = now - self.last_datagram_at > SILENCE_MAX;
