@@ -44,7 +44,6 @@ pub use program::Program;
 
 use crate::engine::EngineError;
 use crate::game::Bots;
-use crate::memory::MemoryLimit;
 use crate::pipeline::Netcode;
 use crate::report::{figures, page};
 use crate::store;
@@ -261,7 +260,7 @@ fn run_line(build: Program, games: &Games, args: Vec<OsString>) -> CommandResult
     let mut output = Output::stdout(cli.format, Outputs::of(&command, &matches, cli.force, options));
     process::leave_nothing()?;
     process::start_threads()?;
-    let games = games.clone().within(memory_limit()?);
+    let games = games.clone().within(store::memory_limit()?);
     let outcome = match run_command(build, &games, cli.command, &program, &mut output) {
         Err(CommandError::Engine(EngineError::Missing(missing))) => diff::show_missing(&missing, &mut output),
         outcome => outcome,
@@ -282,23 +281,6 @@ fn run_line(build: Program, games: &Games, args: Vec<OsString>) -> CommandResult
             Ok(outcome)
         }
     }
-}
-
-/// The memory limit from the environment, or from the machine's memory. Builds that this program starts inherit
-/// the environment variable.
-#[expect(clippy::disallowed_methods, reason = "the limit bounds memory and does not affect results")]
-fn memory_limit() -> Result<MemoryLimit, CommandError> {
-    const NAME: &str = "HITREG_MEMORY_MIB";
-    Ok(match std::env::var_os(NAME) {
-        Some(text) => {
-            let mib = text.to_str().and_then(|text| text.parse::<usize>().ok());
-            let mib = mib.ok_or_else(|| {
-                CommandError::request(format!("{NAME} is {text:?}: set it to a number of MiB, such as 4096"))
-            })?;
-            MemoryLimit::of_bytes(mib.saturating_mul(1 << 20))
-        }
-        None => MemoryLimit::of_machine(store::physical_memory()),
-    })
 }
 
 fn run_command(

@@ -8,7 +8,7 @@ use super::figures::{bytes, count, counted, duration};
 use super::output::FileSize;
 use super::page::{Bad, Good, Page, Unsure};
 use super::trouble::note_passed_over;
-use super::{CommandError, CommandResult, Output, OutputPath, memory_limit};
+use super::{CommandError, CommandResult, Output, OutputPath};
 use crate::info::InfoBuilder;
 use crate::log::{DamagedPart, LogError, LogReader, RecoveredLog, Truncation, WriterOptions};
 use crate::record::{Outline, SessionChunk};
@@ -62,7 +62,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> CommandResult {
     let recovered = RecoveredLog::find(&bytes).map_err(|error| CommandError::file(&args.log, error))?;
     let (header, damage) = (recovered.header(), recovered.damage());
     note_passed_over(&args.log, header);
-    let (mut figures, limit) = (InfoBuilder::new(header), memory_limit()?);
+    let (mut figures, limit) = (InfoBuilder::new(header), store::memory_limit()?);
     store::save(&target, |out| {
         let seen = &mut |chunk: &SessionChunk| figures.add(Outline::of(chunk));
         recovered.write(out, WriterOptions::whole(), limit, seen).map(drop)

@@ -9,6 +9,7 @@ use crate::corpus::CorpusShare;
 use crate::engine::{Engine, EngineError, Games};
 use crate::import::ImportFileError;
 use crate::info::passed_over;
+use crate::memory::BadMemoryLimit;
 use crate::record::{GapRecord, SessionHeader};
 use crate::report::figures::counted;
 use crate::report::page::{printable, printable_lines};
@@ -212,6 +213,12 @@ impl From<EngineError> for CommandError {
             EngineError::Stopped { resumes } => CommandError::Interrupted { resumes },
             error => CommandError::Engine(error),
         }
+    }
+}
+
+impl From<BadMemoryLimit> for CommandError {
+    fn from(error: BadMemoryLimit) -> CommandError {
+        CommandError::request(error.to_string())
     }
 }
 

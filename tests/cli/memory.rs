@@ -2,10 +2,10 @@
 //! exit code 128.
 #![cfg(unix)]
 
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use crate::folder::{Folder, code, text, word};
-use crate::pucks::script;
+use crate::pucks::{example, script};
 
 /// A setting that changes shots and predictions.
 const CHANGED: &str = "--b-set lag_compensation.enabled=false";
@@ -170,6 +170,26 @@ fn a_builds_refusal_for_memory_is_trouble_too() {
         let output = folder.run(line);
         assert_eq!(code(&output), 125, "{line}: {}{}", text(&output.stdout), text(&output.stderr));
     }
+}
+
+/// A build that is linked with the library follows the same limit: without it, no setting would make it read a long log.
+#[test]
+fn builds_of_other_games_follow_the_limit() {
+    let folder = Folder::empty();
+    let mut record = Command::new(example("tanks"));
+    record.args(["record", "L.hitlog"]).current_dir(folder.dir.path());
+    assert!(record.output().expect("tanks").status.success());
+    let replay = |mib: &str| {
+        let mut replay = Command::new(example("tanks"));
+        replay.args(["replay", "L.hitlog", "-o", "T.hittrace"]).current_dir(folder.dir.path()).env(LIMIT, mib);
+        let output = replay.output().expect("tanks");
+        (code(&output), text(&output.stderr))
+    };
+    assert_eq!(replay("64").0, 0);
+    let (refused, said) = replay("0");
+    assert!(refused == 128 && said.contains("and the limit is 0 MiB: set HITREG_MEMORY_MIB="), "{refused}: {said}");
+    let (wrong, said) = replay("much");
+    assert!(wrong == 128 && said.contains("HITREG_MEMORY_MIB is \"much\""), "{wrong}: {said}");
 }
 
 /// `report` and `why` hold little of a session: their memory grows with what they show, and not with its rows.

@@ -14,7 +14,7 @@ use ::hitreg_log::store;
 use ::hitreg_log::trace::Digest;
 use ::hitreg_log::units::CommandSeq;
 
-use crate::guard::hitreg_code::{self, HITREG_ERROR_FILE, HITREG_ERROR_NO_ROW};
+use crate::guard::hitreg_code::{self, HITREG_ERROR_FILE, HITREG_ERROR_NO_ROW, HITREG_ERROR_VALUE};
 use crate::guard::{Failure, answer, fail, free, guard, look, place, text};
 use crate::hitreg_table::{self, *};
 use crate::types::{self, TableNumber, no_series, number_of};
@@ -69,7 +69,9 @@ impl hitreg_log {
         let mut bytes = Vec::new();
         let unreadable = |what: String| fail(HITREG_ERROR_FILE, format!("{}: {what}", path.display()));
         store::open(path)?.read_to_end(&mut bytes).map_err(|error| unreadable(error.to_string()))?;
-        let session = ::hitreg_log::log::read_session(&bytes[..]).map_err(|error| unreadable(error.to_string()))?;
+        let limit = store::memory_limit().map_err(|error| fail(HITREG_ERROR_VALUE, error.to_string()))?;
+        let read = ::hitreg_log::log::read_session_within(limit, &bytes[..]);
+        let session = read.map_err(|error| unreadable(error.to_string()))?;
         Ok(hitreg_log::of(Arc::new(session), Digest::of_bytes(&bytes)))
     }
 

@@ -74,6 +74,14 @@ impl NeedsMemory {
     }
 }
 
+/// The environment variable `HITREG_MEMORY_MIB` holds no number.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("HITREG_MEMORY_MIB is {text:?}: set it to a number of MiB, such as 4096")]
+pub struct BadMemoryLimit {
+    /// The value of the variable.
+    pub text: std::ffi::OsString,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

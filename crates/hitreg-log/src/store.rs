@@ -30,7 +30,7 @@ pub use output::{PreparedFile, append_bytes, move_to, prepare, remove, save, sav
 pub use recording::{Recording, RecordingClaim, UnfinishedRecording};
 
 use crate::log::{self, FileKind, IndexedLog, IndexedTrace, LogReader, Lookalike, TraceReader};
-use crate::memory::MemoryLimit;
+use crate::memory::{BadMemoryLimit, MemoryLimit};
 use crate::record::Session;
 use crate::trace::{ColumnSpan, NextRows, SharedTrace, Table, Trace, TraceHeader, TraceReadError, TraceSource};
 use shown::naming_file;
@@ -158,8 +158,24 @@ pub fn size_bytes(path: &Path) -> Result<u64, StoreError> {
     open_file(path)?.seek(SeekFrom::End(0)).map_err(|source| StoreError::open(path, source))
 }
 
+/// Returns the memory limit that the environment variable `HITREG_MEMORY_MIB` sets, in MiB. Without it, the limit is that
+/// of the machine's memory ([`MemoryLimit::of_machine`]). Builds that this program starts inherit the variable.
+///
+/// # Errors
+/// When the variable is no number.
+#[expect(clippy::disallowed_methods, reason = "the limit bounds memory and does not affect results")]
+pub fn memory_limit() -> Result<MemoryLimit, BadMemoryLimit> {
+    let Some(text) = std::env::var_os("HITREG_MEMORY_MIB") else {
+        return Ok(MemoryLimit::of_machine(physical_memory()));
+    };
+    match text.to_str().and_then(|text| text.parse::<usize>().ok()) {
+        Some(mib) => Ok(MemoryLimit::of_bytes(mib.saturating_mul(1 << 20))),
+        None => Err(BadMemoryLimit { text }),
+    }
+}
+
 /// Returns the machine's physical memory in bytes, if the system reports it.
-pub fn physical_memory() -> Option<u64> {
+fn physical_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     let kib = line.split_whitespace().next()?.parse::<u64>().ok()?;

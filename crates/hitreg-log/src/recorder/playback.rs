@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use super::{Description, FinishError, PushError, Recorder, Stream};
 use crate::log::{self, LogError};
+use crate::memory::BadMemoryLimit;
 use crate::record::{Execution, FrameRecord, PlayerRecords, Presence, Record, Session, TickRecord};
 use crate::store::{self, StoreError};
 use crate::trace::Digest;
@@ -278,6 +279,9 @@ pub enum PlaybackError {
         /// The tick.
         tick: Tick,
     },
+    /// The environment sets no valid memory limit.
+    #[error(transparent)]
+    MemoryLimit(#[from] BadMemoryLimit),
     /// The log cannot be opened.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -313,7 +317,8 @@ impl PlaybackError {
             | PlaybackError::NoSetting { .. }
             | PlaybackError::NotRestored { .. }
             | PlaybackError::NotJoined { .. } => 125,
-            PlaybackError::Store(_)
+            PlaybackError::MemoryLimit(_)
+            | PlaybackError::Store(_)
             | PlaybackError::Log { .. }
             | PlaybackError::Begun
             | PlaybackError::NotBegun
@@ -374,7 +379,7 @@ impl Playback {
         let mut bytes = Vec::new();
         let log_error = |source| PlaybackError::Log { path: path.to_owned(), source };
         store::open(path)?.read_to_end(&mut bytes).map_err(|error| log_error(error.into()))?;
-        let session = log::read_session(&bytes[..]).map_err(log_error)?;
+        let session = log::read_session_within(store::memory_limit()?, &bytes[..]).map_err(log_error)?;
         if session.header.game != game {
             let (found, game) = (session.header.game, game.to_owned());
             return Err(PlaybackError::OtherGame { path: path.to_owned(), found, game });
