@@ -50,7 +50,6 @@ pub(super) fn more(changed: u64, misses: u64) -> Option<String> {
 /// A shot whose results differ, in one line: `p3 #59 pistol, 0.984 s: hit in B only`.
 pub(super) fn change(shot: &ChangedShot) -> String {
     let of_either = shot.a.as_ref().or(shot.b.as_ref());
-    let weapon = of_either.map_or("", |outcome| &*outcome.weapon);
     let ran = of_either.is_none_or(|outcome| &*outcome.reason != NOT_RUN);
     let change = match shot.change {
         ShotChange::OnlyA => "hit in A only",
@@ -65,9 +64,19 @@ pub(super) fn change(shot: &ChangedShot) -> String {
     };
     let impact = if shot.is_impact { " impact" } else { "" };
     let at = shot.at_us.map_or(String::new(), |at| format!(", {}", seconds(at)));
-    // A game may have no names of weapons.
-    let weapon = if weapon.is_empty() { String::new() } else { format!(" {weapon}") };
-    format!("p{} #{}{weapon}{impact}{at}: {change}", shot.shooter, shot.command)
+    format!("p{} #{}{}{impact}{at}: {change}", shot.shooter, shot.command, weapons(shot))
+}
+
+/// The weapon of a shot after a space: ` pistol`, or ` launcher in A, pistol in B`. Empty if the game has no names of weapons.
+fn weapons(shot: &ChangedShot) -> String {
+    let of_sides = [("A", &shot.a), ("B", &shot.b)];
+    let named = of_sides.into_iter().filter_map(|(side, outcome)| Some((side, &*outcome.as_ref()?.weapon)));
+    let named: Vec<(&str, &str)> = named.filter(|(_, weapon)| !weapon.is_empty()).collect();
+    match named[..] {
+        [] => String::new(),
+        [(_, a), (_, b)] if a != b => format!(" {a} in A, {b} in B"),
+        [(_, weapon), ..] => format!(" {weapon}"),
+    }
 }
 
 fn both_sides(page: &mut Page, number: u64, shot: &ChangedShot) {
@@ -156,5 +165,11 @@ mod tests {
         let words = |reason: &str| change(&shot(ShotChange::OtherReason, outcome(reason, 1), None));
         assert_eq!(words("missed"), "p0 #3 gun: fired in A only, no hit");
         assert_eq!(words(NOT_RUN), "p0 #3 gun: predicted in A only, not run");
+        // A usercmd that came late may fire another weapon.
+        let with = |weapon: &str| ShotOutcome { weapon: weapon.into(), ..outcome("hit", 1) };
+        let words = |a: &str, b: &str| change(&shot(ShotChange::OnlyB, with(a), Some(with(b))));
+        assert_eq!(words("launcher", "gun"), "p0 #3 launcher in A, gun in B: hit in B only");
+        assert_eq!(words("gun", "gun"), "p0 #3 gun: hit in B only");
+        assert_eq!(words("", ""), "p0 #3: hit in B only");
     }
 }

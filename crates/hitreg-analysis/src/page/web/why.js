@@ -1,6 +1,6 @@
 // Explains and draws the selection: a shot, a correction, a shot on two sides, or a player.
 
-import { $, colours, count, digits, el, measure, measureWithin, ms, quantity, seconds, svg } from "page/dom.js";
+import { $, colours, count, digits, el, fixed, measure, measureWithin, ms, quantity, seconds, svg } from "page/dom.js";
 import { missingOf, playerName } from "page/lookup.js";
 import { came, counted, onServer } from "page/tables.js";
 
@@ -38,7 +38,10 @@ function usercmd(contents, item, at) {
 /** The side, before the heading. */
 const sideOf = (contents, { side }) => (contents.sides.length > 1 ? `${"AB"[side]}: ` : "");
 
-function ofShot(shot, contents, heading = `${sideOf(contents, shot)}shot ${shot.name}${shot.weapon ? ` (${shot.weapon})` : ""} at ${seconds(shot.at_us)}`) {
+/** The weapon of a shot, in a heading. */
+const weaponOf = ({ weapon }) => (weapon ? ` (${weapon})` : "");
+
+function ofShot(shot, contents, heading = `${sideOf(contents, shot)}shot ${shot.name}${weaponOf(shot)} at ${seconds(shot.at_us)}`) {
   const { judged, made, drawn } = shot;
   const madeUs = madeAt(contents, shot, made?.at_us);
   const judgedUs = judged?.at_us ?? null;
@@ -86,7 +89,7 @@ function otherwise(rejudged) {
 function madeOf(from) {
   if (!from) return null;
   const at = ({ seq, server_time_us: time }) => `#${seq} (${seconds(time)})`;
-  return from.after ? `snapshots ${at(from.before)} and ${at(from.after)}, ${(from.fraction * 100).toFixed(0)} %` : `snapshot ${at(from.before)}, the last received, and no later one`;
+  return from.after ? `snapshots ${at(from.before)} and ${at(from.after)}, ${fixed(from.fraction * 100, 0)} %` : `snapshot ${at(from.before)}, the last received, and no later one`;
 }
 
 function places({ places: all, about, line, has_view_angles: hasAngles }) {
@@ -171,7 +174,7 @@ function ofChanged(contents, row) {
   const words = { only_a: "hit in A only", only_b: "hit in B only", other_target: "hit another target", other_wound: "hit with another hitgroup, damage or pellets", other_reason: "hit in neither, for another reason or on one side only" };
   const sides = row.shots.map((shot, index) => {
     const name = `${"AB"[index]}: ${contents.sides[index].name}`;
-    return el("div", {}, ...(shot ? ofShot(shot, contents, name) : [el("h2", {}, name), el("p", {}, "not fired, or missing in the table")]).filter(Boolean));
+    return el("div", {}, ...(shot ? ofShot(shot, contents, `${name}${weaponOf(shot)}`) : [el("h2", {}, name), el("p", {}, "not fired, or missing in the table")]).filter(Boolean));
   });
   return [el("h2", {}, `${row.name} at ${seconds(row.at_us)}: ${words[row.change.change] ?? row.change.change}`), el("div", { className: "sides" }, ...sides)];
 }
