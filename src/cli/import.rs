@@ -227,7 +227,7 @@ impl Quake3ImportReport {
             page.pair("snapshots", &format!("{}, {known} of them ack a usercmd by its time", count(counts.snapshots)));
         }
         let victims = format!("{} with their victim", count(counts.hits_with_victim));
-        page.pair("hits", &format!("{} reported to shooters, {victims}", count(counts.hits)));
+        page.pair("shot results", &format!("{} reported to shooters, {victims}", count(counts.hits)));
         let has_lines = counts.logged + counts.logged_outside > 0;
         if has_lines {
             let reported = format!("{} of them reported to a shooter", count(counts.logged_with_shooter));

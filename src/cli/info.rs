@@ -141,14 +141,14 @@ fn count_shots(
 ) -> Result<(u64, u64), String> {
     let hears = info.records.get("heard").is_some_and(|heard| *heard > 0);
     let judged = info.records.get("judged").copied().unwrap_or_default();
-    let reported = format!("{} that the recorded server reported", counted(judged as u64, "hit"));
     let mode = match (header.holds(), header.side) {
         (LogContents::Whole, _) => ReplayMode::Closed,
         // The server runs again on what it heard.
         (LogContents::Server, _) if hears => ReplayMode::Closed,
         (LogContents::Clients, None) if judged == 0 => return Err("the recording has no results of shots".to_owned()),
         (LogContents::Clients, None) if !replays => {
-            return Err(format!("{reported}; run with --replay to count the shots"));
+            let results = counted(judged as u64, "shot result");
+            return Err(format!("{results} of the recorded server; run with --replay to count the shots"));
         }
         (LogContents::Clients, None) => ReplayMode::Open,
         (LogContents::Clients | LogContents::Server, _) => return Err("this is one side of a session".to_owned()),
@@ -179,7 +179,10 @@ fn count_shots(
     .map_err(|error: EngineError| error.what(path))?;
     match first_difference {
         Some(difference) => Err(format!("this build replays it differently from tick {} on", difference.tick)),
-        None => summary.shots.fired.zip(summary.shots.hit).ok_or_else(|| format!("{reported}; misses are not known")),
+        None => summary.shots.fired.zip(summary.shots.hit).ok_or_else(|| {
+            let hits = counted(summary.shots.reported, "hit");
+            format!("{hits} that the recorded server reported; misses are not known")
+        }),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use hitreg::log::read_session;
 use hitreg::quake3::CaptureReader;
 
 use super::folder::{Folder, code, text, word};
@@ -203,10 +204,20 @@ fn a_session_without_its_map_is_compared_with_a_golden() {
     ));
     let message = folder.done("replay duel.hitlog").split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(message.contains("21 hits reported by the recorded server; misses are not known"), "{message}");
-    assert!(message.contains("none of the 21 can be judged: this needs a capture"), "{message}");
+    assert!(message.contains("none of the 21 without projectiles can be judged: this needs a capture"), "{message}");
     assert!(message.contains("corrections not known"), "{message}");
     let unknown = folder.json("info duel.hitlog --replay")["shots_unknown"].clone();
     assert_eq!(unknown, "21 hits that the recorded server reported; misses are not known");
+    // A hit is one shot, however many of its pellets have results.
+    let mut session = read_session(&std::fs::read(folder.path("duel.hitlog")).expect("a log")[..]).expect("sound");
+    let judged = &mut session.players.iter_mut().find(|player| !player.judged.is_empty()).expect("hits").judged;
+    judged.insert(1, judged[0]);
+    folder.save_log("pellets.hitlog", &session);
+    let unknown =
+        ["", " --replay"].map(|replay| folder.json(&format!("info pellets.hitlog{replay}"))["shots_unknown"].clone());
+    let reported = "21 hits that the recorded server reported; misses are not known";
+    assert_eq!(unknown, ["22 shot results of the recorded server; run with --replay to count the shots", reported]);
+    assert_eq!(folder.json("replay pellets.hitlog")["shots"]["reported"], 21);
     // Only hits are known, so there is no hit rate.
     let replay = folder.json("replay duel.hitlog");
     let counts = ["reported", "fired", "hit"].map(|count| replay["shots"][count].as_u64());

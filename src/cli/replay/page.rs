@@ -457,7 +457,7 @@ impl RejudgedHit {
             return;
         }
         if RejudgedHit::are_of_no_shot(&hits) && !has_map {
-            let text = "none of the {} can be judged: this needs a capture of the datagrams, and the map that was played: \
+            let text = "none of the {} without projectiles can be judged: this needs a capture of the datagrams, and the map that was played: \
                         `hitreg import quake3-udp CAPTURE --map FILE -o LOG`";
             page.note(2, &text.replace("{}", &count(hits.len() as u64)));
             return;
