@@ -114,7 +114,10 @@ fn in_order(args: &Args) -> Result<(&PathBuf, Option<ShotOrPlayer>), CommandErro
             let (file, typed) = (args.file.display(), second.display());
             let next = match typed.to_string().starts_with(|first: char| first.is_ascii_digit()) {
                 true => format!(". For the shot nearest to a time, run: hitreg why {file} --at {typed}"),
-                false => format!(". To list the shots of p0, run: hitreg why {file} p0"),
+                false => {
+                    let player = typed.to_string().split('#').next().and_then(|text| player(text).ok()).unwrap_or(0);
+                    format!(". To list the shots of p{player}, run: hitreg why {file} p{player}")
+                }
             };
             Err(CommandError::request(format!("{error}{next}")))
         }

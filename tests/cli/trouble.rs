@@ -489,6 +489,7 @@ fn error_messages_name_the_command_to_run() {
         ("why a.hitlog", "name a shot (p0#95), a player (p0)"),
         ("why a.hitlog p0#9999", "the nearest are p0#"),
         ("why a.hitlog hello", "`hello` does not name a shot"),
+        ("why a.hitlog p1#x", "To list the shots of p1, run: hitreg why a.hitlog p1"),
         ("export a.hitlog --table shots --to xlsx", "[possible values: jsonl, csv, parquet]"),
         ("diff a.hitlog --on hit", "[possible values: any, state, hits, corrections, views, network]"),
         ("replay a.hitlog -o hello.txt", "hello.txt: exists and is not a hitreg trace; not overwritten"),

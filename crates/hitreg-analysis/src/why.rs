@@ -186,9 +186,12 @@ impl FromStr for ShotName {
     fn from_str(text: &str) -> Result<ShotName, WhyError> {
         let read = || {
             let (shooter, rest) = text.split_once('#')?;
+            // The name of a projectile's impact on a page.
+            let (rest, impact) =
+                rest.strip_suffix(" impact").map_or((rest, None), |rest| (rest, Some(u32::from(IMPACT))));
             let (command, index) = match rest.split_once('.') {
                 Some((command, index)) => (command, Some(index.parse().ok()?)),
-                None => (rest, None),
+                None => (rest, impact),
             };
             Some(ShotName { shooter: player(shooter).ok()?, command: command.parse().ok()?, index })
         };
