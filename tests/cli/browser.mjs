@@ -120,6 +120,9 @@ async function twoSides() {
   await page.evaluate(() => document.querySelectorAll("tr.row")[2].click());
   await settle(page);
   assert.equal(await at(value), times[2], "a click on a changed shot goes to its time");
+  const weapons = await value("[...document.querySelectorAll('.sides h2')].map((heading) => / \\((\\w+)\\)$/.exec(heading.textContent)?.[1] ?? null)");
+  const fired = await value("window.hitreg.contents.sides.map((side) => side.shotNamed.get(window.hitreg.state.selected.item.name)?.weapon ?? null)");
+  assert.deepEqual(weapons, fired, "each side names its weapon");
   const why = await value("document.getElementById('why').textContent");
   assert.match(why, /A: .*B: /s);
   assert.match(why, /view error/);
@@ -203,7 +206,7 @@ async function counts() {
   const lanesOf = (page) => page.evaluate(async () => {
     const [{ laneText }, { seriesOf }] = await Promise.all([import("page/charts.js"), import("page/series.js")]);
     const { contents, state } = window.hitreg;
-    return seriesOf(contents).find((chart) => chart.label === "corrections by cause").lanes.map((lane) => laneText(lane, lane.marks, state, contents.sides));
+    return seriesOf(contents).find((chart) => chart.label === "corrections by cause").lanes.map((lane) => laneText(lane, lane.counts, state, contents.sides));
   });
   const expected = JSON.parse(fs.readFileSync(path.join(folder, "counts.json"), "utf8"));
   {
@@ -410,6 +413,13 @@ async function filter() {
   await page.keyboard.type("p1");
   await settle(page);
   assert.match(await value("document.getElementById('count').textContent"), new RegExp(`^${own} of `));
+  // A weapon finds its impacts, too.
+  await page.evaluate(() => document.querySelectorAll("[role=tab]")[0].click());
+  const launcher = await value("window.hitreg.contents.sides[0].shots.filter((shot) => shot.weapon === 'launcher').length");
+  assert.ok(launcher > (await value("window.hitreg.contents.sides[0].shots.filter((shot) => shot.weapon === 'launcher' && !shot.is_impact).length")));
+  await page.keyboard.type("launcher");
+  await settle(page);
+  assert.match(await value("document.getElementById('count').textContent"), new RegExp(`^${launcher} of `));
   await page.close();
 }
 
@@ -480,6 +490,16 @@ async function links() {
     await settle(named.page);
     const selected = await named.value("window.hitreg.state.selected.item");
     assert.deepEqual([selected.shooter, selected.command, selected.is_impact], [impact.shooter, impact.command, text.startsWith("p")], text);
+  }
+  await named.page.evaluate(() => (location.hash = "#eyes=7"));
+  await settle(named.page);
+  assert.match(await explained(), /^This page has no player “7”: write 0, p0 or none\./, "the page names a player that it has");
+  // Half of all ticks end in 5 at the fourth decimal.
+  for (const shot of (await named.value("window.hitreg.contents.sides[0].shotsInTime.map(({ name, at_us }) => ({ name, at_us }))")).filter(({ at_us: at }) => at % 1000 === 500).slice(0, 9)) {
+    await named.page.evaluate((name) => (location.hash = `#shot=${encodeURIComponent(name)}`), shot.name);
+    await settle(named.page);
+    const clock = (await named.value("document.getElementById('clock').textContent")).split(" ")[0];
+    assert.ok((await explained()).includes(`at ${clock} s`), `${clock}: ${shot.name}`);
   }
   await named.page.close();
 }

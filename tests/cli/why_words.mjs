@@ -38,14 +38,23 @@ globalThis.getComputedStyle = () => ({ getPropertyValue: () => "" });
 
 let json = "";
 for await (const part of process.stdin) json += part;
-const { contents, selected = [], lanes = [], lines = [], differences = [] } = JSON.parse(json);
+const { contents, selected = [], sides = [], lines = [], differences = [] } = JSON.parse(json);
 const { showWhy } = await import("page/why.js");
 for (const item of selected) {
   showWhy(contents, item);
   console.log(why.text);
 }
 const { laneText, valueAt } = await import("page/charts.js");
-for (const { label, marks, sides } of lanes) console.log(laneText({ label }, marks, { follow: null, sides: new Set(sides) }));
+const { seriesOf } = await import("page/series.js");
+for (const side of sides) side.clockOf = (player) => (player === null ? { at_us: side.ticks_us } : { at_us: [] });
+for (const { kind, lanes } of seriesOf({ sides })) {
+  if (kind !== "marks") continue;
+  for (const follow of [null, 1]) {
+    const state = { follow, sides: new Set(sides.keys()) };
+    const isShown = ({ player }) => follow === null || player === follow;
+    for (const lane of lanes) console.log(laneText(lane, lane.counts.filter(isShown), state, sides), lane.marks.length);
+  }
+}
 const { changedShots } = await import("page/lookup.js");
 for (const difference of differences) console.log(changedShots({ difference }).map(({ change }) => change).join(" "));
 const isBreak = (at, row) => row > 0 && valueAt({ at, values: at, gaps: [] }, at[row] - 1) === undefined;

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::PageInput;
 use super::packed::{PackedColumn, PageColumns, whole};
-use super::series::{PlayerSeries, Sample, TIME_UNIT_US, at_share};
+use super::series::{KindSamples, PlayerSeries, TIME_UNIT_US, at_share};
 use crate::round_trips::each_snapshot_trip;
 use hitreg_log::record::{GapRecord, Outline, SessionChunk};
 use hitreg_log::round_trips::SnapshotRoundTrips;
@@ -66,7 +66,10 @@ pub(super) struct PagePackets {
     missing: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<PackedColumn>,
+    /// The number of updates that were held back before each packet.
     choked: PackedColumn,
+    /// The number of updates that were held back before all packets.
+    choked_updates: u64,
     /// What all packets amount to, if some of them are left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     all: Option<AllPackets>,
@@ -75,8 +78,6 @@ pub(super) struct PagePackets {
 /// The figures of a player's packets in one direction.
 #[derive(Debug, Serialize)]
 struct AllPackets {
-    /// One of this many packets that arrived is drawn.
-    every: usize,
     /// The bytes of each [`BIN_US`], from the time of the first packet.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<PackedColumn>,
@@ -90,17 +91,35 @@ const BIN_US: i64 = 250_000;
 /// The most bins of a player's packets in one direction: ten hours. Later bytes count in the last bin.
 const BINS_MAX: usize = 144_000;
 
+/// A player's packets in one direction: the figures of all of them.
 #[derive(Debug, Default)]
 struct OneWayPackets {
-    /// Packets that are not missing and have no updates held back before them.
-    arrived: Sample<Packet>,
-    /// Packets that are missing, and those with updates held back before them.
-    marked: Sample<Packet>,
     missing: usize,
+    choked_updates: u64,
     has_arrivals: bool,
     first_us: Option<i64>,
     /// The bytes of the packets whose size is known, by time.
     bins: Vec<u64>,
+}
+
+/// A kind of packets of which a page draws every n-th.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct PacketKind {
+    pub(super) is_down: bool,
+    pub(super) is_missing: bool,
+    /// Whether updates were held back before the packet.
+    pub(super) is_choked: bool,
+}
+
+impl PacketKind {
+    /// All kinds of one direction.
+    fn of_way(is_down: bool) -> [PacketKind; 4] {
+        [(false, false), (false, true), (true, false), (true, true)].map(|(is_missing, is_choked)| PacketKind {
+            is_down,
+            is_missing,
+            is_choked,
+        })
+    }
 }
 
 /// The packets of a page.
@@ -109,14 +128,17 @@ pub(super) struct Packets {
     of: SortedMap<(u32, bool), OneWayPackets>,
     /// Packets that did not arrive, until a later one arrives.
     waiting: SortedMap<(u32, bool), Vec<Packet>>,
-    most: usize,
-    arrived: usize,
-    marked: usize,
+    /// Packets that are not missing and have no updates held back before them.
+    arrived: KindSamples<PacketKind, Packet>,
+    /// The other packets.
+    marked: KindSamples<PacketKind, Packet>,
 }
 
 impl Packets {
+    /// At most `most` packets that arrived, and as many that are missing or have updates held back before them.
     pub(super) fn new(most: usize) -> Packets {
-        Packets { of: SortedMap::new(), waiting: SortedMap::new(), most, arrived: 0, marked: 0 }
+        let [arrived, marked] = [most, most].map(KindSamples::new);
+        Packets { of: SortedMap::new(), waiting: SortedMap::new(), arrived, marked }
     }
 
     /// Adds a packet of a trace.
@@ -143,20 +165,11 @@ impl Packets {
         of.bins[bin] += u64::from(packet.bytes.unwrap_or_default());
         of.missing += usize::from(packet.is_missing);
         of.has_arrivals |= packet.took_us.is_some();
-        let is_marked = packet.is_missing || packet.choked > 0;
-        let (sample, kept) =
-            if is_marked { (&mut of.marked, &mut self.marked) } else { (&mut of.arrived, &mut self.arrived) };
-        let before = sample.items.len();
-        sample.push(packet);
-        *kept += sample.items.len() - before;
-        if self.arrived > self.most {
-            self.of.values_mut().for_each(|of| of.arrived.thin());
-            self.arrived = self.of.values().map(|of| of.arrived.items.len()).sum();
-        }
-        if self.marked > self.most {
-            self.of.values_mut().for_each(|of| of.marked.thin());
-            self.marked = self.of.values().map(|of| of.marked.items.len()).sum();
-        }
+        of.choked_updates += u64::from(packet.choked);
+        let (is_missing, is_choked) = (packet.is_missing, packet.choked > 0);
+        let kind = PacketKind { is_down: !packet.is_up, is_missing, is_choked };
+        let samples = if is_missing || is_choked { &mut self.marked } else { &mut self.arrived };
+        samples.push(kind, packet.player, packet);
     }
 
     /// Adds the packets of a trace.
@@ -196,22 +209,36 @@ impl Packets {
         self.of.values().map(|of| of.missing).sum()
     }
 
-    /// One of how many packets is kept: of those that are missing or had updates held back, and before it of the others.
-    pub(super) fn every(&self) -> [usize; 2] {
-        let most = |of: fn(&OneWayPackets) -> usize| self.of.values().map(of).max().unwrap_or(1);
-        [most(|of| of.arrived.every), most(|of| of.marked.every)]
+    /// The kinds of packets, each with n if every n-th is drawn.
+    pub(super) fn kinds(&self) -> impl Iterator<Item = (PacketKind, usize)> {
+        self.arrived.kinds().chain(self.marked.kinds()).map(|(kind, every)| (*kind, every))
+    }
+
+    /// The drawn packets of a player in one direction, in the order of their sending.
+    fn drawn(&self, (player, is_down): (u32, bool)) -> Vec<Packet> {
+        let of_kind = |kind| [&self.arrived, &self.marked].map(|samples| samples.of(&kind, player)).concat();
+        let mut packets: Vec<Packet> = PacketKind::of_way(is_down).into_iter().flat_map(of_kind).collect();
+        packets.sort_by_key(|packet| packet.sent_us);
+        packets
     }
 
     pub(super) fn pack(self, columns: &mut PageColumns) -> Vec<PagePackets> {
-        self.of.into_iter().map(|((player, is_down), of)| of.pack((player, is_down), columns)).collect()
+        let is_thinned = |is_down| self.kinds().any(|(kind, every)| kind.is_down == is_down && every > 1);
+        let of_player = |(direction, of): (&(u32, bool), &OneWayPackets)| {
+            of.pack(*direction, &self.drawn(*direction), is_thinned(direction.1), columns)
+        };
+        self.of.iter().map(of_player).collect()
     }
 }
 
 impl OneWayPackets {
-    fn pack(self, (player, is_down): (u32, bool), columns: &mut PageColumns) -> PagePackets {
-        let every = self.arrived.every.max(self.marked.every);
-        let mut packets: Vec<Packet> = self.arrived.items.iter().chain(&self.marked.items).copied().collect();
-        packets.sort_by_key(|packet| packet.sent_us);
+    fn pack(
+        &self,
+        (player, is_down): (u32, bool),
+        packets: &[Packet],
+        is_thinned: bool,
+        columns: &mut PageColumns,
+    ) -> PagePackets {
         let took = |packet: &Packet| packet.took_us.map_or(-1, |took| took.max(0) / TIME_UNIT_US);
         let unit = TIME_UNIT_US as f64;
         let bytes = |packet: &Packet| i64::from(packet.bytes.unwrap_or_default());
@@ -227,8 +254,8 @@ impl OneWayPackets {
             missing: self.has_arrivals.then_some(self.missing),
             bytes: has_bytes.then(|| columns.push(packets.iter().map(bytes), 1.0)),
             choked: columns.push(packets.iter().map(|packet| i64::from(packet.choked)), 1.0),
-            all: (every > 1).then(|| AllPackets {
-                every,
+            choked_updates: self.choked_updates,
+            all: is_thinned.then(|| AllPackets {
                 bytes: has_bytes.then(|| columns.push(sums(), 1.0)),
                 first_us: self.first_us.unwrap_or_default(),
                 bin_us: BIN_US,
@@ -457,9 +484,7 @@ mod tests {
         let trace = hitreg_log::trace::Trace { tables: vec![writer.finish(Vec::new())], ..Default::default() };
         let mut found = Packets::new(usize::MAX);
         found.add_rows(&trace).expect("rows");
-        let of =
-            |of: &OneWayPackets| -> Vec<Packet> { of.arrived.items.iter().chain(&of.marked.items).copied().collect() };
-        let mut found: Vec<Packet> = found.of.values().flat_map(of).collect();
+        let mut found: Vec<Packet> = found.of.keys().flat_map(|direction| found.drawn(*direction)).collect();
         found.sort_by_key(|packet| (packet.player, packet.sent_us));
         assert_eq!(found, hitreg_log::traffic::of_trace(&trace));
         assert!([true, false].iter().all(|is_missing| {
@@ -467,23 +492,28 @@ mod tests {
         }));
     }
 
-    /// Both sides of the limit: all packets, or every n-th that arrived and all that did not.
+    /// Both sides of the limit: all packets, or every n-th of the most frequent kind. Each kind has its first packet, and the
+    /// figures are those of all packets.
     #[test]
-    fn packets_over_the_limit_are_thinned_but_missing_ones_stay() {
+    fn packets_over_the_limit_are_thinned_by_kind_and_counted_exactly() {
         let packet = |n: i64| {
             let (is_missing, took_us) = (n % 50 == 7, (n % 50 != 7).then_some(40_000));
-            let (sent_us, bytes) = (n * 15_000, Some(10));
-            Packet { player: 1, is_up: true, sent_us, took_us, is_missing, bytes, ..Packet::default() }
+            let (sent_us, bytes, choked) = (n * 15_000, Some(10), u32::from(n == 9) * 3);
+            Packet { player: 1, is_up: true, sent_us, took_us, is_missing, bytes, choked, ..Packet::default() }
         };
-        for (count, every, drawn) in [(98, 1, 98), (105, 2, 54), (1000, 16, 62 + 20)] {
+        let kind = |is_missing, is_choked| PacketKind { is_down: false, is_missing, is_choked };
+        for (count, arrived, missing, drawn) in [(98, 1, 1, 98), (105, 2, 1, 51 + 2 + 1), (8_000, 128, 2, 62 + 80 + 1)]
+        {
             let mut packets = Packets::new(96);
             (0..count).for_each(|n| packets.push(packet(n)));
-            assert_eq!(packets.every(), [every, 1], "{count}");
+            let kinds = [(kind(false, false), arrived), (kind(false, true), 1), (kind(true, false), missing)];
+            assert_eq!(packets.kinds().collect::<Vec<_>>(), kinds, "{count}");
             let mut columns = PageColumns::default();
             let packed = serde_json::to_value(&packets.pack(&mut columns)[0]).expect("JSON");
             assert_eq!(packed["sent_us"]["rows"], drawn, "{count}");
             assert_eq!(packed["missing"].as_i64(), Some((count + 42) / 50), "{count}");
-            assert_eq!(packed["all"]["bytes"].is_object(), every > 1, "the sums of all bytes");
+            assert_eq!(packed["choked_updates"], 3, "{count}");
+            assert_eq!(packed["all"]["bytes"].is_object(), arrived > 1, "the sums of all bytes");
         }
     }
 }

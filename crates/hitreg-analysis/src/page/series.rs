@@ -1,5 +1,5 @@
 //! Measures over time: acks, how many usercmds ran in each frame, and usercmds that did not run. A long session has more
-//! values than a page can draw, so neighbouring values are merged, or only every n-th is kept.
+//! values than a page can draw, so neighbouring values are merged, or only every n-th is drawn.
 
 use serde::Serialize;
 
@@ -100,39 +100,38 @@ pub(super) fn at_share<V: Copy>(counts: &SortedMap<V, u64>, share: f64) -> Optio
     found.map(|(value, _)| *value)
 }
 
-/// Every n-th of some items.
+/// Items of several kinds. With more items than a page draws, every n-th item of the most frequent kind is kept. The first
+/// item of each player and kind always stays.
 #[derive(Debug)]
-pub(super) struct Sample<T> {
-    pub(super) items: Vec<T>,
-    pub(super) every: usize,
-    count: usize,
+pub(super) struct KindSamples<K, T> {
+    of: SortedMap<K, PlayerSeries<T>>,
+    most: usize,
 }
 
-impl<T> Default for Sample<T> {
-    fn default() -> Sample<T> {
-        Sample { items: Vec::new(), every: 1, count: 0 }
+impl<K: Ord, T> KindSamples<K, T> {
+    /// At most `most` items of all kinds and players.
+    pub(super) fn new(most: usize) -> KindSamples<K, T> {
+        KindSamples { of: SortedMap::new(), most }
     }
-}
 
-impl<T> Sample<T> {
-    pub(super) fn push(&mut self, item: T) {
-        if self.count.is_multiple_of(self.every) {
-            self.items.push(item);
+    pub(super) fn push(&mut self, kind: K, player: u32, item: T) {
+        let of_kind = self.of.entry(kind).or_insert_with(|| PlayerSeries::new(usize::MAX, |_, _| {}));
+        of_kind.push(player, item);
+        if self.of.values().map(|of_kind| of_kind.kept).sum::<usize>() > self.most
+            && let Some(most_frequent) = self.of.values_mut().max_by_key(|of_kind| of_kind.kept)
+        {
+            most_frequent.merge_pairs();
         }
-        self.count += 1;
     }
 
-    pub(super) fn thin(&mut self) {
-        self.every *= 2;
-        let mut places = 0..;
-        self.items.retain(|_| places.next().is_some_and(|place: usize| place.is_multiple_of(2)));
+    /// The kept items of a player and kind.
+    pub(super) fn of(&self, kind: &K, player: u32) -> &[T] {
+        self.of.get(kind).and_then(|of_kind| of_kind.of.get(&player)).map_or(&[], |(items, _)| items)
     }
 
-    /// Keeps every second of the items so far, and as many of the later ones.
-    fn thin_over(&mut self, most: usize) {
-        while self.items.len() > most {
-            self.thin();
-        }
+    /// The kinds, each with n if every n-th item is kept.
+    pub(super) fn kinds(&self) -> impl Iterator<Item = (&K, usize)> {
+        self.of.iter().map(|(kind, of_kind)| (kind, of_kind.merged))
     }
 }
 
@@ -155,14 +154,15 @@ pub(super) struct PlayerColumn {
     steps: usize,
 }
 
-/// Usercmds whose outcome on the server is not `run`.
+/// A player's usercmds with one outcome on the server, other than `run`.
 #[derive(Debug, Serialize)]
 pub(super) struct UnrunUsercmds {
-    player: PackedColumn,
-    /// The step of the server's clock.
+    player: u32,
+    how: String,
+    /// The number of all of them.
+    count: u64,
+    /// The steps of the server's clock, of those that are drawn.
     step: PackedColumn,
-    how: PackedColumn,
-    names: Vec<String>,
 }
 
 /// Reads all acks, and the round trips that follow from them.
@@ -207,11 +207,13 @@ pub(super) fn pack_ran(ran: &PlayerSeries<u32>, columns: &mut PageColumns) -> Ve
     ran.iter().map(of_player).collect()
 }
 
-/// The usercmds that did not run: the player, the step of the server's clock, and the code of the outcome.
+/// The usercmds that did not run, by outcome and player.
 pub(super) struct UnrunRows {
-    pub(super) rows: Sample<[u32; 3]>,
-    /// The names of outcomes; `None` if the trace has no outcomes.
-    names: Option<Vec<String>>,
+    counts: SortedMap<(String, u32), u64>,
+    /// The steps of the server's clock.
+    pub(super) steps: KindSamples<String, u32>,
+    /// Whether the trace has outcomes.
+    is_known: bool,
 }
 
 impl UnrunRows {
@@ -221,20 +223,16 @@ impl UnrunRows {
         most: usize,
         players: &mut SortedSet<u32>,
     ) -> Result<UnrunRows, TraceReadError> {
-        let mut unrun = UnrunRows { rows: Sample::default(), names: None };
+        let mut unrun = UnrunRows { counts: SortedMap::new(), steps: KindSamples::new(most), is_known: false };
         each_part(trace, executed::NAME, (&["player", "tick", "how"], None), &mut |rows| {
             let table = executed::Columns::read(rows);
-            if table.rows > 0 && unrun.names.as_ref().is_none_or(|names| names.len() < table.how.names.len()) {
-                unrun.names = Some(table.how.names.to_vec());
-            }
+            unrun.is_known |= table.rows > 0;
             players.extend(table.player);
-            let is_unrun: Vec<bool> = table.how.names.iter().map(|how| !matches!(&**how, "run" | "")).collect();
-            for (row, code) in table.how.codes.iter().enumerate() {
-                if is_unrun.get(*code as usize).is_some_and(|is_unrun| *is_unrun)
-                    && let Some(step) = table.tick.get(row).and_then(|tick| server.step_of(*tick))
-                {
-                    unrun.rows.push([table.player[row], step.index, *code]);
-                    unrun.rows.thin_over(most);
+            for (row, how) in table.how.iter().enumerate().filter(|(_, how)| !matches!(*how, "run" | "")) {
+                let player = table.player[row];
+                *unrun.counts.entry((how.to_owned(), player)).or_default() += 1;
+                if let Some(step) = table.tick.get(row).and_then(|tick| server.step_of(*tick)) {
+                    unrun.steps.push(how.to_owned(), player, step.index);
                 }
             }
             Ok(())
@@ -242,11 +240,12 @@ impl UnrunRows {
         Ok(unrun)
     }
 
-    pub(super) fn pack(self, columns: &mut PageColumns) -> Option<UnrunUsercmds> {
-        let names = self.names?;
-        let mut column = |place: usize| columns.push(self.rows.items.iter().map(|row| i64::from(row[place])), 1.0);
-        let [player, step, how] = [0, 1, 2].map(&mut column);
-        Some(UnrunUsercmds { player, step, how, names })
+    pub(super) fn pack(self, columns: &mut PageColumns) -> Option<Vec<UnrunUsercmds>> {
+        let of_player = |((how, player), count): ((String, u32), u64)| {
+            let steps = self.steps.of(&how, player).iter().map(|step| i64::from(*step));
+            UnrunUsercmds { player, count, step: columns.push(steps, 1.0), how }
+        };
+        self.is_known.then(|| self.counts.into_iter().map(of_player).collect())
     }
 }
 
@@ -255,7 +254,7 @@ mod tests {
     use super::*;
     use crate::page::network::RoundTrip;
     use crate::round_trips::each_round_trip;
-    use hitreg_log::trace::schema::{corrections, frames};
+    use hitreg_log::trace::schema::{corrections, frames, ticks};
     use hitreg_log::trace::{Column, ColumnData, Table, Trace};
 
     fn ack(at_us: i64, error: i64) -> Ack {
@@ -278,6 +277,44 @@ mod tests {
     }
 
     /// Several packets may arrive at one time.
+    /// A rare outcome is drawn beside a frequent one, and the counts are those of all usercmds, also at unknown ticks.
+    #[test]
+    fn unrun_usercmds_over_the_limit_are_thinned_by_outcome_and_counted_exactly() {
+        let table = |name: &str, columns: Vec<(&str, ColumnData)>| {
+            Table::new(name, columns.into_iter().map(|(name, data)| Column::new(name, data)).collect())
+        };
+        let ticks = [("tick", ColumnData::U32((0..300).collect())), ("at_us", ColumnData::I64((0..300).collect()))];
+        let codes: Vec<u32> =
+            (0..302).map(|row| [1, 2, 0][usize::from(row == 299) + 2 * usize::from(row < 20)]).collect();
+        let executed = vec![
+            ("player", ColumnData::U32((0..302).map(|row| u32::from(row > 297)).collect())),
+            ("tick", ColumnData::U32((0..302).collect())),
+            ("how", ColumnData::Name { names: ["run", "stood_in", "over_budget"].map(Into::into).into(), codes }),
+        ];
+        let trace = Trace {
+            tables: vec![table(ticks::NAME, ticks.into()), table(executed::NAME, executed)],
+            ..Trace::default()
+        };
+        let (server, _) = StepTimes::of_server(&trace).unwrap();
+        for (most, every) in [(280, 1), (279, 2), (10, 64)] {
+            let mut columns = PageColumns::default();
+            let unrun = UnrunRows::of(&trace, &server, most, &mut SortedSet::new()).unwrap();
+            let [over_budget, stood_in] = ["over_budget", "stood_in"].map(str::to_owned);
+            assert_eq!(unrun.steps.kinds().collect::<Vec<_>>(), [(&over_budget, 1), (&stood_in, every)]);
+            let found = unrun
+                .pack(&mut columns)
+                .expect("outcomes")
+                .into_iter()
+                .map(|of| (of.how.clone(), of.player, of.count, of.step.restored(&columns).len()));
+            let kept = 278usize.div_ceil(every);
+            let expected = [(&over_budget, 1, 1, 1), (&stood_in, 0, 278, kept), (&stood_in, 1, 3, 1)];
+            assert_eq!(
+                found.collect::<Vec<_>>(),
+                expected.map(|(how, player, count, drawn)| (how.clone(), player, count, drawn))
+            );
+        }
+    }
+
     #[test]
     fn acks_at_one_time_keep_their_own_errors() {
         let names = ["none", "spawn_or_death"].map(Into::into).into();

@@ -6,9 +6,10 @@ use serde::Serialize;
 use super::PageInput;
 use super::clock::{ClockStep, PackedClock, StepTimes};
 use super::evidence::{ExplainedRows, corrections_of, shots_of};
-use super::network::{NetworkRows, PagePackets, RoundTripColumns, pack_round_trips};
+use super::network::{NetworkRows, PacketKind, PagePackets, RoundTripColumns, pack_round_trips};
 use super::packed::{PackedRecords, PageColumns};
-use super::series::{AckColumns, PlayerColumn, PlayerSeries, UnrunRows, UnrunUsercmds, acks_of, pack_acks, pack_ran};
+use super::series::{AckColumns, KindSamples, PlayerColumn, PlayerSeries, UnrunRows, UnrunUsercmds};
+use super::series::{acks_of, pack_acks, pack_ran};
 use super::tracks::{PageTrack, TrackPoint, TrackPrecision, TrackSet, TrackWorld};
 use crate::report::figures::{count, replay_mode};
 use crate::summary::{ShotCounter, knows_corrections};
@@ -28,7 +29,7 @@ const VIEWS_MAX: usize = 1_000_000;
 const ACKS_MAX: usize = 200_000;
 const EXECUTED_MAX: usize = 640_000;
 /// The most packets that arrived in a page, for all sides together, the most of those that were lost or held back, and
-/// the most usercmds that did not run. Of more, every n-th is drawn.
+/// the most usercmds that did not run. Of more, every n-th of the most frequent kind is drawn.
 const PACKETS_MAX: usize = 400_000;
 const UNEXECUTED_MAX: usize = 200_000;
 
@@ -74,7 +75,8 @@ pub(super) struct PageSide {
     round_trips: Vec<RoundTripColumns>,
     /// How many usercmds ran in each frame.
     ran: Vec<PlayerColumn>,
-    unrun: Option<UnrunUsercmds>,
+    /// `None` if the trace has no outcomes of usercmds.
+    unrun: Option<Vec<UnrunUsercmds>>,
     packets: Vec<PagePackets>,
     /// The word for packets that did not arrive from the server.
     missing_down: &'static str,
@@ -130,7 +132,7 @@ impl PageSide {
         let set = TrackSet::new(world, most(VIEWS_MAX));
         let (views, how) = screens_of(trace, &clocks, set, &mut evidence, &mut players)?;
         let NetworkRows { packets, trips, gaps } = NetworkRows::of(shown, most(PACKETS_MAX), most(ACKS_MAX))?;
-        let (shown_packets, has_arrivals) = (packets.every(), packets.have_arrivals());
+        let (kinds_of_packets, has_arrivals): (Vec<_>, _) = (packets.kinds().collect(), packets.have_arrivals());
         let packets = packets.pack(columns);
         let (acks, of_acks) = acks_of(trace, exactness, most(ACKS_MAX), &mut players)?;
         let trips = trips.or(of_acks);
@@ -153,9 +155,9 @@ impl PageSide {
             views: views.precision != exactness,
             acks: merged_acks,
             ran: ran.merged,
-            packets: shown_packets,
+            packets: &kinds_of_packets,
             missing_down: numbers.missing(),
-            unrun: unrun.rows.every,
+            unrun: &unrun.steps,
         });
         let clock_columns =
             [(None, &server)].into_iter().chain(clocks.iter().map(|(player, clock)| (Some(*player), clock)));
@@ -386,7 +388,7 @@ fn notes(shown: &PageInput<'_>, has_tick_times: bool, has_places: bool, has_arri
 }
 
 /// What a page of a long session leaves out.
-struct Thinning {
+struct Thinning<'a> {
     /// Whether the paths of bodies are coarser than those of a short session.
     places: bool,
     /// Whether what screens showed is coarser.
@@ -395,27 +397,44 @@ struct Thinning {
     acks: usize,
     /// How many frames are merged into one.
     ran: usize,
-    /// One of how many packets is drawn: of those that arrived, and of those that are missing or were held back.
-    packets: [usize; 2],
+    /// The kinds of packets, each with n if every n-th is drawn.
+    packets: &'a [(PacketKind, usize)],
     /// The word for packets that did not arrive from the server.
     missing_down: &'static str,
-    /// One of how many usercmds that did not run is drawn.
-    unrun: usize,
+    /// The usercmds that did not run, by outcome.
+    unrun: &'a KindSamples<String, u32>,
 }
 
 /// The notes, as sentences. Empty for a short session.
-fn thinning_notes(of: &Thinning) -> Vec<String> {
+fn thinning_notes(of: &Thinning<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     let mut note = |is_so: bool, text: String| notes.extend(is_so.then_some(text));
     note(of.places, "paths of bodies are coarser than in a short session".to_owned());
     note(of.views, "what screens showed is coarser than in a short session".to_owned());
     note(of.acks > 1, format!("charts of acks show the largest of {} acks", count(of.acks)));
     note(of.ran > 1, format!("the chart of usercmds run shows the largest of {} frames", count(of.ran)));
-    let [arrived, marked] = of.packets;
-    note(arrived > 1, format!("1 of {} packets that arrived is drawn", count(arrived)));
-    note(marked > 1, format!("{} or held back: 1 of {} packets is drawn", of.missing_down, count(marked)));
-    note(of.unrun > 1, format!("1 of {} usercmds that did not run is drawn", count(of.unrun)));
+    for (kind, every) in of.packets {
+        let what = packets_in_words(*kind, of.missing_down);
+        note(*every > 1, format!("{what}: 1 of {} packets is drawn", count(*every)));
+    }
+    for (how, every) in of.unrun.kinds() {
+        note(every > 1, format!("{}: 1 of {} usercmds is drawn", how.replace('_', " "), count(every)));
+    }
     notes
+}
+
+/// A kind of packets, in the words of the charts: `lost and choked down`.
+fn packets_in_words(kind: PacketKind, missing_down: &str) -> String {
+    let missing = if kind.is_down { missing_down } else { "lost" };
+    let words = [kind.is_missing.then_some(missing), kind.is_choked.then_some("choked")];
+    let words: Vec<&str> = words.into_iter().flatten().collect();
+    let way = if kind.is_down { "down" } else { "up" };
+    match &words[..] {
+        [] => format!("arrived {way}"),
+        // Packets without a reply have no direction.
+        [missing] if kind.is_missing && *missing != "lost" => (*missing).to_owned(),
+        words => format!("{} {way}", words.join(" and ")),
+    }
 }
 
 #[cfg(test)]
@@ -480,6 +499,46 @@ pub(super) mod tests {
         assert_eq!(notes_of(&[]), format!("{words}origin.x"));
         assert_eq!(notes_of(&["origin.x"]), format!("{words}origin.y"));
         assert!(notes_of(&["origin.x", "origin.y"]).ends_with("a finite position at a known time"));
+    }
+
+    #[test]
+    fn a_page_says_how_much_it_draws_of_each_kind() {
+        let kind = |is_down, is_missing, is_choked| PacketKind { is_down, is_missing, is_choked };
+        let packets = [
+            (kind(false, false, false), 4),
+            (kind(true, false, false), 1),
+            (kind(false, true, false), 2),
+            (kind(true, true, false), 8),
+            (kind(true, true, true), 16),
+        ];
+        let mut unrun = KindSamples::new(2);
+        for how in ["stood_in", "missing", "stood_in"] {
+            unrun.push(how.to_owned(), 0, 0);
+        }
+        let of = |missing_down| {
+            let thinning = Thinning {
+                places: false,
+                views: false,
+                acks: 1,
+                ran: 1,
+                packets: &packets,
+                missing_down,
+                unrun: &unrun,
+            };
+            thinning_notes(&thinning)
+        };
+        let expected = [
+            "arrived up: 1 of 4 packets is drawn",
+            "lost up: 1 of 2 packets is drawn",
+            "lost down: 1 of 8 packets is drawn",
+            "lost and choked down: 1 of 16 packets is drawn",
+            "stood in: 1 of 2 usercmds is drawn",
+        ];
+        assert_eq!(of("lost"), expected);
+        assert_eq!(
+            of("no reply")[2..4],
+            ["no reply: 1 of 8 packets is drawn", "no reply and choked down: 1 of 16 packets is drawn"]
+        );
     }
 
     /// Bots and spectators have no usercmds.

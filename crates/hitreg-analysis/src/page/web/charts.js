@@ -168,9 +168,8 @@ export function makeCharts(canvas, room, { sides }, charts, state) {
       const y = top + 20 * size + index * LANE;
       context.fillStyle = theme.faint;
       context.textAlign = "right";
-      const shown = lane.marks.filter(isShown);
-      context.fillText(laneText(lane, shown, state, sides), GUTTER - 8, y + 8 * size);
-      for (const mark of shown) {
+      context.fillText(laneText(lane, lane.counts.filter(isShown), state, sides), GUTTER - 8, y + 8 * size);
+      for (const mark of lane.marks.filter(isShown)) {
         const x = xOf(mark.at, width);
         if (x < GUTTER || x > width) continue;
         context.fillStyle = mark.player === null ? theme.ink : colourOf(mark.player);
@@ -247,10 +246,9 @@ export function makeCharts(canvas, room, { sides }, charts, state) {
   };
 }
 
-/** The label of a lane, with the number of things that its marks show for each side; a dash if it is not known for the
-    selected player. A mark shows one, or `count`. */
+/** The label of a lane, with the sum of the shown counts of each side; a dash if it is not known for the selected player. */
 export function laneText({ label, isKnown }, shown, state, sides) {
-  const sum = (side) => shown.filter((mark) => mark.side === side).reduce((total, { count = 1 }) => total + count, 0);
+  const sum = (side) => shown.filter((of) => of.side === side).reduce((total, { count }) => total + count, 0);
   const of = (side) => (state.follow === null || isKnown(sides[side], state.follow) ? sum(side) : "—");
   return [label, ...[...state.sides].sort().map((side) => (state.sides.size > 1 ? `${"AB"[side]} ${of(side)}` : of(side)))].join(" ");
 }

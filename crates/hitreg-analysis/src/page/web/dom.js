@@ -29,21 +29,21 @@ export function fixed(value, decimals) {
 }
 
 export const seconds = (us) => (us === null || us === undefined ? "not known" : `${fixed(us / 1e6, 3)} s`);
-export const ms = (us) => `${(us / 1e3).toFixed(1)} ms`;
+export const ms = (us) => `${fixed(us / 1e3, 1)} ms`;
 
 /** Formats a measure with one decimal from 10 on and two below, as the command line does. */
 export function measure(value) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "not known";
   if (value === 0) return "0";
   const size = Math.abs(value);
-  if (size >= 10) return value.toFixed(1);
-  return size < 0.005 ? value.toExponential(1) : value.toFixed(2);
+  if (size >= 10) return fixed(value, 1);
+  return size < 0.005 ? value.toExponential(1) : fixed(value, 2);
 }
 
 /** A measure with its largest error, and only the decimals that are known: 8 ±2. */
 export function measureWithin(value, uncertainty) {
   const known = [0, 1, 2].slice(0, Math.abs(value) >= 10 ? 2 : 3).find((decimals) => 0.1 ** decimals <= uncertainty);
-  return known === undefined ? measure(value) : `${value.toFixed(known)} ±${uncertainty.toFixed(known)}`;
+  return known === undefined ? measure(value) : `${fixed(value, known)} ±${fixed(uncertainty, known)}`;
 }
 
 /** A number with the fewest digits that tell it from its neighbours in single precision, if it has single precision. Whole

@@ -12,7 +12,7 @@ export function readLink(hash, { players, shots }) {
   };
   return {
     theme: read("theme", (text) => ["dark", "light"].find((theme) => theme === text), (text) => `This page has no theme “${text}”: write dark or light.`),
-    eyes: read("eyes", (text) => (text === "none" ? null : players.find((player) => [`${player}`, `p${player}`].includes(text))), (text) => `This page has no player “${text}”: write 3, p3 or none.`),
+    eyes: read("eyes", (text) => (text === "none" ? null : players.find((player) => [`${player}`, `p${player}`].includes(text))), (text) => `This page has no player “${text}”: write ${[...players.slice(0, 1).flatMap((player) => [`${player}, p${player}`]), "none"].join(" or ")}.`),
     at: read("t", timeOf, (text) => `“${text}” is not a time: write 75.5, 75.5s, 1:15.5 or 75500ms.`),
     shot: read("shot", (text) => shotOf(text, shots), (text) => `This page has no shot ${text}.`),
     unread,

@@ -1,5 +1,7 @@
 // Looks up positions by time: the steps of clocks, and interpolation between the samples of a track.
 
+import { fixed } from "page/dom.js";
+
 /** The index of the last value up to the limit; -1 if all are above it. */
 export function lastAt(values, limit) {
   let [low, high] = [0, values.length];
@@ -46,7 +48,7 @@ export function missingRecords({ gaps }) {
   if (gaps.length === 0) return "";
   const { from_us: from, to_us: to, player } = gaps[0];
   const others = gaps.length > 1 ? ` and in ${gaps.length - 1} more ${gaps.length > 2 ? "gaps" : "gap"}` : "";
-  return `records${player === null ? "" : ` of p${player}`} missing from ${(from / 1e6).toFixed(1)} to ${(to / 1e6).toFixed(1)} s${others}`;
+  return `records${player === null ? "" : ` of p${player}`} missing from ${fixed(from / 1e6, 1)} to ${fixed(to / 1e6, 1)} s${others}`;
 }
 
 /** Prepares a side for lookups; `index` is 0 for A and 1 for B. */

@@ -2,7 +2,7 @@
 
 import { makeCharts } from "page/charts.js";
 import { read } from "page/data.js";
-import { $, colours, el, fitted, quantity, seconds, svg } from "page/dom.js";
+import { $, colours, el, fitted, fixed, quantity, seconds, svg } from "page/dom.js";
 import { makeField } from "page/field.js";
 import { LAYERS } from "page/layers.js";
 import { readLink } from "page/link.js";
@@ -88,7 +88,7 @@ function start(contents) {
 
   function showTime() {
     $("slider").value = String(Math.round(((state.at - state.from) / (state.to - state.from)) * 10_000));
-    $("clock").textContent = !state.isTimed ? "times not known" : `${(state.at / 1e6).toFixed(3)} of ${(state.to / 1e6).toFixed(1)} s`;
+    $("clock").textContent = !state.isTimed ? "times not known" : `${fixed(state.at / 1e6, 3)} of ${fixed(state.to / 1e6, 1)} s`;
     $("slider").setAttribute("aria-valuetext", $("clock").textContent);
     $("play").textContent = state.playing ? "pause" : "play";
     const clock = clockOf(null);
@@ -384,7 +384,7 @@ function describe(contents, state) {
   $("title").textContent = first.map ? `${first.game || "a session"} on ${first.map}` : first.game || "a session";
   const { shots, hits, corrections } = first.counts;
   const fight = hits === null ? "shots and hits not known" : shots === null ? `${quantity(hits, "hit")}, misses not known` : `${quantity(shots, "shot")}, ${quantity(hits, "hit")}`;
-  const facts = [state.isTimed ? `${((state.to - state.from) / 1e6).toFixed(1)} s` : "times not known", quantity(first.players.length, "player"), first.mode, missingRecords(first), fight, corrections === null ? "corrections not known" : quantity(corrections, "correction")];
+  const facts = [state.isTimed ? `${fixed((state.to - state.from) / 1e6, 1)} s` : "times not known", quantity(first.players.length, "player"), first.mode, missingRecords(first), fight, corrections === null ? "corrections not known" : quantity(corrections, "correction")];
   $("subtitle").textContent = contents.difference ? contents.difference.answer : facts.filter(Boolean).join(" · ");
   $("subtitle").title = `${$("subtitle").textContent} (${names.join(" | ")})`;
   if (state.divergence !== null) {

@@ -11,7 +11,7 @@ export function seriesOf(contents) {
     if (shown.length > 0) charts.push({ kind: "lines", label, unit, lines: shown, ...more });
   };
   const marks = (label, lanes) => {
-    const shown = lanes.filter(({ marks }) => marks.length > 0);
+    const shown = lanes.filter(({ counts }) => counts.some(({ count }) => count > 0));
     if (shown.length > 0) charts.push({ kind: "marks", label, lanes: shown });
   };
   const perSide = (of) => both.flatMap((side, index) => of(side).map((entry) => ({ ...entry, side: index, gaps: gapsOf(side, entry.player) })));
@@ -105,7 +105,8 @@ function causes(contents) {
   const lanes = new Map();
   contents.sides.forEach((side, index) => {
     for (const item of side.corrections) {
-      if (!lanes.has(item.cause)) lanes.set(item.cause, { label: item.cause.replaceAll("_", " "), marks: [], isKnown: isClient });
+      if (!lanes.has(item.cause)) lanes.set(item.cause, { label: item.cause.replaceAll("_", " "), marks: [], counts: [], isKnown: isClient });
+      lanes.get(item.cause).counts.push({ player: item.player, side: index, count: 1 });
       lanes.get(item.cause).marks.push({ at: item.at_us, player: item.player, side: index, item: { kind: "correction", side: index, item } });
     }
   });
@@ -113,30 +114,33 @@ function causes(contents) {
   return [...lanes.values()].sort((a, b) => b.marks.length - a.marks.length);
 }
 
+/** What was lost, held back or did not run. `counts` has all of it for each player and side; of a long session, `marks` has
+    only some. */
 function absences(sides) {
   const missing = sides.map((side) => missingOf(side, "down"));
   const ofPackets = (way, isKnown) => (side, player) => side.packets.some((packets) => packets.player === player && packets.way === way && isKnown(packets));
   const isMissingKnown = ({ missing }) => missing !== null;
-  const lane = (label, isKnown) => [label, { label, marks: [], isKnown }];
+  const lane = (label, isKnown) => [label, { label, marks: [], counts: [], isKnown }];
   const lanes = new Map([
     ...missing.map((label) => lane(label, ofPackets("down", isMissingKnown))), lane("choked down", ofPackets("down", () => true)),
     lane("lost up", ofPackets("up", isMissingKnown)), lane("choked up", ofPackets("up", () => true)),
   ]);
   sides.forEach((side, index) => {
-    for (const { way, player, sent_us, is_missing: isMissing, choked } of side.packets) {
+    for (const { way, player, sent_us, is_missing: isMissing, missing, choked, choked_updates: updates } of side.packets) {
+      const [ofMissing, ofChoked] = [missingOf(side, way), `choked ${way}`].map((label) => lanes.get(label));
+      ofMissing.counts.push({ player, side: index, count: missing ?? 0 });
+      ofChoked.counts.push({ player, side: index, count: updates });
       sent_us.forEach((at, row) => {
-        if (isMissing[row] === 1) lanes.get(missingOf(side, way)).marks.push({ at, player, side: index });
-        if (choked[row] > 0) lanes.get(`choked ${way}`).marks.push({ at, player, side: index, count: choked[row] });
+        if (isMissing[row] === 1) ofMissing.marks.push({ at, player, side: index });
+        if (choked[row] > 0) ofChoked.marks.push({ at, player, side: index });
       });
     }
-    const { unrun } = side;
-    const clock = side.clockOf(null);
-    if (!unrun || !clock) return;
-    unrun.how.forEach((code, row) => {
-      const label = unrun.names[code].replaceAll("_", " ");
+    for (const { how, player, count, step } of side.unrun ?? []) {
+      const label = how.replaceAll("_", " ");
       if (!lanes.has(label)) lanes.set(...lane(label, (of, player) => of.unrun !== null && of.clockOf(player) !== null));
-      lanes.get(label).marks.push({ at: clock.at_us[unrun.step[row]], player: unrun.player[row], side: index });
-    });
+      lanes.get(label).counts.push({ player, side: index, count });
+      for (const row of step) lanes.get(label).marks.push({ at: side.clockOf(null).at_us[row], player, side: index });
+    }
   });
   for (const { marks } of lanes.values()) marks.sort((a, b) => a.at - b.at);
   return [...lanes.values()];

@@ -1,6 +1,6 @@
 // The tables beside the field: sorted and filtered. Only visible rows are in the document.
 
-import { $, count, el, measure, quantity, widthOf } from "page/dom.js";
+import { $, count, el, fixed, measure, quantity, widthOf } from "page/dom.js";
 import { changedShots, isClient, missingOf, playerName, shotName, victimsOf } from "page/lookup.js";
 
 /** A result in the words of `why`: `hit p3, head, 80 damage`. */
@@ -27,7 +27,7 @@ export function tablesOf(contents) {
   /** A count for each side; a dash if it is unknown. */
   const total = (of) => sides.map((side, index) => `${sides.length > 1 ? `${letters[index]} ` : ""}${counted(of(side))}`).join(" · ");
   const tables = [];
-  const time = (row) => (row.at_us === null ? "?" : (row.at_us / 1e6).toFixed(2));
+  const time = (row) => (row.at_us === null ? "?" : fixed(row.at_us / 1e6, 2));
   const at = { label: "at", of: (row) => row.at_us, text: time, number: true };
   const side = sides.length > 1 ? [{ label: "", title: "side", of: (row) => letters[row.side] }] : [];
   if (contents.difference) {
@@ -62,10 +62,10 @@ export function tablesOf(contents) {
         ...side,
         at,
         { label: "shot", of: (shot) => shot.name, text: (shot) => shot.name.replace(" impact", "") },
-        { label: "weapon", of: (shot) => (shot.is_impact ? "impact" : shot.weapon) },
+        { label: "weapon", of: (shot) => (shot.is_impact ? "impact" : shot.weapon), full: (shot) => shot.weapon },
         result("on screen", (shot) => shot.screen),
         result("on server", onServer),
-        { label: "back", of: (shot) => shot.judged?.rewind_us || null, text: (shot) => (shot.judged?.rewind_us ? (shot.judged.rewind_us / 1e3).toFixed(0) : "–"), title: "rewind, ms", number: true },
+        { label: "back", of: (shot) => shot.judged?.rewind_us || null, text: (shot) => (shot.judged?.rewind_us ? fixed(shot.judged.rewind_us / 1e3, 0) : "–"), title: "rewind, ms", number: true },
         { label: "error", of: (shot) => shot.view_error_units, text: (shot) => (shot.view_error_units === null ? "–" : measure(shot.view_error_units)), title: "view error, units", number: true },
       ],
     },
@@ -96,7 +96,7 @@ export function tablesOf(contents) {
       columns: [
         ...side,
         { label: "player", of: (row) => row.player, text: (row) => playerName(row.player, sides) },
-        ...[["rtt p50", "p50"], ["p95", "p95"]].map(([label, key]) => ({ label, of: (row) => row[key], text: (row) => (row[key] === null ? "—" : (row[key] / 1e3).toFixed(1)), title: `${label}, ms`, number: true })),
+        ...[["rtt p50", "p50"], ["p95", "p95"]].map(([label, key]) => ({ label, of: (row) => row[key], text: (row) => (row[key] === null ? "—" : fixed(row[key] / 1e3, 1)), title: `${label}, ms`, number: true })),
         ...[["frames", "frames"], ["corr.", "corrections"], ["shots", "shots"], ["hits", "hits"], ["was hit", "was_hit"], [[...new Set(sides.map((side) => missingOf(side, "↓")))].join(", "), "down"], ["lost ↑", "up"]].map(([label, key]) => ({ label, of: (row) => row[key], text: (row) => counted(row[key], key === "was_hit" && !row.knows_victims), title: key === "was_hit" ? "a + means at least: a hit has no known victim, or the hits of other players are not known" : undefined, number: true })),
       ],
     },
@@ -359,7 +359,7 @@ function about(contents) {
       side.notes.length > 0 ? el("h2", {}, "What it cannot know") : null,
       el("ul", {}, ...side.notes.map((note) => el("li", {}, note))),
       side.thinned.length > 0 ? el("h2", {}, "What it leaves out of a long session") : null,
-      side.thinned.length > 0 ? el("p", {}, "Every shot and every correction is listed. Paths and charts have fewer points:") : null,
+      side.thinned.length > 0 ? el("p", {}, "Every shot and every correction is listed, and all counts are exact. Paths and charts have fewer points:") : null,
       side.thinned.length > 0 ? el("ul", {}, ...side.thinned.map((note) => el("li", {}, note))) : null,
       el("table", {}, el("thead", {}, el("tr", {}, el("th", {}, "table"), el("th", { className: "number" }, "rows"))), el("tbody", {}, ...tables)),
       el("h2", {}, "Settings"),
