@@ -513,10 +513,6 @@ fn find_untested(
     if exercised.usercmds == 0 {
         return untestable(VerdictReason::NothingCompared, "no usercmd was run".to_owned());
     }
-    if exercised.active_usercmds == 0 {
-        let detail = "no player pressed a key, so nothing could differ";
-        return untestable(VerdictReason::NothingCompared, detail.to_owned());
-    }
     if reference.rollback && ran.rollbacks == 0 {
         let detail = match facts.has_server {
             true => "no rollback was checked: the log is shorter than one rollback. Use a smaller --rollback",
@@ -571,6 +567,19 @@ mod tests {
         assert_eq!(judged([replay(1), replay(1)], &facts), (Some(VerdictReason::RecordedState), false));
         let broken = LogFacts { contradiction: Some(String::new()), ..facts };
         assert_eq!(judged([replay(1), replay(2)], &broken), (Some(VerdictReason::Contradiction), true));
+    }
+
+    /// The world moves also if no player presses a key.
+    #[test]
+    fn a_session_of_idle_players_is_the_same_if_its_states_are() {
+        let facts = LogFacts { with_hash: 1, has_server: true, usercmds: 3, ..LogFacts::default() };
+        let of = |summary| VerifiedReplay {
+            summary,
+            ran: ReplayFindings { hashes_compared: 1, ..ReplayFindings::default() },
+        };
+        let replays = [(); 2].map(|()| of(replay(7).summary));
+        let report = judge(&facts, Ok(&replays), VerifyReference::default());
+        assert_eq!((report.verdict, report.detail), (LogVerdict::Same, None));
     }
 
     /// Predictions that agree with acks do not stand for the states of a server that the build did not run.
