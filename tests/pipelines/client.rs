@@ -247,6 +247,24 @@ fn a_view_after_the_last_update_stays_there() {
     assert_eq!([drawn(200), drawn(260)], [(100.0, PlacementKind::Held); 2]);
 }
 
+/// The other disc is drawn half-way to its last place when it moves on. Snapshots 0 and 1 are 100 units apart.
+#[test]
+fn a_teleport_is_a_move_between_snapshots_wherever_the_entity_is_drawn() {
+    let settings = ["interpolation.mode=last-rendered", "interpolation.lerp_ms=100", "teleport.distance_units=128"];
+    let drawn_towards = |x| {
+        let mut desk = ClientBench::new(DiscRules::default(), &settings);
+        desk.snapshot(0, 0, 0.0, 0.0);
+        desk.walk(0, 0.0, 1);
+        desk.snapshot(100, 0, 0.0, 100.0);
+        (100..=150).for_each(|at_ms| assert_eq!(desk.walk(at_ms, 0.0, 1), 1));
+        desk.snapshot(150, 0, 0.0, x);
+        desk.walk(150, 0.0, 1);
+        desk.client.drawn().iter().map(|(_, placed)| placed.how).next()
+    };
+    assert_eq!(drawn_towards(200.0), Some(PlacementKind::Interpolated), "150 units from where it is drawn");
+    assert_eq!(drawn_towards(-40.0), Some(PlacementKind::Teleported), "90 units from where it is drawn");
+}
+
 /// A client keeps 2,048 usercmds. The server's body after an older one has no prediction.
 #[test]
 fn an_ack_of_dropped_usercmds_is_not_compared() {

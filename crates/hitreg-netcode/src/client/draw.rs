@@ -58,6 +58,17 @@ impl<G: Game> OthersDrawer<'_, G> {
         });
     }
 
+    /// Returns whether an entity is in all snapshots from the one of tick `since` on, without a teleport between two.
+    fn has_moved_since(&self, since: Tick, id: EntityId) -> bool {
+        let frames = self.history.frames();
+        let newer = frames.iter().rev().take_while(|frame| frame.tick > since).count();
+        let states = frames.range(frames.len().saturating_sub(newer + 1)..).map(|frame| frame.get(id));
+        states.clone().zip(states.skip(1)).all(|pair| match pair {
+            (Some(before), Some(after)) => !is_teleport(before, after, self.limits),
+            _ => false,
+        })
+    }
+
     /// Places every entity of the last snapshot except the client's own, in ascending order of id.
     fn place_newest(
         &self,
@@ -102,15 +113,15 @@ impl<B: Body> LagChase<B> {
         let since = match self.goal.filter(|(goal, _)| *goal == frame.tick) {
             Some((_, since)) => since,
             None => {
-                self.goal = Some((frame.tick, clock));
+                let goal = self.goal.replace((frame.tick, clock));
                 self.set_out = std::mem::take(&mut self.last);
+                self.set_out.retain(|id, _| goal.is_some_and(|(goal, _)| others.has_moved_since(goal, *id)));
                 clock
             }
         };
         let fraction = if takes == Micros::ZERO { 1.0 } else { (clock - since).0 as f32 / takes.0 as f32 };
         for (id, goal) in frame.entities.iter().filter(|(id, _)| *id != others.but) {
-            let from = self.set_out.get(id).filter(|from| !is_teleport::<B>(from, goal, others.limits));
-            let placed = match from {
+            let placed = match self.set_out.get(id) {
                 None => PlacedBody::new(goal.clone(), PlacementKind::Teleported),
                 Some(_) if fraction >= 1.0 => PlacedBody::new(goal.clone(), PlacementKind::Held),
                 Some(from) => {
