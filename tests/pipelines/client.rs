@@ -98,13 +98,21 @@ fn usercmds_are_numbered_from_the_given_number() {
     assert_eq!(seqs, [77, 78, 79]);
 }
 
+/// Usercmds are acked 100 ms after they were made, five with each snapshot. Half of that time is predicted.
 #[test]
-fn prediction_stops_at_the_limit() {
+fn the_limit_of_prediction_advances_in_each_frame() {
     let mut desk = ClientBench::new(DiscRules::default(), &["prediction.push_latency_ms=-50"]);
     desk.snapshot(0, 0, 0.0, 900.0);
-    let ran: Vec<u32> = (1..=8).map(|n| desk.walk(10 * n, 100.0, 10)).collect();
-    assert_eq!(ran, [1, 1, 1, 1, 1, 0, 0, 0]);
-    assert_eq!(desk.x(), 5.0);
+    let frames = (1..=100).map(|n| {
+        if n > 10 && n % 5 == 1 {
+            desk.snapshot(10 * n, n as u32 - 10, (n - 10) as f32, 900.0);
+        }
+        (desk.walk(10 * n, 100.0, 10), n as f32 - desk.x())
+    });
+    let (ran, behind): (Vec<u32>, Vec<f32>) = frames.unzip();
+    // The round trip is not known before the first ack. The limit then waits until it passes what has run.
+    assert_eq!((&ran[..10], &ran[10..15], &ran[15..]), (&[1; 10][..], &[0; 5][..], &[1; 85][..]));
+    assert!(behind[15..].iter().all(|behind| *behind == 5.0), "{behind:?}");
 }
 
 #[test]
@@ -285,7 +293,7 @@ fn an_ack_of_dropped_usercmds_is_not_compared() {
         // The server acks the newest dropped usercmd. All others follow it.
         let outcome = desk.snapshot(2_220, 100, 100.0, 9_000.0).expect("its own body");
         assert!(outcome.comparison.is_none() && outcome.correction.is_none(), "{outcome:?}");
-        assert_eq!(desk.x(), 2_000.0, "all that had run before run again");
+        assert_eq!(desk.x(), 2_048.0, "all that had run before run again");
         let outcome = desk.snapshot(2_230, 110, 110.0, 9_000.0).expect("its own body");
         let comparison = outcome.comparison.expect("it was predicted");
         assert_eq!((comparison.error_units, comparison.commands), (0.0, 10));

@@ -169,7 +169,7 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
         let newest = self.history.newest().map(Arc::clone);
         let entities = self.solid_entities(newest.as_ref().map_or(nobody, |f| &f.entities));
         let context = PredictionContext::<G> { setup: &self.setup, player: self.player, entities: &entities };
-        let ran = self.window.advance(&context, &mut output);
+        let ran = self.window.advance(&context, now - self.clock.round_trip(), &mut output);
         let predicted = self.window.latest().cloned();
         let shown = self.shown(now);
         let own = self.show_own(now, shown.as_ref(), &output.fires);

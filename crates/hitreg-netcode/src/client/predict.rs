@@ -185,36 +185,42 @@ impl<G: Game> Window<G> {
         }
     }
 
-    /// Runs the usercmds that have not run yet, within the limit of prediction. Returns how many usercmds ran,
-    /// including the ones that the last reconciliation ran again.
-    pub(super) fn advance(&mut self, context: &PredictionContext<'_, G>, out: &mut PredictedOutput<G::Fire>) -> u32 {
+    /// Runs the usercmds that have not run yet, within the limit of prediction. `acked_until` is the time at which a
+    /// usercmd was made that the server acks now. Returns how many usercmds ran, including the ones that the last
+    /// reconciliation ran again.
+    ///
+    /// QuakeWorld's client also runs a part of the next usercmd, up to the limit. This client runs whole usercmds.
+    pub(super) fn advance(
+        &mut self,
+        context: &PredictionContext<'_, G>,
+        acked_until: Micros,
+        out: &mut PredictedOutput<G::Fire>,
+    ) -> u32 {
         let again = std::mem::take(&mut self.ran_for_correction);
         out.effects.append(&mut self.late_effects);
-        again + self.run_window(context, self.entries.len(), self.predicted_max, out)
+        let made_until = acked_until + self.predicted_max;
+        let is_due = |entry: &&PredictedUsercmd<G::Body>| {
+            self.times_of(entry.command.seq).is_some_and(|(made_at, _)| made_at <= made_until)
+        };
+        let due_count = self.entries.iter().skip(self.predicted_count).take_while(is_due).count();
+        again + self.run_window(context, self.predicted_count + due_count, out)
     }
 
-    /// Runs those of the first `until` usercmds that have no up-to-date body, for at most `predicted_max` of predicted time
-    /// in total.
+    /// Runs those of the first `until` usercmds that have no up-to-date body.
     fn run_window(
         &mut self,
         context: &PredictionContext<'_, G>,
         until: usize,
-        predicted_max: Micros,
         out: &mut PredictedOutput<G::Fire>,
     ) -> u32 {
         if self.mode == PredictionMode::Off || self.has_gap() {
             return 0;
         }
         let Some(base) = &self.base else { return 0 };
-        let mut spent: Micros = self.entries.iter().take(self.predicted_count).fold(Micros::ZERO, |t, e| t + e.time());
         // The server sends all effects to clients that do not predict weapons.
         let with_effects = context.setup.settings.predicts_weapons();
         let mut ran = 0;
         while self.predicted_count < until {
-            spent += self.entries[self.predicted_count].time();
-            if spent > predicted_max {
-                break;
-            }
             let mut touches = std::mem::take(&mut self.entries[self.predicted_count].touches);
             touches.clear();
             let before = match self.predicted_count.checked_sub(1) {
@@ -392,7 +398,7 @@ impl<G: Game> Window<G> {
         let carried = G::carry(&context.setup.rules, &context.scene(), before, &base);
         self.base = Some(carried);
         let predicted_count = self.predicted_count;
-        self.run_from_base(&context, count, Micros(i64::MAX));
+        self.run_from_base(&context, count);
         let ran = self.latest().cloned();
         self.predicted_count = predicted_count;
         self.base = Some(base);
@@ -404,7 +410,7 @@ impl<G: Game> Window<G> {
     fn play_late(&mut self, context: &PredictionContext<'_, G>, count: usize) {
         let predicted_count = self.predicted_count;
         let mut out = PredictedOutput { effects: Vec::new(), fires: Vec::new() };
-        self.run_window(context, count, Micros(i64::MAX), &mut out);
+        self.run_window(context, count, &mut out);
         self.late_effects.append(&mut out.effects);
         self.predicted_count = predicted_count;
     }
@@ -414,22 +420,16 @@ impl<G: Game> Window<G> {
     fn run_again(&mut self, context: &PredictionContext<'_, G>) -> u32 {
         let newest_run = self.newest_run;
         let count = self.entries.iter().take_while(|e| e.command.seq <= newest_run).count();
-        let ran = self.run_from_base(context, count, self.predicted_max);
+        let ran = self.run_from_base(context, count);
         self.ran_for_correction += ran;
         ran
     }
 
     /// Runs the first `count` usercmds again from the base and discards their output.
-    fn run_from_base(&mut self, context: &PredictionContext<'_, G>, count: usize, predicted_max: Micros) -> u32 {
+    fn run_from_base(&mut self, context: &PredictionContext<'_, G>, count: usize) -> u32 {
         self.predicted_count = 0;
         let mut unused = PredictedOutput { effects: Vec::new(), fires: Vec::new() };
-        self.run_window(context, count, predicted_max, &mut unused)
-    }
-}
-
-impl<B> PredictedUsercmd<B> {
-    fn time(&self) -> Micros {
-        Micros::from_ms(i64::from(self.command.input.msec))
+        self.run_window(context, count, &mut unused)
     }
 }
 

@@ -127,7 +127,7 @@ settings! {
         mode: PredictionMode = PredictionMode::Weapons,
             "what a client predicts for its own player", "Half-Life: movement and weapons in shared code";
         push_latency_ms: i64 (-10000..=0 "ms") = -10_000,
-            "the maximum predicted time, negated; the default has no practical limit", "Bernier 2001, footnote 1";
+            "usercmds made until now - round trip - this value run; the default has no practical limit", "Bernier 2001, footnote 1";
         smooth_ms: i64 (0..=1000 "ms") = 100,
             "time over which a correction is smoothed on screen",
             "Source: cl_smoothtime 0.1; Quake III: cg_errordecay 100";

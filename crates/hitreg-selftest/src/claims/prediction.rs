@@ -25,7 +25,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     claim!(Prediction, "eye-height", played eye_height),
     claim!(Prediction, "weapons-predicted", played weapons_predicted),
     claim!(Prediction, "weapon-logic-shared", played weapon_logic_shared),
-    claim!(Prediction, "push-latency", of ["beyond", "half", "none"] push_latency),
+    claim!(Prediction, "push-latency", of ["beyond", "half", "none", "beyond-at-20", "half-at-20"] push_latency),
 ];
 
 fn dumb_client(seen: &SessionWatch) -> NamedFigures {
@@ -235,8 +235,20 @@ fn weapon_logic_shared(seen: &SessionWatch) -> NamedFigures {
     ]
 }
 
-fn push_latency([beyond, half, none]: [&SessionWatch; 3]) -> NamedFigures {
+fn push_latency([beyond, half, none, beyond_at_20, half_at_20]: [&SessionWatch; 5]) -> NamedFigures {
+    // The body has its full speed.
+    let from = Micros::from_ms(2_000);
+    let lag_ms = |(half, full): (&ObservedFrame, &ObservedFrame)| {
+        let speed = full.own.as_ref()?.velocity.truncate().length();
+        Some(1_000.0 * f64::from(full.own_drawn?.distance(half.own_drawn?) / speed))
+    };
+    let frames = half_at_20.frames_of(0).zip(beyond_at_20.frames_of(0)).filter(|(frame, _)| frame.at >= from);
+    let lags: Option<Vec<f64>> = frames.map(lag_ms).collect();
+    let lags = lags.filter(|lags| !lags.is_empty());
+    let of = |pick: fn(f64, f64) -> f64| lags.iter().flatten().copied().reduce(pick);
     vec![
+        ("least lag of the body at -50", of(f64::min)),
+        ("greatest lag of the body at -50", of(f64::max)),
         ("key to movement at -1000", key_to_movement(beyond)),
         ("key to movement at -50", key_to_movement(half)),
         ("key to movement at 0", key_to_movement(none)),
