@@ -115,6 +115,19 @@ fn the_limit_of_prediction_advances_in_each_frame() {
     assert!(behind[15..].iter().all(|behind| *behind == 5.0), "{behind:?}");
 }
 
+/// The client runs such a usercmd when it has its first body. By then, its screen shows a target.
+#[test]
+fn a_shot_before_the_first_snapshot_is_heard_but_not_predicted() {
+    let mut desk = ClientBench::new(DiscRules::default(), &[]);
+    let shoots = Input { msec: 10, buttons: buttons::ATTACK, ..Input::default() };
+    let before = desk.client.command(Micros::from_ms(10), &shoots);
+    desk.snapshot(15, 0, 0.0, 100.0);
+    desk.client.draw_others(Micros::from_ms(20));
+    let after = desk.client.command(Micros::from_ms(20), &Input { msec: 10, ..Input::default() });
+    assert_eq!([before.shots.len(), after.shots.len()], [0, 0]);
+    assert_eq!((before.effects.len(), after.effects.len(), after.ran), (0, 1, 2));
+}
+
 #[test]
 fn predictions_collide_with_received_or_drawn_positions() {
     let met_at = |drawn_in_the_way, draws| {

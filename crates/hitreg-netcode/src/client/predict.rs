@@ -301,6 +301,10 @@ impl<G: Game> Window<G> {
         self.base = Some(resumed.clone());
         let known_context = PredictionContext { entities: known_entities, ..*context };
         let reran = if as_played.as_ref() == Some(&resumed) { 0 } else { self.run_again(&known_context) };
+        if from.is_none() {
+            // Before the first snapshot, the screen showed nothing for shots to hit.
+            self.play_late(&known_context, self.entries.len());
+        }
         // A player without an avatar has nothing to predict.
         let was_predicted = !predicted.is_absent() && (as_server_ran.is_some() || as_played.is_some());
         let graded = if was_predicted { self.grade_prediction(predicted, authoritative, &resumed) } else { None };
@@ -405,8 +409,8 @@ impl<G: Game> Window<G> {
         ran
     }
 
-    /// Runs those of the first `count` usercmds that were not predicted in time, and keeps their effects. The server
-    /// sends no effects that a client predicts.
+    /// Runs those of the first `count` usercmds that were not predicted in time, and keeps their effects but not their
+    /// shots. The server sends no effects that a client predicts.
     fn play_late(&mut self, context: &PredictionContext<'_, G>, count: usize) {
         let predicted_count = self.predicted_count;
         let mut out = PredictedOutput { effects: Vec::new(), fires: Vec::new() };

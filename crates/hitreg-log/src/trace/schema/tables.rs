@@ -348,7 +348,7 @@ table! {
     aim_off_degrees: f32, unit = Unit::Degrees, role = ColumnRole::Judged;
     /// Distance between where the target was drawn and where the server judged it; none for projectiles.
     view_error_units: f32, unit = Unit::Units, role = ColumnRole::Judged;
-    /// Result on the shooter's screen.
+    /// Result on the shooter's screen; not predicted before the client's first snapshot.
     predicted_reason: Code, names = &ON_SCREEN, role = ColumnRole::Predicted;
     /// Target that was hit there.
     predicted_target: TextColumn, names = &["none"], role = ColumnRole::Predicted;
