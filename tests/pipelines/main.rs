@@ -21,6 +21,7 @@ mod goldens;
 mod helm;
 mod history;
 mod keyframed_logs;
+mod lift;
 mod merge;
 mod merge_streamed;
 mod movement_vectors;

@@ -22,7 +22,7 @@ use draw::{CategoryDrawer, DrawContext, Drawn, LagChase, OthersDrawer, Smoothing
 use hitreg_log::units::{CommandSeq, EntityId, Micros, PlayerId, SnapshotSeq};
 use hitreg_log::usercmd::{Input, Usercmd};
 use pacing::{InputTime, PacketRedundancy, ServerClock};
-use predict::{PredictedFire, PredictedOutput, PredictionContext, Window};
+use predict::{PredictedFire, PredictedOutput, PredictionContext, Reconciled, Window};
 
 /// The client of one player.
 pub struct Client<G: Game> {
@@ -121,11 +121,14 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
         let context =
             PredictionContext::<G> { setup: &self.setup, player: self.player, entities: &snapshot.frame.entities };
         let known_entities = self.solid_entities(&snapshot.frame.entities);
-        let reconciled = self.window.reconcile(&context, &known_entities, snapshot, authoritative);
-        if let (Some(shown), Some(now_predicted), Some(_)) = (shown, self.window.latest(), &reconciled.correction) {
+        let Reconciled { comparison, correction, is_carried } =
+            self.window.reconcile(&context, &known_entities, snapshot, authoritative);
+        if let (Some(shown), Some(now_predicted)) = (shown, self.window.latest())
+            && (correction.is_some() || is_carried)
+        {
             self.smoothing.handle_correction(now, shown.offset_from(now_predicted));
         }
-        Some(ReconcileOutcome { round_trip, ..reconciled })
+        Some(ReconcileOutcome { comparison, correction, round_trip })
     }
 
     fn set_clock(&mut self, now: Micros, server_time: Micros) {

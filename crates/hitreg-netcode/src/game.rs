@@ -22,6 +22,7 @@ pub use judge::{
     DamageShare, ImportedSessions, Judge, RecordedHit, RecordedShot, Rejudge, RejudgeRules, RejudgedVerdict,
     ShotVerdict, SnapshotCheck,
 };
+pub(crate) use reconcile::moved_by_carrier;
 pub use reconcile::{
     AckedPrediction, Evidence, Explanation, LostInput, PredictionGrade, Reconcile, SnapshotExtras, evidence,
     shown_by_either,
@@ -114,8 +115,11 @@ pub trait Simulate: Sized + Send + Sync + 'static {
         false
     }
 
-    /// The part of the map that the body is on, if that part moves the body. Movement by a carrier is not a
-    /// misprediction.
+    /// The entity that the body is on, if that entity moves the body, such as a lift. `entities` are those of a snapshot.
+    ///
+    /// Usercmds are predicted among entities that stand still. With each snapshot, the client moves the prediction as far
+    /// as the carrier moved since the last snapshot, and compares it with the server's body. So movement by a carrier is
+    /// no misprediction. It is exact if the server moves the body by the same vector as the carrier.
     fn carrier(_body: &Self::Body, _entities: &[(EntityId, Self::Body)]) -> Option<EntityId> {
         None
     }

@@ -2,7 +2,9 @@
 //! prediction or where the snapshots show it, or a hypothesis reproduces the server's state exactly.
 
 use super::predict::{PredictedFields, PredictionContext};
-use crate::game::{AckedPrediction, Body, Cause, Effect, Evidence, Explanation, Game, Sink, Touch, evidence};
+use crate::game::{
+    AckedPrediction, Body, Cause, Effect, Evidence, Explanation, Game, Sink, Touch, evidence, moved_by_carrier,
+};
 use crate::history::body_of;
 use crate::state::value;
 use hitreg_log::units::{CommandSeq, EntityId};
@@ -84,12 +86,14 @@ fn find_cause<G: Game>(
     if miss.predicted.teleports() != miss.authoritative.teleports() {
         return MissFinding::of(Explanation::new(Cause::Teleport, evidence::SNAPSHOT));
     }
-    // Run again among the entities of the acking snapshot, the usercmds may meet a player who was not there when they
-    // were predicted.
-    let start = HypothesisState::before(miss);
+    // Run again among the entities of the acking snapshot, the usercmds may meet a player or a mover who was not there
+    // when they were predicted.
+    let start = HypothesisState::before::<G>(miss);
     let rerun = start.clone().map(|start| start.run(context, miss.commands));
     let met = miss.touches.iter().any(|touch| matches!(touch, Touch::Player(_)))
         || rerun.as_ref().is_some_and(|rerun| rerun.notes.player.is_some());
+    let met_mover = miss.touches.iter().any(|touch| matches!(touch, Touch::Mover(_)))
+        || rerun.as_ref().is_some_and(|rerun| rerun.notes.has_met_mover);
     // If all usercmds give the server's body now, then other entities made the difference. The player may also have been
     // met between the two snapshots.
     let is_right = rerun.is_some_and(|rerun| fields.are_equal(&rerun.body, miss.authoritative));
@@ -102,7 +106,7 @@ fn find_cause<G: Game>(
         Explanation::new(Cause::Knockback, evidence::SNAPSHOT)
     } else if met {
         Explanation::new(Cause::OtherPlayer, evidence::TOUCHED)
-    } else if miss.touches.iter().any(|touch| matches!(touch, Touch::Mover(_))) {
+    } else if met_mover {
         Explanation::new(Cause::Mover, if is_right { evidence::REPRODUCED } else { evidence::TOUCHED })
     } else {
         contact.map_or(Explanation::UNKNOWN, |evidence| Explanation::new(Cause::OtherPlayer, evidence))
@@ -200,9 +204,10 @@ struct HypothesisState<B> {
 }
 
 impl<B: Body> HypothesisState<B> {
-    /// Returns the state before the acked usercmds; `None` when nothing was predicted from it.
-    fn before(miss: &AckedPrediction<'_, B>) -> Option<Self> {
-        let body = miss.from?.clone();
+    /// Returns the state before the acked usercmds, moved by the body's carrier; `None` when nothing was predicted from
+    /// it.
+    fn before<G: Game<Body = B>>(miss: &AckedPrediction<'_, B>) -> Option<Self> {
+        let body = moved_by_carrier::<G>(miss.before, miss.scene.entities, miss.from?);
         Some(HypothesisState { body, last: miss.last_command.clone(), notes: RunNotes::default() })
     }
 
@@ -224,10 +229,11 @@ impl<B: Body> HypothesisState<B> {
     }
 }
 
-/// Records whom a body meets and which effects its usercmds have, and ignores everything else.
+/// Records what a body meets and which effects its usercmds have, and ignores everything else.
 #[derive(Clone, Default)]
 struct RunNotes {
     player: Option<EntityId>,
+    has_met_mover: bool,
     /// The usercmd that is running.
     command: CommandSeq,
     effects: Vec<(CommandSeq, Effect)>,
@@ -239,8 +245,10 @@ impl<F> Sink<F> for RunNotes {
     }
     fn fire(&mut self, _fire: F) {}
     fn touch(&mut self, touch: Touch) {
-        if let Touch::Player(id) = touch {
-            self.player = Some(id);
+        match touch {
+            Touch::Player(id) => self.player = Some(id),
+            Touch::Mover(_) => self.has_met_mover = true,
+            Touch::Teleporter | Touch::WaterEdge => {}
         }
     }
 }

@@ -4,8 +4,9 @@
 //! When the acked body equals the prediction for that usercmd, nothing runs again. Otherwise the acked body, with the
 //! client-only fields copied into it, becomes the new base. All later usercmds then run again from it.
 //!
-//! Reconciliation compares the server's body with the prediction made in play. Under `prediction.among =
-//! acking-packet`, the acked usercmds first run again among the bodies of the acking snapshot, as on the server.
+//! Reconciliation compares the server's body with the prediction made in play, moved as far as the body's carrier moved
+//! since the last snapshot. Under `prediction.among = acking-packet`, the acked usercmds first run again among the bodies
+//! of the acking snapshot, as on the server.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -14,11 +15,11 @@ use std::sync::Arc;
 use super::cause::{CauseSearch, MissFinding};
 use crate::game::{
     AckedPrediction, Body, CellKind, Effect, Game, GameInput, LostInput, PredictionGrade, Scene, Scope, Sink, Touch,
-    shown_by_either,
+    moved_by_carrier, shown_by_either,
 };
 use crate::history::Frame;
 use crate::packet::Snapshot;
-use crate::pipeline::{Comparison, Correction, FieldMisprediction, ReconcileOutcome, Setup};
+use crate::pipeline::{Comparison, Correction, FieldMisprediction, Setup};
 use crate::push_bounded;
 use crate::settings::{Among, OnLost, PredictionMode, Settings};
 use crate::state::{state, value};
@@ -29,7 +30,7 @@ use hitreg_log::usercmd::Usercmd;
 /// The unacknowledged usercmds, and the acked state that they start from.
 pub(super) struct Window<G: Game> {
     mode: PredictionMode,
-    /// The most time that is predicted: QuakeWorld's `pushlatency`, with the sign reversed.
+    /// The most time that is predicted beyond the server's state: QuakeWorld's `pushlatency`, with the sign reversed.
     predicted_max: Micros,
     /// The predicted fields.
     fields: PredictedFields,
@@ -75,6 +76,14 @@ struct AckedEntries {
     commands: Vec<Usercmd>,
     touches: Vec<Touch>,
     effects: Vec<(CommandSeq, Effect)>,
+}
+
+/// The result of [`Window::reconcile`].
+pub(super) struct Reconciled {
+    pub(super) comparison: Option<Comparison>,
+    pub(super) correction: Option<Correction>,
+    /// Whether a carrier moved the predicted body.
+    pub(super) is_carried: bool,
 }
 
 /// A prediction compared with the server's body.
@@ -264,7 +273,7 @@ impl<G: Game> Window<G> {
         known_entities: &[(EntityId, G::Body)],
         snapshot: &Snapshot<G::Body>,
         authoritative: &G::Body,
-    ) -> ReconcileOutcome {
+    ) -> Reconciled {
         let acked_count = self.entries.iter().take_while(|e| e.command.seq <= snapshot.ack).count();
         // An ack of usercmds that follow dropped ones, or of these, has nothing to compare.
         let is_past_gap = self.has_gap() && snapshot.ack > self.base_ack;
@@ -279,7 +288,8 @@ impl<G: Game> Window<G> {
             Among::AckingPacket if checks && !is_past_gap => self.run_as_server(context, before, acked_count),
             Among::AckingPacket | Among::Known => None,
         };
-        let predicted = as_server_ran.as_ref().or(as_played.as_ref()).unwrap_or(authoritative);
+        let carried = as_played.as_ref().map(|played| moved_by_carrier::<G>(before, context.entities, played));
+        let predicted = as_server_ran.as_ref().or(carried.as_ref()).unwrap_or(authoritative);
         let AckedEntries { commands, touches, effects } = self.take_acked(acked_count);
         let last_command = self.base_command.take();
         self.base_command = commands.last().or(last_command.as_ref().filter(|_| !is_past_gap)).cloned();
@@ -309,9 +319,9 @@ impl<G: Game> Window<G> {
         let was_predicted = !predicted.is_absent() && (as_server_ran.is_some() || as_played.is_some());
         let graded = if was_predicted { self.grade_prediction(predicted, authoritative, &resumed) } else { None };
         let Some(GradedPrediction { grade, errors }) = graded else {
-            return ReconcileOutcome { comparison: None, correction: None, round_trip: None };
+            return Reconciled { comparison: None, correction: None, is_carried: false };
         };
-        let graded_as_played = (as_played.as_ref().filter(|_| as_server_ran.is_some()))
+        let graded_as_played = (carried.as_ref().filter(|_| as_server_ran.is_some()))
             .and_then(|played| self.grade_prediction(played, authoritative, &resumed));
         // Between two acks, the server may change the body, for example by a push.
         let is_compared = checks || self.mode != PredictionMode::Off && !errors.is_empty();
@@ -347,7 +357,8 @@ impl<G: Game> Window<G> {
                 cancelled_effects,
             }
         });
-        ReconcileOutcome { comparison, correction, round_trip: None }
+        let is_carried = self.mode != PredictionMode::Off && carried != as_played;
+        Reconciled { comparison, correction, is_carried }
     }
 
     /// Returns the body predicted in play for the last of the acked usercmds. Without a new ack, this is the base: the

@@ -2,6 +2,7 @@
 //! wrong.
 
 use super::{Body, Cause, Effect, Scene, Simulate, Touch};
+use crate::history::body_of;
 use hitreg_log::units::{EntityId, named};
 use hitreg_log::usercmd::Usercmd;
 
@@ -33,15 +34,16 @@ pub trait Reconcile: Simulate {
         body
     }
 
-    /// Applies the movement of carrying entities since `before` to a player's body, before its next usercmd runs. A
-    /// lift carries the players on it. `scene` has the entities at their present places.
+    /// Applies the movement of carrying entities since `before` to a player's body, before its next usercmd runs. `scene`
+    /// has the entities at their present places. Called only under `prediction.among=acking-packet`, for usercmds that run
+    /// again as a server ran them. The default moves the body with its [`Simulate::carrier`].
     fn carry(
         _rules: &Self::Rules,
-        _scene: &Scene<'_, Self::Body>,
-        _before: &[(EntityId, Self::Body)],
+        scene: &Scene<'_, Self::Body>,
+        before: &[(EntityId, Self::Body)],
         body: &Self::Body,
     ) -> Self::Body {
-        body.clone()
+        moved_by_carrier::<Self>(before, scene.entities, body)
     }
 
     /// Whether a shot hurt the body between two of its states. This is evidence that a push came from a shot.
@@ -53,6 +55,17 @@ pub trait Reconcile: Simulate {
     fn explain(_rules: &Self::Rules, _miss: &AckedPrediction<'_, Self::Body>) -> Option<Explanation> {
         None
     }
+}
+
+/// Returns a body moved as far as its [`Simulate::carrier`] moved between two snapshots.
+pub(crate) fn moved_by_carrier<G: Simulate>(
+    before: &[(EntityId, G::Body)],
+    now: &[(EntityId, G::Body)],
+    body: &G::Body,
+) -> G::Body {
+    let places =
+        G::carrier(body, now).and_then(|on| Some((body_of(before, on)?.position(), body_of(now, on)?.position())));
+    places.map_or(body.clone(), |(from, to)| body.moved_to(body.position() + (to - from)))
 }
 
 named! {

@@ -4,8 +4,6 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use glam::Vec3;
-
 use super::budget::{BudgetObserver, ReplayBudget};
 use super::survey::ReorderWindow;
 use super::tables::{FLUSH_INTERVAL, FlushScope};
@@ -13,7 +11,7 @@ use super::{
     Jump, LogPass, Part, PlayerJumps, ReplayError, ReplayFindings, ReplayOutput, ReplaySource, TraceTables,
     log_settings,
 };
-use crate::game::{Body, ClassId, Game, RejudgeRules, StateRows};
+use crate::game::{Body, ClassId, Game, RejudgeRules, StateRows, moved_by_carrier};
 use crate::history::Frame;
 use crate::packet::Snapshot;
 use crate::pipeline::{ClientPipeline, Setup};
@@ -251,7 +249,7 @@ impl<'a, G: Game, C: ClientPipeline<G>, S: StateSource> OpenLoopClient<'a, G, C,
         let reconciled = self.client.handle_snapshot(at, snapshot);
         let shown = self.last_shown.replace(Arc::clone(&snapshot.frame));
         let units = before.zip(self.client.predicted()).and_then(|(before, after)| {
-            moved(&before, after, carried::<G>(&before, shown.as_deref()?, &snapshot.frame))
+            moved(&moved_by_carrier::<G>(&shown?.entities, &snapshot.frame.entities, &before), after)
         });
         let (player, reconciled) = (self.player, reconciled.as_ref());
         let event: SessionEvent<'_, G> = SessionEvent::SnapshotReceived { player, snapshot, reconciled };
@@ -322,16 +320,10 @@ impl<G: Game, C: ClientPipeline<G>> OpenLoopClient<'_, G, C, RecentChunkStates> 
     }
 }
 
-/// Returns how far the carrier of a body moved from one snapshot to the next.
-fn carried<G: Game>(body: &G::Body, from: &Frame<G::Body>, to: &Frame<G::Body>) -> Vec3 {
-    let gone = G::carrier(body, &to.entities).and_then(|on| Some(to.get(on)?.offset_from(from.get(on)?)));
-    gone.unwrap_or(Vec3::ZERO)
-}
-
-/// Returns how far a prediction moved, `None` if not at all. Teleports, carriers and absent bodies do not count.
-fn moved<B: Body>(before: &B, after: &B, carried: Vec3) -> Option<f32> {
+/// Returns how far a prediction moved, `None` if not at all. Teleports and absent bodies do not count.
+fn moved<B: Body>(before: &B, after: &B) -> Option<f32> {
     let are_present = !before.is_absent() && !after.is_absent();
-    let units = before.moved_by(carried).offset_from(after).length();
+    let units = before.offset_from(after).length();
     (units > 0.0 && are_present && before.teleports() == after.teleports()).then_some(units)
 }
 
@@ -377,6 +369,7 @@ mod tests {
     use super::*;
     use crate::game::body;
     use crate::rink::Skater;
+    use glam::Vec3;
 
     fn at(x: f32, teleports: u32) -> Skater {
         Skater { origin: Vec3::X * x, teleports: teleports as _, ..Skater::default() }
@@ -392,17 +385,15 @@ mod tests {
     #[test]
     fn absent_players_have_no_misprediction() {
         let ghost = |id, x| Ghost { id, origin: Vec3::X * x };
-        let units = |id| moved(&ghost(id, 5.0), &ghost(id, 7.0), Vec3::ZERO);
+        let units = |id| moved(&ghost(id, 5.0), &ghost(id, 7.0));
         assert_eq!((units(1), units(0)), (Some(2.0), None));
     }
 
     #[test]
-    fn teleported_and_carried_players_have_no_misprediction() {
-        assert_eq!(moved(&at(5.0, 0), &at(7.0, 0), Vec3::ZERO), Some(2.0));
-        assert_eq!(moved(&at(5.0, 0), &at(7.0, 0), Vec3::X * 2.0), None, "as far as what it stands on");
-        assert_eq!(moved(&at(5.0, 0), &at(7.0, 0), Vec3::X * 1.5), Some(0.5));
-        assert_eq!(moved(&at(5.0, 0), &at(5.0, 0), Vec3::ZERO), None);
-        assert_eq!(moved(&at(5.0, 0), &at(7.0, 1), Vec3::ZERO), None, "it went through a teleporter");
-        assert_eq!(moved(&at(5.0, 0), &at(5.0, 1), Vec3::ZERO), None);
+    fn teleported_players_have_no_misprediction() {
+        assert_eq!(moved(&at(5.0, 0), &at(7.0, 0)), Some(2.0));
+        assert_eq!(moved(&at(5.0, 0), &at(5.0, 0)), None);
+        assert_eq!(moved(&at(5.0, 0), &at(7.0, 1)), None, "it went through a teleporter");
+        assert_eq!(moved(&at(5.0, 0), &at(5.0, 1)), None);
     }
 }
