@@ -1,5 +1,7 @@
 //! Sessions of the built-in game: bots on modelled links, recorded, replayed and compared.
 
+use std::collections::BTreeSet;
+
 use crate::built_in::{record, replay};
 use hitreg::arena::{Arena, ArenaMap, ArenaRules};
 use hitreg::link::{Jitter, LinkModel, Loss};
@@ -8,7 +10,7 @@ use hitreg::replay::{ReplayMode, ReplayOptions, ReplayOutput, WhatIf};
 use hitreg::session::scenario::Scenario;
 use hitreg::settings::Settings;
 use hitreg::summary::Summary;
-use hitreg::trace::schema::{corrections, effects, shots, snapshots};
+use hitreg::trace::schema::{corrections, effects, executed, shots, snapshots};
 
 fn replay_with(session: &Session, change: &[&str]) -> ReplayOutput {
     let mut settings = Settings::from_pairs(&session.header.settings).expect("recorded settings");
@@ -92,8 +94,14 @@ fn judging_under_a_longer_limit_does_not_change_the_session() {
         assert_eq!(replayed.findings.first_difference, None);
         let table = shots::Columns::of(&replayed.trace);
         let is_limited = |row: &usize| table.limit.get(*row) == "max_unlag";
-        // Stand-ins are judged in the present. A later packet may bring a usercmd, and with it a newer ack.
-        let unlimited = |row: &usize| table.limit.get(*row) == "none" && table.rewind_us[*row] > 0;
+        let ran = executed::Columns::of(&replayed.trace);
+        let stood_in: BTreeSet<_> = (0..ran.rows)
+            .filter(|row| ran.how.get(*row) == "stood_in")
+            .map(|row| (ran.player[row], ran.command[row]))
+            .collect();
+        // Stand-ins have the view of another usercmd. A later packet may bring a usercmd, and with it a newer ack.
+        let is_stand_in = |row: usize| stood_in.contains(&(table.shooter[row], table.command[row]));
+        let unlimited = |row: &usize| table.limit.get(*row) == "none" && !is_stand_in(*row);
         let is_off = |row: &usize| unlimited(row) && table.view_error_units[*row] > 1e-3;
         let [all, off] = [(0..table.rows).filter(unlimited).count(), (0..table.rows).filter(is_off).count()];
         assert!(all > 50 && off <= 2, "{off} of {all} shots are judged elsewhere");

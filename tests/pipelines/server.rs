@@ -86,6 +86,13 @@ impl ServerBench {
         self.server.handle_packet(self.now, player, ClientPacket { number: self.packets, ack, commands });
     }
 
+    /// Sends a usercmd of this number that is due in the next tick.
+    fn send_number(&mut self, seq: u32) {
+        let server_time = self.now + Micros::from_ms(TICK_MS);
+        let command = Usercmd { seq: CommandSeq(seq), server_time, lerp_msec: 0, input: walk(100.0) };
+        self.send(SHOOTER, vec![command]);
+    }
+
     fn send_and_tick(&mut self, player: PlayerId, input: Input) {
         let command = self.command(player, self.now, input);
         self.send(player, vec![command]);
@@ -331,23 +338,28 @@ fn a_usercmd_is_checked_against_the_round_trip_of_its_own_packet() {
 }
 
 #[test]
-fn the_shot_of_a_stand_in_is_judged_in_the_present() {
-    let mut rig = ServerBench::new(&["server.update_hz=1", "server.command_credit_ms=1000"]);
-    rig.tick();
-    for _ in 0..40 {
-        rig.send_and_tick(TARGET, walk(500.0));
+fn the_shot_of_a_stand_in_is_rewound_with_the_view_of_the_next_usercmd() {
+    for schedule in ["arrival", "tick"] {
+        let mut rig = ServerBench::new(&["server.command_credit_ms=1000", &format!("server.schedule={schedule}")]);
         rig.tick();
+        for _ in 0..40 {
+            let mut walking = rig.command(TARGET, rig.now, walk(500.0));
+            walking.server_time = rig.now + Micros::from_ms(TICK_MS);
+            rig.send(TARGET, vec![walking]);
+            rig.tick();
+        }
+        let attack = Input { buttons: buttons::ATTACK, msec: 250, ..Input::default() };
+        let drawn_at = rig.now + Micros::from_ms(TICK_MS - 100);
+        let commands: Vec<Usercmd> = (0..3).map(|_| rig.command(SHOOTER, drawn_at, attack.clone())).collect();
+        rig.send(SHOOTER, vec![commands[0].clone()]);
+        rig.send(SHOOTER, vec![commands[2].clone()]);
+        rig.tick();
+        let [_, stand_in, next] = &*rig.judged else { panic!("{schedule}: {:?}", rig.executed) };
+        assert_eq!((stand_in.command, next.command), (CommandSeq(2), CommandSeq(3)));
+        assert_eq!(stand_in.rewind.by, Micros::from_ms(100), "{schedule}");
+        assert_eq!(stand_in.rewind, next.rewind, "{schedule}");
+        assert!(stand_in.rewind.targets[0].1.origin.x < rig.origin(TARGET).x - 40.0);
     }
-    // The first ack comes 400 ms after the snapshot, more than a usercmd's time may be off.
-    let attack = Input { buttons: buttons::ATTACK, msec: 250, ..Input::default() };
-    let now = rig.now;
-    let commands: Vec<Usercmd> = (0..3).map(|_| rig.command(SHOOTER, now, attack.clone())).collect();
-    rig.send(SHOOTER, vec![commands[0].clone()]);
-    rig.send(SHOOTER, vec![commands[2].clone()]);
-    rig.tick();
-    let stand_in = rig.judged.iter().find(|judged| judged.command == CommandSeq(2)).expect("the stand-in shoots");
-    assert_eq!((stand_in.rewind.limit, stand_in.rewind.by), (RewindLimit::None, Micros::ZERO));
-    assert_eq!(stand_in.rewind.targets[0].1.origin, rig.origin(TARGET));
 }
 
 #[test]
@@ -462,16 +474,20 @@ fn a_scheduled_shot_is_judged_by_its_drawing_time() {
 }
 
 #[test]
-fn missing_usercmds_are_remembered_up_to_the_number_of_frames() {
-    let mut rig = ServerBench::new(&["server.on_lost_command=skip"]);
-    let commands: Vec<Usercmd> = (0..66).map(|_| rig.command(SHOOTER, Micros::ZERO, walk(1.0))).collect();
-    rig.send(SHOOTER, vec![commands[0].clone()]);
-    rig.send(SHOOTER, vec![commands[65].clone()]);
-    rig.tick();
-    rig.executed.clear();
-    rig.send(SHOOTER, vec![commands[1].clone()]);
-    rig.tick();
-    assert_eq!(rig.executed, [(SHOOTER, CommandSeq(2), Execution::Late)], "the first of 64 that never came");
+fn a_missing_usercmd_is_remembered_until_2048_newer_ones() {
+    let late = |newer: u32| {
+        let mut rig = ServerBench::new(&["server.on_lost_command=skip"]);
+        for seq in [1, 3, 2 + newer] {
+            rig.send_number(seq);
+        }
+        rig.tick();
+        rig.executed.clear();
+        rig.send_number(2);
+        rig.tick();
+        rig.executed
+    };
+    assert_eq!(late(2_048), [(SHOOTER, CommandSeq(2), Execution::Late)]);
+    assert_eq!(late(2_049), []);
 }
 
 #[test]
@@ -612,21 +628,46 @@ fn lost_usercmds_are_substituted_by_the_last_one() {
     assert_eq!(rig.executed.iter().filter(|(_, _, how)| *how == Execution::StoodIn).count(), 3);
 }
 
+/// Each lost usercmd took its client at least a millisecond. A client has the time since the first tick, 64 ms at first.
 #[test]
-fn a_jump_of_numbers_costs_no_more_than_a_burst_of_losses() {
+fn every_usercmd_that_a_client_had_time_for_has_an_outcome() {
     for schedule in ["arrival", "tick"] {
-        for step in [65, 32_767, 1 << 30] {
+        let outcomes = |wait_s: i64, lost: u32| {
             let mut rig = ServerBench::new(&[&format!("server.schedule={schedule}")]);
-            for jump in 1..=3 {
-                let seq = CommandSeq(step * jump);
-                let server_time = rig.now + Micros::from_ms(TICK_MS);
-                rig.send(SHOOTER, vec![Usercmd { seq, server_time, lerp_msec: 0, input: walk(100.0) }]);
-                rig.tick();
-                let noted: Vec<_> = rig.executed.drain(..).collect();
-                assert_eq!(noted.len(), 65, "{schedule}, {step}: 64 that never came, and the one that did");
-                assert_eq!(noted.last(), Some(&(SHOOTER, seq, Execution::Run)));
-                assert_eq!(noted[0], (SHOOTER, CommandSeq(seq.0 - 64), Execution::Missing));
+            rig.tick();
+            rig.send_number(1);
+            rig.tick();
+            rig.now += Micros::from_s(wait_s);
+            rig.executed.clear();
+            rig.send_number(lost + 2);
+            rig.tick();
+            rig.executed
+        };
+        // The waits, the time before them, and three ticks of 10 ms.
+        for (wait_s, time_for) in [(0, 64 + 30), (60, 64 + 60_030), (3_600, 65_536)] {
+            for lost in [time_for, time_for + 1, 1 << 20, u32::MAX - 2] {
+                let outcomes = outcomes(wait_s, lost);
+                let noted = lost.min(time_for);
+                let expected = (lost + 2 - noted..lost + 2).map(|seq| (SHOOTER, CommandSeq(seq), Execution::Missing));
+                let next = [(SHOOTER, CommandSeq(lost + 2), Execution::Run)];
+                assert!(outcomes.into_iter().eq(expected.chain(next)), "{schedule}, {wait_s} s, {lost} lost");
             }
+        }
+    }
+}
+
+/// A client whose every packet jumps has no more outcomes than its time allows.
+#[test]
+fn jumps_of_numbers_cost_no_more_than_the_time_that_passes() {
+    for schedule in ["arrival", "tick"] {
+        for step in [1_000, 32_767, 1 << 22] {
+            let mut rig = ServerBench::new(&[&format!("server.schedule={schedule}")]);
+            for jump in 1..=500 {
+                rig.send_number(step * jump);
+                rig.tick();
+            }
+            let missing = rig.executed.iter().filter(|(.., how)| *how == Execution::Missing).count();
+            assert_eq!(missing, 64 + 500 * TICK_MS as usize, "{schedule}, {step}");
         }
     }
 }

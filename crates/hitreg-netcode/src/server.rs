@@ -17,7 +17,7 @@ use crate::history::Frame;
 use crate::packet::{ClientPacket, Snapshot};
 use crate::pipeline::{RejudgeSettings, RollbackError, Rollbacks, ServerPipeline, Setup, TickEvent, TickOutcome};
 use crate::state::{State, StateError, StateReader, StateWriter, state};
-use command_queue::ServerSink;
+use command_queue::{LOST_TIME_MAX, ServerSink};
 use connection::{PacketArrival, PlayerConnection, credit_max};
 use hitreg_log::hash;
 use hitreg_log::record::Presence;
@@ -128,6 +128,7 @@ impl<G: Game> ServerPipeline<G> for Server<G> {
         }
         for connection in &mut self.connections {
             connection.credit = connection.credit.min(credit_max(&connection.settings)) + dt;
+            connection.lost_time = (connection.lost_time + dt).min(LOST_TIME_MAX);
         }
         self.run_inbox(before);
         let mut sink = ServerSink { connections: &mut self.connections, events: &mut self.events, fires: Vec::new() };

@@ -5,20 +5,25 @@ use std::collections::VecDeque;
 use super::connection::{PacketArrival, PlayerConnection};
 use super::{RollbackStep, Server};
 use crate::game::{Effect, Game, GameInput, PlayerCommand, ShotVerdict, Sink, Touch, WorldSink};
-use crate::history::FRAMES_KEPT;
 use crate::packet::{ClientPacket, NO_CLOCK};
 use crate::pipeline::TickEvent;
-use crate::push_bounded;
 use crate::settings::{OnLost, Schedule};
 use hitreg_log::record::{Execution, OutOfSequence};
 use hitreg_log::units::{CommandSeq, Hz, Micros, PlayerId};
 use hitreg_log::usercmd::{Input, Usercmd};
 
-/// Half-Life replaces at most this many lost usercmds. After a longer gap, the player counts as absent for that time.
+/// The most consecutive lost usercmds that are replaced. Half-Life and Source repeat none after 24 dropped packets. After
+/// a longer gap, the player counts as absent for that time.
 const STAND_INS_MAX: u32 = 24;
-/// The most consecutive missing usercmds that are recorded; Quake's `UPDATE_BACKUP`. A hostile client's numbers can
-/// jump by thousands per packet, and the cost of a packet must not depend on that.
-const NOTED_MAX: u32 = 64;
+/// The shortest time in which a client makes a usercmd. A hostile client's numbers can jump by thousands per packet.
+/// Therefore each lost usercmd costs the server no more than this time of the session.
+const USERCMD_TIME_MIN: Micros = Micros::from_ms(1);
+/// The time of lost usercmds that a client has from the beginning. Packets of its first usercmds may come in any order.
+pub(super) const LOST_TIME_FIRST: Micros = Micros(64 * USERCMD_TIME_MIN.0);
+/// The most time of lost usercmds that a client saves up: that of all 16-bit numbers.
+pub(super) const LOST_TIME_MAX: Micros = Micros((1 << 16) * USERCMD_TIME_MIN.0);
+/// A usercmd that is older by more numbers than this gets no outcome `late`. A client keeps as many usercmds.
+const LATE_MAX: u32 = 2048;
 /// Input farther ahead than this is not accepted: NeREIDS's 32 ticks of 32 ms. It exceeds every `client.lead_ms`.
 const AHEAD_MAX: Micros = Micros::from_ms(1024);
 
@@ -53,7 +58,7 @@ impl<G: Game> Server<G> {
         let Some(oldest) = packet.commands.first() else { return };
         let last = self.connections[usize::from(player.0)].last_command;
         if oldest.seq > last.next() {
-            self.replace_lost(player, last, oldest.seq);
+            self.replace_lost(player, last, arrived, oldest);
         }
         for command in &packet.commands {
             if command.seq > last {
@@ -67,22 +72,32 @@ impl<G: Game> Server<G> {
     /// Handles a usercmd that is older than the last one. It either ran already, or it was missing and arrives late.
     fn note_late(&mut self, player: PlayerId, seq: CommandSeq) {
         let missing = &mut self.connections[usize::from(player.0)].missing;
-        if let Some(index) = missing.iter().position(|m| *m == seq) {
+        if let Ok(index) = missing.binary_search(&seq) {
             missing.remove(index);
             self.events.push_back(TickEvent::Executed { player, command: seq, how: Execution::Late });
         }
     }
 
-    /// Handles the usercmds between `last` and `next`, which will not arrive in time.
-    fn replace_lost(&mut self, player: PlayerId, last: CommandSeq, next: CommandSeq) {
-        let lost = next.0 - last.0 - 1;
+    /// Handles the usercmds between `last` and `next`, which will not arrive in time. Their stand-ins run with the view
+    /// of `next`, whose packet shows the loss: Half-Life rewinds for all usercmds of a packet by the packet's latency.
+    fn replace_lost(&mut self, player: PlayerId, last: CommandSeq, arrived: PacketArrival, next: &Usercmd) {
+        let lost = next.seq.0 - last.0 - 1;
         let repeat =
             self.setup.settings.server.on_lost_command == OnLost::Repeat && last.0 > 0 && lost <= STAND_INS_MAX;
-        for seq in next.0 - lost.min(NOTED_MAX)..next.0 {
-            let seq = CommandSeq(seq);
+        let connection = &mut self.connections[usize::from(player.0)];
+        let noted = lost.min((connection.lost_time.0 / USERCMD_TIME_MIN.0) as u32);
+        connection.lost_time = connection.lost_time - Micros(i64::from(noted) * USERCMD_TIME_MIN.0);
+        let forgotten = next.seq.0.saturating_sub(LATE_MAX);
+        while connection.missing.front().is_some_and(|oldest| oldest.0 < forgotten) {
+            connection.missing.pop_front();
+        }
+        for seq in next.seq.0 - noted..next.seq.0 {
             let connection = &mut self.connections[usize::from(player.0)];
+            let (number, seq) = (seq, CommandSeq(seq));
             connection.last_command = seq;
-            push_bounded(&mut connection.missing, seq, FRAMES_KEPT);
+            if number >= forgotten {
+                connection.missing.push_back(seq);
+            }
             // A client must not gain time by skipping numbers.
             let stands_in = repeat && connection.spend(connection.last_input.msec);
             let how = if stands_in { Execution::StoodIn } else { Execution::Missing };
@@ -90,8 +105,7 @@ impl<G: Game> Server<G> {
             if stands_in {
                 let last = &self.connections[usize::from(player.0)].last_input;
                 let input = Input { impulse: 0, ..last.clone() };
-                let command = Usercmd { seq, lerp_msec: 0, server_time: self.now, input };
-                self.run(player, None, &command);
+                self.run(player, arrived, &Usercmd { seq, input, ..*next });
             }
         }
     }
@@ -104,12 +118,12 @@ impl<G: Game> Server<G> {
         self.events.push_back(TickEvent::Executed { player, command: command.seq, how });
         if affordable {
             connection.last_input = command.input.clone();
-            self.run(player, Some(arrived), command);
+            self.run(player, arrived, command);
         }
     }
 
-    /// Runs one usercmd on its player's body and judges its shots. A stand-in has no arrival.
-    fn run(&mut self, player: PlayerId, arrived: Option<PacketArrival>, command: &Usercmd) {
+    /// Runs one usercmd on its player's body and judges its shots.
+    fn run(&mut self, player: PlayerId, arrived: PacketArrival, command: &Usercmd) {
         let mut sink = ServerSink { connections: &mut self.connections, events: &mut self.events, fires: Vec::new() };
         let game_command = G::Input::read_usercmd(command);
         let run = PlayerCommand { rules: &*self.setup.rules, seed: self.setup.seed, player, command: &game_command };
@@ -147,7 +161,7 @@ impl<G: Game> Server<G> {
             let is_known = command.seq <= connection.last_command || connection.waiting.contains_key(&command.seq);
             match ahead(command) {
                 _ if is_known => self.note_late(player, command.seq),
-                ..0 => self.drop_late(player, command.seq),
+                ..0 => self.drop_late(player, arrived, command),
                 // It may arrive again in a later packet, when it is no longer too early.
                 early if early > ahead_max => {}
                 _ if connection.waiting.len() < waiting_max(connection.settings.client.cmd_hz) => {
@@ -159,12 +173,11 @@ impl<G: Game> Server<G> {
     }
 
     /// Drops a usercmd whose tick is over, and all before it.
-    fn drop_late(&mut self, player: PlayerId, seq: CommandSeq) {
+    fn drop_late(&mut self, player: PlayerId, arrived: PacketArrival, command: &Usercmd) {
         let last = self.connections[usize::from(player.0)].last_command;
-        self.replace_lost(player, last, seq);
-        let connection = &mut self.connections[usize::from(player.0)];
-        connection.last_command = seq;
-        self.events.push_back(TickEvent::Executed { player, command: seq, how: Execution::Late });
+        self.replace_lost(player, last, arrived, command);
+        self.connections[usize::from(player.0)].last_command = command.seq;
+        self.events.push_back(TickEvent::Executed { player, command: command.seq, how: Execution::Late });
     }
 
     /// Runs the usercmds of a player that are due in this tick.
@@ -181,7 +194,7 @@ impl<G: Game> Server<G> {
                 self.events.push_back(TickEvent::Executed { player, command: command.seq, how: Execution::Late });
                 continue;
             }
-            self.replace_lost(player, last, command.seq);
+            self.replace_lost(player, last, arrived, &command);
             self.run_or_refuse(player, arrived, &command);
         }
     }

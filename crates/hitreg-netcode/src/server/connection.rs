@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::Server;
+use super::command_queue::LOST_TIME_FIRST;
 use crate::game::{Body, Effect, Game};
 use crate::history::{FRAMES_KEPT, FRAMES_MAX, Frame, History};
 use crate::pacing::Calibration;
@@ -56,8 +57,10 @@ pub(super) struct PlayerConnection<G: Game> {
     pub(super) last_command: CommandSeq,
     /// Its input, to replace usercmds that are lost.
     pub(super) last_input: Input,
-    /// Usercmds that were missing when due and may still arrive late.
+    /// Usercmds that were missing when due and may still arrive late, in ascending order.
     pub(super) missing: VecDeque<CommandSeq>,
+    /// The time in which the client can have made usercmds that were lost.
+    pub(super) lost_time: Micros,
     /// The simulated time that the client may still use.
     pub(super) credit: Micros,
     /// The frames that this client has of the snapshots sent to it: the only ones that it can have drawn.
@@ -98,6 +101,7 @@ state!(PlayerConnection<G: Game> {
     last_command,
     last_input,
     missing,
+    lost_time,
     credit,
     history,
     sent,
@@ -124,6 +128,7 @@ impl<G: Game> PlayerConnection<G> {
             last_command: CommandSeq(0),
             last_input: Input::default(),
             missing: VecDeque::new(),
+            lost_time: LOST_TIME_FIRST,
             credit: credit_max(&settings),
             history: History::default(),
             sent: VecDeque::with_capacity(FRAMES_KEPT),

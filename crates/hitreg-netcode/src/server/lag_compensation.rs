@@ -19,8 +19,8 @@ use hitreg_log::usercmd::Usercmd;
 
 /// What a shot's usercmd says of the time that the shooter saw.
 struct ShotClaim {
-    /// The arrival of the usercmd; `None` for a stand-in, which nobody saw and which is judged in the present.
-    arrived: Option<PacketArrival>,
+    /// The arrival of the usercmd. A stand-in has that of the usercmd after the gap.
+    arrived: PacketArrival,
     /// The server time for which the client drew the others.
     drawn_at: Micros,
     /// How far behind its clock the client draws the others by its settings.
@@ -40,7 +40,7 @@ struct LimitedTime {
 
 impl ShotClaim {
     /// The claim of a usercmd of a client with these settings.
-    fn of(arrived: Option<PacketArrival>, command: &Usercmd, settings: &Settings) -> ShotClaim {
+    fn of(arrived: PacketArrival, command: &Usercmd, settings: &Settings) -> ShotClaim {
         let (lerp_ms, behind_ms) = (i64::from(command.lerp_msec), settings.drawn_behind_ms());
         let is_as_set = lerp_ms == behind_ms || settings.server.schedule == Schedule::Tick && lerp_ms > behind_ms;
         ShotClaim { arrived, drawn_at: command.drawn_at(), behind: Micros::from_ms(behind_ms), is_as_set }
@@ -59,7 +59,7 @@ impl<G: Game> Server<G> {
     pub(super) fn shoot(
         &mut self,
         player: PlayerId,
-        arrived: Option<PacketArrival>,
+        arrived: PacketArrival,
         command: &Usercmd,
         index: u8,
         fire: G::Fire,
@@ -118,18 +118,15 @@ impl<G: Game> Server<G> {
         if !settings.lag_compensation.enabled || G::is_projectile(fire) {
             return in_present(RewindLimit::Off);
         }
-        let Some(arrived) = claim.arrived else {
-            return in_present(RewindLimit::None);
-        };
         let connection = &self.connections[usize::from(shooter.0)];
         let earliest = self.now - Micros::from_ms(settings.lag_compensation.max_unlag_ms);
-        let allowed = self.allowed_time(connection, accepted_time(&arrived, claim, settings), earliest);
+        let allowed = self.allowed_time(connection, accepted_time(claim, settings), earliest);
         let if_believed = self.allowed_time(connection, claim.drawn_at, earliest);
         // The claim's refusal is the reason only if it changed the result. If another limit gives the same time for the
         // claim, that limit is the reason.
         let limit = if allowed.at == if_believed.at { allowed.limit } else { RewindLimit::Claim };
         // Without an ack, the shooter has seen nothing.
-        let Some(newest) = arrived.newest.filter(|_| allowed.at < self.now) else {
+        let Some(newest) = claim.arrived.newest.filter(|_| allowed.at < self.now) else {
             return in_present(limit);
         };
         // The states of a snapshot older than the limit are not used either, whatever time the shooter drew from them.
@@ -185,8 +182,8 @@ impl<G: Game> Server<G> {
 /// time counts, so that a client gains nothing by false times. The round trip is the newest one when the usercmd's
 /// packet arrived: Half-Life runs usercmds then, and later packets of the tick may be faster. A client that never acked a
 /// snapshot has no round trip.
-fn accepted_time(arrived: &PacketArrival, claim: &ShotClaim, settings: &Settings) -> Micros {
-    let implied = arrived.at - arrived.round_trip.unwrap_or(Micros::ZERO) - claim.behind;
+fn accepted_time(claim: &ShotClaim, settings: &Settings) -> Micros {
+    let implied = claim.arrived.at - claim.arrived.round_trip.unwrap_or(Micros::ZERO) - claim.behind;
     let off = Micros((claim.drawn_at - implied).0.saturating_abs());
     if off <= Micros::from_ms(settings.lag_compensation.max_claim_error_ms) { claim.drawn_at } else { implied }
 }

@@ -182,7 +182,7 @@ settings! {
             "unused simulated time that a client may save up beyond one usercmd; input delayed for longer is refused",
             "ReHLDS: clockwindow 0.5; mvdsv: 500 ms";
         on_lost_command: OnLost = OnLost::Repeat,
-            "what runs instead of lost usercmds", "Half-Life and QuakeWorld repeat the last one";
+            "what runs instead of lost usercmds, up to 24 in a row", "Half-Life and QuakeWorld repeat the last one";
         schedule: Schedule = Schedule::Arrival,
             "when usercmds run: on arrival, or on their own tick", "Bernier 2001: on arrival; NeREIDS: on their tick";
         zone: Zone = Zone::Everything,

@@ -170,7 +170,8 @@ table! {
 }
 
 table! {
-    /// One usercmd that was due on the server. One that arrives after its stand-in ran has a second row, `late`.
+    /// One usercmd that was due on the server, and that its client had time to make (at most 1,000 a second). One that was
+    /// missing and arrives later has a second row, `late`, if its number is at most 2,048 below the newest.
     executed {
         key: &["player", "command"], repeats: true, series: &["player"], joined: JoinRule::Always, about: TableSubject::Input,
         rank: 0,
@@ -179,7 +180,7 @@ table! {
     player: u32;
     /// Number of the usercmd.
     command: u32;
-    /// The tick in which it was due.
+    /// The tick in which it was due; in a row `late`, the tick in which it arrived.
     tick: u32;
     /// How the server handled it.
     how: Code, names = &["run", "stood_in", "missing", "late", "over_budget"];
