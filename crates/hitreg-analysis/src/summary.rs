@@ -358,7 +358,7 @@ impl ScreenCounts {
             }
             self.rewound += u64::from(table.rewind_us.get(row).is_some_and(|rewind_us| *rewind_us != 0));
             if let Some((seen, seen_target)) = predicted.get(row) {
-                let agreement = agreement(seen, [seen_target, target]);
+                let agreement = agreement([seen, reason], [seen_target, target]);
                 self.judged.predicted += u64::from(agreement.is_some());
                 self.judged.hit += u64::from(*seen == "hit");
                 self.agreed += u64::from(agreement == Some(true));
@@ -608,11 +608,12 @@ impl ShotCounter {
     }
 }
 
-/// Whether the shooter's screen and the server agree on a shot: on the target hit, or on a miss. The hitgroup and the
-/// damage may differ. `None` if the screen's result is not known.
-pub(crate) fn agreement(on_screen: &str, targets: [&str; 2]) -> Option<bool> {
+/// Whether the shooter's screen and the server agree on a shot: on the target hit, on a miss, or on a launch. The hitgroup
+/// and the damage may differ. `None` if the screen's result is not known.
+pub(crate) fn agreement(reasons: [&str; 2], targets: [&str; 2]) -> Option<bool> {
     let [seen, hit] = targets.map(|target| Some(target).filter(|target| is_named(target)));
-    (!matches!(on_screen, "" | NOT_PREDICTED)).then(|| seen == hit)
+    let [has_seen_launch, has_launched] = reasons.map(|reason| reason == "launched");
+    (!matches!(reasons[0], "" | NOT_PREDICTED)).then(|| seen == hit && has_seen_launch == has_launched)
 }
 
 pub(crate) fn is_named(target: &str) -> bool {
@@ -654,6 +655,15 @@ mod tests {
         assert_eq!(summing.summary().exercised.usercmds, 3 + 2);
         summing.add(&table(frames::NAME, &[1]));
         assert_eq!(summing.summary().exercised.usercmds, 4);
+    }
+
+    /// A lost usercmd can change the weapon with which the server fires.
+    #[test]
+    fn a_launch_and_a_miss_do_not_agree() {
+        let agreement = |seen, judged| agreement([seen, judged], ["none", "none"]);
+        assert_eq!([agreement("launched", "missed"), agreement("missed", "launched")], [Some(false); 2]);
+        assert_eq!([agreement("launched", "launched"), agreement("missed", "hit the world")], [Some(true); 2]);
+        assert_eq!(agreement(NOT_PREDICTED, "launched"), None);
     }
 
     /// A game's own table of corrections may lack columns, and may name a cause where nothing was corrected.

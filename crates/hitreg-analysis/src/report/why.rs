@@ -523,7 +523,8 @@ pub(crate) fn shot_answer(shot: &ShotExplanation, settings: &[(String, String)])
         _ => format!("the result on p{shooter}'s screen is not known"),
     };
     let targets = [&shot.screen, &shot.server].map(|result| result.target.as_deref().unwrap_or_default());
-    let agrees = shot.judged.is_some() && agreement(&shot.screen.reason, targets) == Some(true);
+    let reasons = [&*shot.screen.reason, &shot.server.reason];
+    let agrees = shot.judged.is_some() && agreement(reasons, targets) == Some(true);
     let screen = match targets[1] {
         _ if !agrees => screen,
         _ if came(&shot.screen) == server => "client and server agree".to_owned(),
