@@ -5,12 +5,13 @@ use std::ops::Deref;
 
 use glam::Vec3;
 use hitreg::log::{read_session, read_trace};
+use hitreg::record::ArrivalRecord;
 use hitreg::report::why_page;
 use hitreg::store::{self, TraceFile};
 use hitreg::trace::schema::{bodies, corrections, errors, shots};
 use hitreg::trace::{ColumnData, Table, Trace, schema};
 use hitreg::units::{EntityId, Tick};
-use hitreg::why::{PositionKind, ShotExplanation, ShotName, ShotResult, TraceRows, Why, WhyQuery, near};
+use hitreg::why::{JudgedOutcome, PositionKind, ShotExplanation, ShotName, ShotResult, TraceRows, Why, WhyQuery, near};
 
 use super::folder::{Folder, text};
 
@@ -293,7 +294,7 @@ fn a_shot_names_what_the_server_judged_instead_of_the_shooters_view() {
         let text = text_of(trace, &Why::Shot(Box::new(shot.clone())));
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let is_stand_in = judged.ran.as_ref().is_some_and(|(_, how)| how == "stood_in");
-        assert_eq!(text.contains("repeated the one before and judged its aim."), is_stand_in, "{text}");
+        assert_eq!(text.contains("repeated the one before and judged its aim, with the view"), is_stand_in, "{text}");
         assert_eq!(text.contains("executed never: the usercmd had not arrived"), is_stand_in, "{text}");
         assert!(!is_stand_in || !text.contains("at another place"), "{text}");
         let is_at_limit = judged.rewind_us == Some(500_000);
@@ -457,6 +458,45 @@ fn targets_are_drawn_from_the_named_snapshots() {
         checked += 1;
     }
     assert!(checked > 40, "{checked} shots");
+}
+
+/// A client without a snapshot draws between others than the server, although no limit applies.
+#[test]
+fn a_view_error_without_a_limit_names_the_snapshots_that_the_client_lacked() {
+    let folder = Folder::empty();
+    folder.done("record synth -o lossy.hitlog --players 6 --seconds 60 --seed 3 --loss 10% --no-keyframes");
+    let session = store::read_log(&folder.path("lossy.hitlog")).expect("a log");
+    let trace = trace_of(&folder, "replay lossy.hitlog");
+    let reader = TraceRows::new(&trace);
+    let [mut explained, mut exact] = [0, 0];
+    for row in 0..shots::Columns::of(&trace).rows {
+        let mut shot = reader.shot(row);
+        shot.know_log(&session);
+        let is_judged = |judged: &JudgedOutcome| judged.limit == "none" && !judged.is_stand_in();
+        let error = shot.view_error_units.filter(|_| shot.judged.as_ref().is_some_and(is_judged));
+        let Some(error) = error else { continue };
+        let Some(judged_from) = shot.judged_from else {
+            assert!(error < 0.02, "{}: {error} units without a reason", shot.name());
+            exact += 1;
+            continue;
+        };
+        let drawn_from = shot.drawn_from.expect("the snapshots on the screen");
+        let lacked = [Some(judged_from.before), judged_from.after].into_iter().flatten();
+        let lacked = lacked.filter(|snapshot| ![Some(drawn_from.before), drawn_from.after].contains(&Some(*snapshot)));
+        let received = &session.players[shot.shooter as usize].received;
+        let made = shot.made.and_then(|made| made.at_us).expect("a client frame");
+        for snapshot in lacked {
+            let has = |arrival: &ArrivalRecord| arrival.number == snapshot.seq && arrival.at.0 <= made;
+            assert!(!received.iter().any(has), "{}: #{}", shot.name(), snapshot.seq);
+            if error > 1.0 {
+                let answer = folder.done(&format!("why lossy.hitlog {}", shot.name())).replace("\n  ", " ");
+                let reason = format!("because p{}'s client drew", shot.shooter);
+                assert!(answer.contains(&reason) && answer.contains(&format!("#{}", snapshot.seq)), "{answer}");
+            }
+        }
+        explained += 1;
+    }
+    assert!(explained > 20 && exact > 100, "{explained} explained, {exact} exact");
 }
 
 /// A trace holds the names of players, so `why`, `bisect ticks` and pages give them without the log.

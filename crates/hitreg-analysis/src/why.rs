@@ -21,8 +21,8 @@ pub use correction::{CorrectionExplanation, FieldError, OtherCorrections, is_cor
 pub use places::{AimLine, Axes, LineOffset, PositionKind, TargetPosition};
 pub use rows::{CorrectionRows, ShotRows, TraceRows, near};
 pub use shot::{
-    ClientFrame, ClientReplay, DrawnSnapshots, DrawnTarget, JudgedOutcome, ReceivedSnapshot, RejudgeRules,
-    RejudgedShot, RejudgedShots, ReportedHit, ShotExplanation, ShotResult, UsercmdPath,
+    ClientFrame, ClientReplay, DrawnTarget, JudgedOutcome, PlacingSnapshots, RejudgeRules, RejudgedShot, RejudgedShots,
+    ReportedHit, ShotExplanation, ShotResult, SnapshotName, UsercmdPath,
 };
 pub(crate) use shot::{hitgroup_in_words, shot_target};
 

@@ -6,8 +6,8 @@ use super::why_scene::WhyDrawing;
 use crate::summary::agreement;
 use crate::text_diff::TextDiff;
 use crate::why::{
-    ClientReplay, CorrectionExplanation, DrawnSnapshots, FieldError, JudgedOutcome, LineOffset, PositionKind,
-    ReceivedSnapshot, RejudgedShot, ReportedHit, ShotExplanation, ShotResult, TargetPosition, UsercmdPath, Why,
+    ClientReplay, CorrectionExplanation, FieldError, JudgedOutcome, LineOffset, PlacingSnapshots, PositionKind,
+    RejudgedShot, ReportedHit, ShotExplanation, ShotResult, SnapshotName, TargetPosition, UsercmdPath, Why,
 };
 use serde::Serialize;
 
@@ -222,9 +222,9 @@ fn chosen(shot: &ShotExplanation) -> Option<&'static str> {
     }
 }
 
-/// The snapshots from which a target was drawn.
-fn made_of(from: &DrawnSnapshots) -> String {
-    let at = |snapshot: &ReceivedSnapshot| format!("#{} ({})", snapshot.seq, seconds(snapshot.server_time_us));
+/// The snapshots from which a target was placed.
+fn made_of(from: &PlacingSnapshots) -> String {
+    let at = |snapshot: &SnapshotName| format!("#{} ({})", snapshot.seq, seconds(snapshot.server_time_us));
     match (&from.after, from.fraction) {
         (Some(after), Some(fraction)) => {
             format!("snapshots {} and {}, {:.0} %", at(&from.before), at(after), fraction * 100.0)
@@ -324,6 +324,7 @@ fn rewound(page: &mut Page, shot: &ShotExplanation, judged: &JudgedOutcome, sett
         (rewind, None) => rounded_ms(rewind),
     });
     page.pair("rewound", &known(back));
+    page.pair_if("between", shot.judged_from.as_ref().map(made_of).as_deref());
     page.pair("rewind limit", &limit(shot, judged, settings));
     let error = match (shot.view_error_units, &shot.about) {
         (Some(error), Some(who)) => {
@@ -560,7 +561,8 @@ fn capital(text: &str) -> String {
 
 fn judged_words(shot: &ShotExplanation, judged: &JudgedOutcome, settings: &[(String, String)]) -> String {
     if judged.is_stand_in() {
-        return "the usercmd had not arrived, so the server repeated the one before and judged its aim".to_owned();
+        let repeated = "the usercmd had not arrived, so the server repeated the one before and judged its aim";
+        return format!("{repeated}, with the view of the next one");
     }
     let Some((who, error)) = shot.about.as_ref().zip(shot.view_error_units) else {
         return "the view error is not known".to_owned();
@@ -571,13 +573,24 @@ fn judged_words(shot: &ShotExplanation, judged: &JudgedOutcome, settings: &[(Str
     }
     let apart = format!("the server judged {who} {} units from where p{shooter} saw {who}", measure(error));
     match judged.limit.as_str() {
-        "none" | "" => apart,
+        "none" | "" => match unreceived(shot) {
+            Some(snapshots) => format!("{apart}, because p{shooter}'s client drew {who} without {snapshots}"),
+            None => apart,
+        },
         "claim" => format!("{apart}, because it refused the usercmd's time"),
         "max_unlag" if is_within_limit(judged, settings) => {
             format!("{apart}, because p{shooter}'s newest acked snapshot was too old")
         }
         _ => format!("{apart} (rewind limit: {})", limit(shot, judged, settings)),
     }
+}
+
+/// The snapshots by which the server placed the target, and which the client did not have when it drew it.
+fn unreceived(shot: &ShotExplanation) -> Option<String> {
+    let (judged_from, drawn_from) = (shot.judged_from?, shot.drawn_from?);
+    let numbers: Vec<String> = judged_from.besides(&drawn_from).map(|snapshot| format!("#{}", snapshot.seq)).collect();
+    let noun = if numbers.len() == 1 { "snapshot" } else { "snapshots" };
+    Some(format!("{noun} {}, not received by then", numbers.join(" and ")))
 }
 
 pub(crate) fn correction_answer(correction: &CorrectionExplanation) -> String {

@@ -74,7 +74,9 @@ pub struct ShotExplanation {
     /// How the client drew the target.
     pub drawn: Option<DrawnTarget>,
     /// The snapshots between which the client drew the target, from the log.
-    pub drawn_from: Option<DrawnSnapshots>,
+    pub drawn_from: Option<PlacingSnapshots>,
+    /// The snapshots between which the server placed the target, if the client drew it without one of them.
+    pub judged_from: Option<PlacingSnapshots>,
     /// The positions of the target: drawn, judged, present.
     pub places: Vec<TargetPosition>,
 }
@@ -248,6 +250,7 @@ impl TraceRows<'_> {
             has_views: trace.table(views::NAME).is_some_and(|views| views.rows() > 0),
             drawn: None,
             drawn_from: None,
+            judged_from: None,
             places: Vec::new(),
         };
         if let Some(entity) = shot.about.as_deref().and_then(EntityId::named) {
@@ -346,24 +349,48 @@ impl ShotExplanation {
         let Some(records) = session.players.get(self.shooter as usize) else { return };
         let made_us = self.made.as_ref().and_then(|made| made.at_us);
         self.carried = carried(records, recorded_number(records, self.command, made_us));
-        self.drawn_from = match interpolation_mode(session, self.shooter) {
-            None | Some("history") => self.drawn_from(records),
-            Some(_) => None,
-        };
+        if matches!(interpolation_mode(session, self.shooter), None | Some("history")) {
+            self.drawn_from = self.drawn_from(records);
+            self.judged_from = self.judged_from(records);
+        }
     }
 
     /// The snapshots around the drawn time. Clients that interpolate in the position history draw between these.
-    fn drawn_from(&self, records: &PlayerRecords) -> Option<DrawnSnapshots> {
-        let entity = EntityId::named(self.about.as_deref()?)?;
+    fn drawn_from(&self, records: &PlayerRecords) -> Option<PlacingSnapshots> {
         let (drawn_us, made_us) = (self.drawn.as_ref()?.at_us?, self.made?.at_us?);
         let arrivals = ArrivalTable::new(&records.received);
-        let had = |snapshot: &&SnapshotRecord| {
-            let arrived = arrivals.of(snapshot.seq.0).next();
-            arrived.is_some_and(|at| at <= Micros(made_us)) && snapshot.entities.contains(&entity)
-        };
+        let had =
+            |snapshot: &SnapshotRecord| arrivals.of(snapshot.seq.0).next().is_some_and(|at| at <= Micros(made_us));
+        self.snapshots_around(records, drawn_us, had)
+    }
+
+    /// The snapshots around the same time by which the server placed the target: up to the newest one that was acked when
+    /// the usercmd arrived, received or not. `None` if they are those of the client.
+    fn judged_from(&self, records: &PlayerRecords) -> Option<PlacingSnapshots> {
+        let drawn_us = self.drawn.as_ref()?.at_us?;
+        let judged = self.judged.as_ref().filter(|judged| judged.limit == "none")?;
+        let judged_us = judged.at_us?.saturating_sub(judged.rewind_us?);
+        let (drawn_from, arrived_us) = (self.drawn_from?, self.carried?.arrived_us?);
+        let arrivals = ArrivalTable::new(&records.reached);
+        let had_arrived = |number| arrivals.of(number).any(|at| at <= Micros(arrived_us));
+        let acks = records.sent.iter().filter(|packet| had_arrived(packet.number)).map(|packet| packet.ack);
+        let newest = acks.max()?;
+        let judged_from = self.snapshots_around(records, judged_us, |snapshot| snapshot.seq <= newest)?;
+        (judged_us == drawn_us && judged_from.besides(&drawn_from).next().is_some()).then_some(judged_from)
+    }
+
+    /// The snapshots with the target around a server time, of those that count.
+    fn snapshots_around(
+        &self,
+        records: &PlayerRecords,
+        at_us: i64,
+        counts: impl Fn(&SnapshotRecord) -> bool,
+    ) -> Option<PlacingSnapshots> {
+        let entity = EntityId::named(self.about.as_deref()?)?;
         let [mut before, mut after]: [Option<&SnapshotRecord>; 2] = [None, None];
-        for snapshot in records.snapshots.iter().filter(had) {
-            if snapshot.server_time.0 <= drawn_us {
+        let has_target = |snapshot: &&SnapshotRecord| snapshot.entities.contains(&entity) && counts(snapshot);
+        for snapshot in records.snapshots.iter().filter(has_target) {
+            if snapshot.server_time.0 <= at_us {
                 before =
                     before.into_iter().chain([snapshot]).max_by_key(|snapshot| (snapshot.server_time, snapshot.seq));
             } else {
@@ -373,12 +400,12 @@ impl ShotExplanation {
                     .min_by_key(|snapshot| (snapshot.server_time, Reverse(snapshot.seq)));
             }
         }
-        let [before, after] = [before, after].map(|snapshot| snapshot.map(ReceivedSnapshot::of));
+        let [before, after] = [before, after].map(|snapshot| snapshot.map(SnapshotName::of));
         let before = before?;
         let span =
             after.map(|after| after.server_time_us.saturating_sub(before.server_time_us)).filter(|span| *span > 0);
-        let fraction = span.map(|span| drawn_us.saturating_sub(before.server_time_us) as f32 / span as f32);
-        Some(DrawnSnapshots { before, after, fraction })
+        let fraction = span.map(|span| at_us.saturating_sub(before.server_time_us) as f32 / span as f32);
+        Some(PlacingSnapshots { before, after, fraction })
     }
 
     /// The results of this shot under other rules. Empty if the server only launched it or never judged it, or if only
@@ -484,20 +511,28 @@ pub struct UsercmdPath {
     pub packets: u32,
 }
 
-/// The snapshots between which a target was drawn.
+/// The snapshots between which a target was placed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct DrawnSnapshots {
-    /// The last snapshot at or before the drawn time.
-    pub before: ReceivedSnapshot,
-    /// The first snapshot after the drawn time; `None` if the client did not have one yet.
-    pub after: Option<ReceivedSnapshot>,
-    /// The drawn time as a fraction of the time between both snapshots, from 0 to 1.
+pub struct PlacingSnapshots {
+    /// The last snapshot at or before the time of the place.
+    pub before: SnapshotName,
+    /// The first snapshot after that time; `None` if there was none yet.
+    pub after: Option<SnapshotName>,
+    /// The time of the place as a fraction of the time between both snapshots, from 0 to 1.
     pub fraction: Option<f32>,
 }
 
-/// A snapshot that the client had received.
+impl PlacingSnapshots {
+    /// The snapshots that are none of these others.
+    pub(crate) fn besides(&self, others: &PlacingSnapshots) -> impl Iterator<Item = SnapshotName> {
+        let others = [Some(others.before), others.after];
+        [Some(self.before), self.after].into_iter().filter(move |own| !others.contains(own)).flatten()
+    }
+}
+
+/// A snapshot of one client.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct ReceivedSnapshot {
+pub struct SnapshotName {
     /// Its sequence number.
     pub seq: u32,
     /// The tick whose state it contains.
@@ -514,9 +549,9 @@ fn interpolation_mode(session: &Session, player: u32) -> Option<&str> {
     value(&own).or_else(|| value(KEY))
 }
 
-impl ReceivedSnapshot {
-    fn of(snapshot: &SnapshotRecord) -> ReceivedSnapshot {
-        ReceivedSnapshot { seq: snapshot.seq.0, tick: snapshot.tick.0, server_time_us: snapshot.server_time.0 }
+impl SnapshotName {
+    fn of(snapshot: &SnapshotRecord) -> SnapshotName {
+        SnapshotName { seq: snapshot.seq.0, tick: snapshot.tick.0, server_time_us: snapshot.server_time.0 }
     }
 }
 

@@ -62,6 +62,7 @@ function ofShot(shot, contents, heading = `${sideOf(contents, shot)}shot ${shot.
       ["executed", shot.executed ?? (isImpact ? (judged.ran ? `in tick ${judged.ran[0]}` : "not known") : judgedAt)],
       ["impact", isImpact ? judgedAt : null],
       ["rewound", !judged || isImpact ? null : judged.rewind_us === null ? "not known" : judged.rewind_us === 0 ? (shot.server.reason === "launched" ? "0 ms: launched in the present" : "0 ms: judged at the present positions") : `${ms(judged.rewind_us)}, to ${seconds(judged.at_us - judged.rewind_us)}`],
+      ["between", madeOf(shot.judged_from)],
       ["rewind limit", shot.limit_words],
       ["view error", isImpact || !judged ? null : shot.without_view_error ?? `${measure(shot.view_error_units)} units between target drawn and target judged`],
       ["on the server", shot.is_reported ? `${came(onServer(shot))}, as the recorded server reported it; other data of the shot is not known` : came(shot.server)],
