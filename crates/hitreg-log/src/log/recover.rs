@@ -79,9 +79,12 @@ pub(super) fn recover_within(limit: MemoryLimit, bytes: &[u8]) -> Result<(Sessio
     let mut used = 0_usize;
     for (chunk, _) in recovered.chunks() {
         used = used.saturating_add(empty_chunk_bytes + chunk.bytes());
-        limit.check(used)?;
-        session.append(chunk);
+        // The error names what the whole session needs.
+        if limit.check(used).is_ok() {
+            session.append(chunk);
+        }
     }
+    limit.check(used)?;
     session.put_in_order();
     Ok((session, recovered.damage))
 }
