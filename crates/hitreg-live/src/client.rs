@@ -157,7 +157,7 @@ where
             return Ok(());
         }
         let now = clock.now();
-        running.end.connection.allow_pause(pauses.pause(now));
+        running.end.connection.allow_pause(pauses.pause(now), now);
         if running.end.connection.handle_timeout(now).is_some() {
             return Err(LiveError::ServerGone { server });
         }

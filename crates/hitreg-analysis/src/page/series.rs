@@ -50,7 +50,7 @@ impl<T> PlayerSeries<T> {
     }
 
     fn merge_pairs(&mut self) {
-        self.merged *= 2;
+        self.merged = self.merged.saturating_mul(2);
         self.kept = 0;
         for (values, _) in self.of.values_mut() {
             let mut merged: Vec<T> = Vec::with_capacity(values.len().div_ceil(2));

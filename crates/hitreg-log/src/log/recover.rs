@@ -171,7 +171,8 @@ impl<'a> RecoveredLog<'a> {
     }
 
     /// Writes the intact records as a complete log, and passes each chunk to `seen` before. The file is the same as
-    /// [`write_session`](super::write_session) makes of the session that [`recover`] reads.
+    /// [`write_session`](super::write_session) makes of the session that [`recover`] reads, except that snapshots of a
+    /// client's log stay in the order of their arrival.
     ///
     /// # Errors
     /// When writing fails. Also when records of distant times are so mixed that sorting them needs more memory than the
@@ -196,11 +197,16 @@ impl<'a> RecoveredLog<'a> {
 
     /// Returns the chunks, each with the time before which no later chunk has a record.
     fn chunks(&self) -> impl Iterator<Item = (SessionChunk, Micros)> {
+        // Times of ticks that come from snapshots may fall.
+        let mut earliest_from: Vec<Micros> = self.ticks.iter().map(|(_, at)| *at).collect();
+        for tick in (1..earliest_from.len()).rev() {
+            earliest_from[tick - 1] = earliest_from[tick - 1].min(earliest_from[tick]);
+        }
         let mut until = Micros(i64::MAX);
         let mut untils: Vec<Micros> = Vec::with_capacity(self.chunks.len());
         for chunk in self.chunks.iter().rev() {
             untils.push(until);
-            until = chunk.earliest(&self.ticks).map_or(until, |earliest| until.min(earliest));
+            until = chunk.earliest(&self.ticks, &earliest_from).map_or(until, |earliest| until.min(earliest));
         }
         self.chunks.iter().zip(untils.into_iter().rev()).map(|(chunk, until)| (self.decode(chunk), until))
     }
@@ -217,12 +223,11 @@ impl<'a> RecoveredLog<'a> {
 }
 
 impl IntactChunk {
-    /// Returns the earliest time of its records and of its gap, given the times of ticks.
-    fn earliest(&self, ticks: &[(Tick, Micros)]) -> Option<Micros> {
-        let in_tick = self.first_tick.and_then(|first| {
-            let place = ticks.partition_point(|(tick, _)| *tick < first);
-            ticks.get(place).map(|(_, at)| *at)
-        });
+    /// Returns the earliest time of its records and of its gap, given the times of ticks and for each tick the earliest
+    /// time from it on.
+    fn earliest(&self, ticks: &[(Tick, Micros)], earliest_from: &[Micros]) -> Option<Micros> {
+        let first = self.first_tick.map(|first| ticks.partition_point(|(tick, _)| *tick < first));
+        let in_tick = first.and_then(|first| earliest_from.get(first).copied());
         [self.earliest, in_tick, self.gap.map(|gap| gap.from)].into_iter().flatten().min()
     }
 }

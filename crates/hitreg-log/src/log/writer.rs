@@ -738,8 +738,9 @@ impl Timeline {
             list.drop_first(range.start);
             *range = 0..range.len();
         }
-        let passed = self.tick_times.partition_point(|(_, at)| *at < before);
-        self.tick_times.drain(..passed);
+        while self.tick_times.front().is_some_and(|(_, at)| *at < before) {
+            self.tick_times.pop_front();
+        }
     }
 }
 

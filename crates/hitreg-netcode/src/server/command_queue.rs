@@ -85,7 +85,9 @@ impl<G: Game> Server<G> {
         let repeat =
             self.setup.settings.server.on_lost_command == OnLost::Repeat && last.0 > 0 && lost <= STAND_INS_MAX;
         let connection = &mut self.connections[usize::from(player.0)];
-        let noted = lost.min((connection.lost_time.0 / USERCMD_TIME_MIN.0) as u32);
+        // A restored state may hold any time.
+        let time = connection.lost_time.0.clamp(0, LOST_TIME_MAX.0);
+        let noted = lost.min((time / USERCMD_TIME_MIN.0) as u32);
         connection.lost_time = connection.lost_time - Micros(i64::from(noted) * USERCMD_TIME_MIN.0);
         let forgotten = next.seq.0.saturating_sub(LATE_MAX);
         while connection.missing.front().is_some_and(|oldest| oldest.0 < forgotten) {

@@ -192,9 +192,10 @@ impl<B: Body> ClientConnection<B> {
         self.requests.push(what)
     }
 
-    /// Allows the server to be silent for longer, because the client could not receive anything during a pause.
-    pub fn allow_pause(&mut self, pause: Micros) {
-        self.last_datagram_at += pause;
+    /// Allows the server to be silent for longer, because the client could not receive anything during a pause that ended
+    /// by `now`.
+    pub fn allow_pause(&mut self, pause: Micros, now: Micros) {
+        self.last_datagram_at = (self.last_datagram_at + pause).min(now);
     }
 
     /// Runs the timers at `now`: reports that the client waits, repeats requests, and detects a silent server.
