@@ -332,7 +332,7 @@ fn covered(mut spans: Vec<(i64, i64)>) -> i64 {
         end = end.max(to);
         to.saturating_sub(from).max(0)
     });
-    uncovered.sum()
+    uncovered.fold(0, i64::saturating_add)
 }
 
 fn print_connections(page: &mut Page, info: &SessionInfo, numbers: SnapshotNumbers, as_received: &ReceivedUsercmds) {
@@ -487,6 +487,8 @@ mod tests {
     fn spans_that_overlap_cover_their_union() {
         assert_eq!(covered(vec![(5, 9), (0, 4), (3, 6), (7, 8), (20, 20), (30, 31)]), 10);
         assert_eq!(covered(vec![(i64::MIN, i64::MAX)]), i64::MAX);
+        assert_eq!(covered(vec![(i64::MIN, -1), (-1, i64::MAX)]), i64::MAX);
+        assert_eq!(covered(vec![(i64::MIN, i64::MIN), (5, 9)]), 4);
         assert_eq!(covered(Vec::new()), 0);
     }
 }

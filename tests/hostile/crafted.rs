@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use hitreg::log::{self, WriterOptions};
-use hitreg::record::{RecordedSide, Session, SessionId, TickRecord};
-use hitreg::units::{Micros, Tick};
+use hitreg::record::{GapCause, GapRecord, RecordedSide, Session, SessionId, ShotRecord, TickRecord};
+use hitreg::units::{CommandSeq, Micros, PlayerId, Tick};
 use rmpv::Value;
 use tempfile::TempDir;
 
@@ -263,6 +263,24 @@ fn distant_ticks_do_not_make_replays_long() {
             run_all_bounded(&log_bytes(&session), false, None);
         }
     }
+}
+
+/// A game may record any time of a shot and of a gap, also many gaps of the whole time that there is.
+#[test]
+fn extreme_times_of_shots_and_gaps_stay_within_limits() {
+    let mut session = session();
+    session.header.game = "another".into();
+    let times = [i64::MIN, -1, 0, i64::MAX - 1, i64::MAX].map(Micros);
+    let shot = |(seq, at)| ShotRecord { command: CommandSeq(seq), at, ..ShotRecord::default() };
+    for player in &mut session.players {
+        player.judged = (20..).zip(times).map(shot).collect();
+        player.predicted.clone_from(&player.judged);
+    }
+    let between = |from| times.map(|to| GapRecord { from, to, player: None, why: GapCause::Overrun });
+    session.gaps = times.into_iter().flat_map(between).collect();
+    session.gaps.push(GapRecord { player: Some(PlayerId(1)), ..session.gaps[4] });
+    session.put_in_order();
+    run_all_bounded(&log_bytes(&session), false, None);
 }
 
 /// The greatest time is valid in a log. `merge` fails and names the length of the session.

@@ -266,7 +266,7 @@ fn known_by_log(reader: &TraceRows<'_>, log: &dyn PageLog) -> Result<Vec<KnownBy
     while let Some(first) = left.first() {
         let from = table.at_us[*first];
         let end = from.saturating_add(LOOKUP_SPAN.0);
-        let (together, later) = left.split_at(left.partition_point(|row| table.at_us[*row] < end));
+        let (together, later) = left.split_at(left.partition_point(|row| table.at_us[*row] <= end));
         let [from, to] = [from.saturating_sub(LOOKUP_MARGIN.0), end.saturating_add(LOOKUP_MARGIN.0)].map(Micros);
         let session = log.between(from, to)?;
         for row in together {
