@@ -105,22 +105,34 @@ pub(super) fn at_share<V: Copy>(counts: &SortedMap<V, u64>, share: f64) -> Optio
 #[derive(Debug)]
 pub(super) struct KindSamples<K, T> {
     of: SortedMap<K, PlayerSeries<T>>,
+    kept: usize,
     most: usize,
 }
 
 impl<K: Ord, T> KindSamples<K, T> {
     /// At most `most` items of all kinds and players.
     pub(super) fn new(most: usize) -> KindSamples<K, T> {
-        KindSamples { of: SortedMap::new(), most }
+        KindSamples { of: SortedMap::new(), kept: 0, most }
     }
 
     pub(super) fn push(&mut self, kind: K, player: u32, item: T) {
         let of_kind = self.of.entry(kind).or_insert_with(|| PlayerSeries::new(usize::MAX, |_, _| {}));
+        let before = of_kind.kept;
         of_kind.push(player, item);
-        if self.of.values().map(|of_kind| of_kind.kept).sum::<usize>() > self.most
-            && let Some(most_frequent) = self.of.values_mut().max_by_key(|of_kind| of_kind.kept)
-        {
-            most_frequent.merge_pairs();
+        self.kept += of_kind.kept - before;
+        if self.kept > self.most {
+            self.thin();
+        }
+    }
+
+    fn thin(&mut self) {
+        let Some(most_frequent) = self.of.values_mut().max_by_key(|of_kind| of_kind.kept) else { return };
+        let before = most_frequent.kept;
+        most_frequent.merge_pairs();
+        self.kept -= before - most_frequent.kept;
+        // First items alone may exceed the limit.
+        if most_frequent.kept == before {
+            self.most *= 2;
         }
     }
 
@@ -276,7 +288,6 @@ mod tests {
         }
     }
 
-    /// Several packets may arrive at one time.
     /// A rare outcome is drawn beside a frequent one, and the counts are those of all usercmds, also at unknown ticks.
     #[test]
     fn unrun_usercmds_over_the_limit_are_thinned_by_outcome_and_counted_exactly() {
@@ -312,6 +323,24 @@ mod tests {
                 found.collect::<Vec<_>>(),
                 expected.map(|(how, player, count, drawn)| (how.clone(), player, count, drawn))
             );
+        }
+    }
+
+    /// The first items of many players and kinds stay, also when they exceed the limit.
+    #[test]
+    fn first_items_of_all_players_and_kinds_stay() {
+        for (players, kinds) in [(200, 3), (1, 600), (20, 30)] {
+            let mut samples = KindSamples::new(100);
+            for number in 0..5 * players * kinds {
+                samples.push(number / players % kinds, number % players, number);
+            }
+            for (kind, player) in (0..kinds).flat_map(|kind| (0..players).map(move |player| (kind, player))) {
+                assert_eq!(samples.of(&kind, player).first(), Some(&(kind * players + player)), "{players} {kinds}");
+            }
+            let kept: usize =
+                samples.of.values().flat_map(|of_kind| of_kind.of.values()).map(|(items, _)| items.len()).sum();
+            assert_eq!(samples.kept, kept);
+            assert!(kept <= samples.most && samples.most <= 1600, "{kept} of {}", samples.most);
         }
     }
 
