@@ -186,7 +186,7 @@ fn the_result_does_not_depend_on_the_number_of_threads() {
 
 #[test]
 fn logs_without_the_problem_are_not_shrunk_and_errors_are_reported() {
-    let session = record_discs(scenario(2, 2.0, 0.0), DiscRules::default());
+    let session = record_discs(scenario(2, 1.0, 0.0), DiscRules::default());
     let never = shrink::<Discs, Infallible>(&session, &|_| Ok(false), &mut |_| {});
     assert!(matches!(never, Err(ShrinkError::NotShown)));
     let once = |tried: &Session| Ok::<bool, Infallible>(tried.players.len() == 2 && *tried == session);
