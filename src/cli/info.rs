@@ -14,7 +14,7 @@ use crate::engine::{Engine, EngineError, Games, retry_with_encoding};
 use crate::golden::ReplaySummary;
 use crate::info::{GapFigures, InfoBuilder, PacketCounts, Percentiles, PlayerFigures, SessionInfo, is_foreign};
 use crate::log::FileKind;
-use crate::record::{LogContents, SessionHeader};
+use crate::record::{LogContents, SessionHeader, UnknownKind};
 use crate::recorder::last_usercmd_as_received;
 use crate::replay::{ReplayAttempt, ReplayMode, ReplayOptions};
 use crate::report::round_trips;
@@ -318,7 +318,8 @@ fn describe_other_records(info: &SessionInfo, header: &SessionHeader) -> Vec<Str
     let number = |kind: &str| info.records.get(kind).map(|number| *number as u64);
     let known = known.into_iter().filter_map(|(kind, one)| Some(counted(number(kind)?, one)));
     // The game names its own kinds, in the singular or plural.
-    let of_game = header.unknown.iter().filter(|kind| is_foreign(header) && !kind.is_known_kind());
+    let is_of_game = |kind: &&UnknownKind| kind.is_custom() || is_foreign(header) && !kind.is_known_kind();
+    let of_game = header.unknown.iter().filter(is_of_game);
     let of_game = of_game.filter_map(|kind| Some(format!("{} {}", count(number(&kind.name)?), kind.name)));
     known.chain(of_game).collect()
 }

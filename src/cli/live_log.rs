@@ -24,6 +24,7 @@ pub(super) struct LogSink {
     /// Reserves the log's path until the session's header is known.
     claim: Option<RecordingClaim>,
     recording: Option<Recording>,
+    has_records: bool,
     error: Option<StoreError>,
     /// The times of the first and the last tick.
     ticks: Option<(Micros, Micros)>,
@@ -40,6 +41,7 @@ impl LogSink {
             claim: Some(RecordingClaim::new(&target)?),
             target,
             recording: None,
+            has_records: false,
             error: None,
             ticks: None,
             frames: None,
@@ -57,23 +59,23 @@ impl LogSink {
         }
     }
 
-    /// Completes the log and returns its first and last time. Deletes the log if the session failed before it began.
+    /// Completes the log and returns its first and last time. Deletes the log if the session ended before it began.
     ///
     /// # Errors
-    /// When the log cannot be written, or when a signal ended the command before the session had a log.
+    /// When the log cannot be written, or when a signal ended the command before the session began.
     pub(super) fn finish(self, went_well: bool) -> Result<Option<(Micros, Micros)>, CommandError> {
         if let Some(error) = self.error {
             return Err(error.into());
         }
         // A client's log has no ticks.
         let span = self.ticks.or(self.frames);
-        let Some(recording) = self.recording else {
-            return if went_well { Err(CommandError::Interrupted { resumes: false }) } else { Ok(span) };
-        };
-        if span.is_none() && !went_well {
-            recording.abandon()?;
-        } else {
-            recording.finish()?;
+        let has_session = if went_well { self.has_records } else { span.is_some() };
+        match self.recording {
+            Some(recording) if has_session => recording.finish()?,
+            recording => {
+                recording.map_or(Ok(()), Recording::abandon)?;
+                return if went_well { Err(CommandError::Interrupted { resumes: false }) } else { Ok(span) };
+            }
         }
         if !went_well && span.is_some() {
             use std::io::Write;
@@ -114,6 +116,7 @@ impl LiveSink for LogSink {
             let first = span.map_or(at, |(first, _)| first);
             *span = Some((first, at));
         }
+        self.has_records = true;
         let pushed = self.recording.as_mut().map_or(Ok(()), |recording| recording.push(record));
         self.note(pushed)
     }

@@ -452,18 +452,28 @@ fn a_client_killed_while_waiting_loses_its_place() {
     place.verified("session.hitlog");
 }
 
-/// Before a server has answered, there is nothing to record.
+/// Before the session begins, there is nothing to record, and the same command can run again.
 #[test]
-fn ctrl_c_before_the_server_answers_leaves_no_log() {
+fn ctrl_c_before_the_session_begins_leaves_no_log() {
     let Some(place) = SessionFolder::new() else { return };
-    let client = place.join(0, "");
-    std::thread::sleep(Duration::from_secs(1));
-    let killed = Command::new("kill").args(["-INT", &client.id().to_string()]).status().expect("there is kill");
-    assert!(killed.success());
-    let output = client.wait_with_output().expect("it was started");
-    assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
-    assert_eq!((text(&output.stdout), text(&output.stderr)), (String::new(), "error: interrupted\n".to_owned()));
-    assert!(!place.path("client0.hitlog").exists());
+    let interrupted = |children: Vec<Child>| {
+        std::thread::sleep(Duration::from_secs(1));
+        for child in &children {
+            let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("there is kill");
+            assert!(killed.success());
+        }
+        for child in children {
+            let output = child.wait_with_output().expect("it was started");
+            let (out, error) = (text(&output.stdout), text(&output.stderr));
+            assert_eq!(output.status.code(), Some(130), "{error}");
+            assert!(out.is_empty() && error.ends_with("error: interrupted\n"), "{out}{error}");
+        }
+        let logs = ["server", "client0"].map(|side| place.path(&format!("{side}.hitlog")));
+        let left = |log: &PathBuf| log.exists() || log.with_extension("hitlog.part").exists();
+        assert!(!logs.iter().any(left), "{logs:?}");
+    };
+    interrupted(vec![place.join(0, "")]);
+    interrupted(vec![place.serve("--players 2"), place.join(0, "")]);
 }
 
 #[test]

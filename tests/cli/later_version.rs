@@ -182,6 +182,30 @@ fn every_command_names_the_unknown_parts() {
     assert_eq!(sorted(merged).unknown, sorted(future).unknown);
 }
 
+/// A game may record kinds of its own in a session of this build's pipelines.
+#[test]
+fn declared_kinds_of_the_game_are_counted_and_not_unknown() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut session = session();
+    let fields = vec![FieldSchema::new("at_us", CellKind::I64, Scope::Status)];
+    session.header.unknown = vec![UnknownKind { name: "goals".to_owned(), columns: vec!["at_us".to_owned()], fields }];
+    let at = UnknownColumn { form: NumberForm::Integer, values: vec![100_000, 200_000] };
+    let (kind, columns) = ("goals".to_owned(), vec![at]);
+    session.unknown =
+        vec![UnknownRecords { kind, series: vec![0; 2], keys: vec![0; 2], columns, time_column: Some(0) }];
+    let bytes = write_session(Vec::new(), &session, WriterOptions::whole()).expect("memory takes everything");
+    std::fs::write(folder.path().join("goals.hitlog"), bytes).expect("a folder");
+    let run = |args: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_hitreg")).args(args).current_dir(folder.path()).output();
+        let output = output.expect("a command");
+        let message = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && !message.contains("skipped"), "{args:?}:\n{message}");
+        message
+    };
+    assert!(run(&["info", "goals.hitlog"]).contains("2 goals"));
+    run(&["replay", "goals.hitlog"]);
+}
+
 fn sides(session: &Session) -> Vec<(&'static str, Session)> {
     let of_side = |player| {
         let side = Some(RecordedSide { session: SessionId(5), player });

@@ -26,13 +26,14 @@ pub fn is_foreign(header: &SessionHeader) -> bool {
 const TICK_HZ: &str = "server.tick_hz";
 
 /// What a later version recorded and this build skips, as text: settings, columns and kinds of records. Classes of
-/// entities and fields of usercmds belong to the game and are not checked here.
+/// entities, fields of usercmds and declared kinds of records belong to the game and are not checked here.
 pub fn passed_over(header: &SessionHeader) -> Vec<String> {
     if is_foreign(header) {
         return Vec::new();
     }
     let settings = Settings::unknown(&header.settings).map(|(key, value)| format!("setting {key}={value}"));
-    settings.chain(header.unknown.iter().map(UnknownKind::to_string)).collect()
+    let unknown = header.unknown.iter().filter(|kind| !kind.is_custom());
+    settings.chain(unknown.map(UnknownKind::to_string)).collect()
 }
 
 /// The figures of a log.

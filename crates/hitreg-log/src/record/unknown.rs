@@ -24,7 +24,7 @@ impl UnknownKind {
     }
 
     /// Returns whether a game declares the kind, so that `at_us` is its only time.
-    pub(crate) fn is_custom(&self) -> bool {
+    pub fn is_custom(&self) -> bool {
         !self.fields.is_empty() && self.time_column().is_some()
     }
 
