@@ -270,7 +270,10 @@ impl ChatLine {
 impl RequestedSettingsArgs {
     /// The requested settings. An option and `--set` may not request the same one, unless the config file gave either.
     fn pairs(&self, output: &Output) -> Result<OwnSettings, CommandError> {
-        let of_pair = |text: &String| Settings::pair(text).map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let of_pair = |text: &String| {
+            Settings::default().set_pair(text)?;
+            Settings::pair(text).map(|(key, value)| (key.to_owned(), value.to_owned()))
+        };
         let mut set = self.set.iter().map(of_pair).collect::<Result<OwnSettings, SettingError>>()?;
         let mut own = OwnSettings::new();
         for (option, key, value) in [

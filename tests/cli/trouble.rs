@@ -74,6 +74,7 @@ fn bad_input_is_reported_and_leaves_no_files() {
         ("export a.hitlog -o b", "-o needs --table NAME or --all"),
         ("settings --preset quak", "no preset is called `quak`"),
         ("settings nonsense", "no setting is called `nonsense`"),
+        ("join localhost -o n.hitlog --set nonsense=1", "no setting is called `nonsense`"),
         ("record synth -o dir", "dir: this is a directory"),
         ("record synth -o b --players 65", "players cannot be 65: a scenario takes 1 to 64"),
         ("record synth -o b --seconds nan", "seconds cannot be NaN"),
