@@ -87,7 +87,8 @@ struct ClientClock {
     differing_usercmds: Option<usize>,
     /// How many usercmds are in its log and in the server's.
     compared_usercmds: usize,
-    usercmds: usize,
+    /// How many usercmds are in its log; `null` without a log.
+    usercmds: Option<usize>,
     /// The time of the last tick of a merge without its log; `null` if the server's log lacks its usercmds.
     without_us: Option<i64>,
 }
@@ -127,7 +128,7 @@ impl MergeReport {
             set_back_us: Some(aligned.set_back.0).filter(|us| *us > 0),
             differing_usercmds: Some(aligned.differing_usercmds).filter(|_| aligned.compared_usercmds > 0),
             compared_usercmds: aligned.compared_usercmds,
-            usercmds,
+            usercmds: aligned.log.map(|_| usercmds),
             without_us: aligned.without.map(|without| without.0),
         };
         MergeReport {
@@ -209,7 +210,7 @@ impl MergeReport {
                 Some(us) => format!("± {:.3} ms", us as f64 / 1e3),
                 None => if client.by_ticks { "unknown" } else { "-" }.to_owned(),
             };
-            let usercmds = count(client.usercmds as u64);
+            let usercmds = client.usercmds.map_or("-".to_owned(), |usercmds| count(usercmds as u64));
             let path = client.path.clone().unwrap_or("none: from the server's packets".to_owned());
             [client.player.to_string(), offset, error, usercmds, path]
         };

@@ -67,6 +67,7 @@ fn streamed_logs_merge_as_logs_in_memory_do() {
     let [at_us, without_us] = ["at_us", "without_us"].map(|key| ends_early[key].as_i64().expect("a time"));
     assert_eq!(ends_early["player"], 1);
     assert_eq!(streamed["clients"][2]["path"], Value::Null);
+    assert!(streamed["clients"][2]["usercmds"].is_null() && streamed["clients"][0]["usercmds"].is_u64());
     let rest = folder.json("merge client0.hitlog server.hitlog -o rest.hitlog");
     let kept_us = rest["duration_us"].as_i64().zip(streamed["duration_us"].as_i64()).map(|(rest, cut)| rest - cut);
     assert!(kept_us.is_some_and(|kept| (kept - (without_us - at_us)).abs() < 100_000), "{kept_us:?} {ends_early}");
