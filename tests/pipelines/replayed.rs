@@ -38,6 +38,40 @@ fn tick_times(replayed: &ReplayOutput) -> Vec<i64> {
     ticks::Columns::of(&replayed.trace).at_us.to_vec()
 }
 
+/// The session with all times later by `by`.
+fn moved(mut session: Session, by: Micros) -> Session {
+    for player in &mut session.players {
+        player.streams_mut().into_iter().for_each(|stream| stream.move_by(by));
+        // 0 is the time of a client that does not know the server's clock yet.
+        let timed = player.frames.iter_mut().filter(|frame| frame.command.server_time != Micros::ZERO);
+        timed.for_each(|frame| frame.command.server_time += by);
+        player.snapshots.iter_mut().for_each(|snapshot| snapshot.server_time += by);
+    }
+    session.streams_mut().into_iter().for_each(|stream| stream.move_by(by));
+    session
+}
+
+/// A game may count its time from any moment, such as the end of the warm-up. Steered clocks count ticks from time 0.
+#[test]
+fn a_session_may_begin_at_any_time() {
+    for preset in ["half-life", "nereids", "quake3"] {
+        let link = LinkModel { delay_ms: 40.0, ..LinkModel::default() };
+        let session =
+            record(&Scenario { players: 3, seconds: 8.0, preset: preset.into(), link, ..Scenario::default() });
+        let whole = replay(&session, &ReplayOptions::default()).expect("its own build");
+        let before_0 = Some(Micros::from_ms(-5_003)).filter(|_| preset != "nereids");
+        for by in before_0.into_iter().chain([Micros::from_s(320)]) {
+            let again = replay(&moved(session.clone(), by), &ReplayOptions::default()).expect("its own build");
+            let ticks = session.ticks.len() as u64;
+            assert_eq!((again.findings.first_difference, again.findings.hashes_compared), (None, ticks), "{preset}");
+            for (table, column) in [("corrections", "error_units"), ("views", "origin.x"), ("shots", "rewind_us")] {
+                let [was, is] = [&whole, &again].map(|of| of.trace.table(table).expect("it").column(column));
+                assert!(was.is_some() && format!("{was:?}") == format!("{is:?}"), "{preset}: {table} {column}");
+            }
+        }
+    }
+}
+
 #[test]
 fn another_tick_rate_covers_the_same_time() {
     let mut session = short();
