@@ -644,7 +644,7 @@ fn unlimited_error_words(
     let times = judged.rewound_to_us().zip(shot.drawn.as_ref().and_then(|drawn| drawn.at_us));
     match times.map_or(0, |(rewound_to, drawn)| rewound_to.saturating_sub(drawn)) {
         0 if shot.carried.is_none() => {
-            "; the trace does not say why: only a log has the snapshots that a client lacked".to_owned()
+            "; the trace lacks the reason: a log with packets shows which snapshots a client lacked".to_owned()
         }
         0 => "; the reason is not known".to_owned(),
         off => {
