@@ -6,7 +6,7 @@ use std::ops::Deref;
 use glam::Vec3;
 use hitreg::log::{read_session, read_trace};
 use hitreg::record::ArrivalRecord;
-use hitreg::report::why_page;
+use hitreg::report::{why_answer, why_page};
 use hitreg::store::{self, TraceFile};
 use hitreg::trace::schema::{bodies, corrections, errors, shots};
 use hitreg::trace::{ColumnData, Table, Trace, schema};
@@ -118,7 +118,8 @@ fn places_agree(trace: &Trace, shot: &ShotExplanation, error: Option<f32>, text:
     let origin = |which| shot.place_of(which).and_then(|place| place.origin).map(|origin| origin.as_vec3());
     let (drawn, judged, present) =
         (origin(PositionKind::Drawn), origin(PositionKind::Judged), origin(PositionKind::Present));
-    if let Some(judged) = judged {
+    let is_in_present = shot.relocated.is_some_and(|relocated| relocated.is_judged_in_present);
+    if let Some(judged) = judged.filter(|_| !is_in_present) {
         let (drawn, error) = (drawn.expect("drawn"), error.expect("nothing is known without a view error"));
         assert!((judged.distance(drawn) - error).abs() <= 0.5, "{text}");
     }
@@ -497,6 +498,81 @@ fn a_view_error_without_a_limit_names_the_snapshots_that_the_client_lacked() {
         explained += 1;
     }
     assert!(explained > 20 && exact > 100, "{explained} explained, {exact} exact");
+}
+
+/// Lag compensation stops at a teleport or spawn: the server judges such a target in the present.
+#[test]
+fn a_target_that_teleported_or_spawned_since_is_judged_in_the_present() {
+    let folder = Folder::empty();
+    let late = "--players 8 --no-keyframes --set lag_compensation.max_unlag_ms=1500 --set interpolation.lerp_ms=1000";
+    folder.done(&format!("record synth -o tele.hitlog --seed 93 --seconds 60 --delay-ms 60 {late}"));
+    let trace = trace_of(&folder, "replay tele.hitlog");
+    let reader = TraceRows::new(&trace);
+    let bodies = trace.table(bodies::NAME).expect("bodies");
+    let body = |tick: u32, entity: u32| {
+        let rows = bodies.u32s("tick").iter().zip(bodies.u32s("entity"));
+        let row = rows.into_iter().position(|row| row == (&tick, &entity)).expect("a body");
+        (bodies.u32s("teleports")[row], bodies.column("alive").unwrap().data.is_zero(row))
+    };
+    let [mut teleported, mut spawned] = [0, 0];
+    for shot in (0..shots::Columns::of(&trace).rows).map(|row| reader.shot(row)) {
+        let Some(relocated) = shot.relocated else { continue };
+        assert_eq!((shot.view_error_units, relocated.is_judged_in_present), (None, true), "{}", shot.name());
+        let entity = shot.about.as_ref().unwrap()[1..].parse().unwrap();
+        let [before, after] = [relocated.tick - 1, relocated.tick].map(|tick| body(tick, entity));
+        assert_eq!(before.0 + 1, after.0, "{}", shot.name());
+        assert_eq!(relocated.how, if before.1 { "spawned" } else { "teleported" }, "{}", shot.name());
+        let judged = shot.judged.as_ref().and_then(|judged| judged.at_us.zip(judged.rewind_us)).unwrap();
+        assert!((judged.0 - judged.1..=judged.0).contains(&relocated.at_us), "{}", shot.name());
+        let [judged, present] =
+            [PositionKind::Judged, PositionKind::Present].map(|which| shot.place_of(which).unwrap());
+        assert_eq!((judged.origin, judged.at_us), (present.origin, present.at_us), "{}", shot.name());
+        *(if relocated.how == "spawned" { &mut spawned } else { &mut teleported }) += 1;
+    }
+    assert!(teleported > 0 && spawned > 0, "{teleported} teleported, {spawned} spawned");
+    let answer = folder.done("why tele.hitlog p5#610").split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in [
+        "p7 teleported at 9.516 s, after p5's view of p7, so the server judged p7 in the present, ",
+        "rewound 1123 ms, to 8.486 s, but p7 in the present",
+        "view error not measured across a teleport or spawn: p7 teleported at 9.516 s (tick 609)",
+    ] {
+        assert!(answer.contains(words), "{words}: {answer}");
+    }
+}
+
+/// The server rewinds in the position history, to a time in whole ms.
+#[test]
+fn a_view_error_of_a_drawing_mode_or_of_whole_milliseconds_has_its_reason() {
+    let folder = Folder::empty();
+    let answers = |set: &str| -> Vec<String> {
+        folder.done(&format!("record synth -o of.hitlog --force --seed 11 --seconds 15 {set}"));
+        let session = store::read_log(&folder.path("of.hitlog")).expect("a log");
+        let trace = trace_of(&folder, "replay of.hitlog");
+        let reader = TraceRows::new(&trace);
+        let shots = (0..shots::Columns::of(&trace).rows).map(|row| {
+            let mut shot = reader.shot(row);
+            shot.know_log(&session);
+            shot
+        });
+        let with_error = shots.filter(|shot| {
+            let is_unlimited =
+                shot.judged.as_ref().is_some_and(|judged| judged.limit == "none" && !judged.is_stand_in());
+            is_unlimited && shot.view_error_units.is_some_and(|error| error >= 0.01)
+        });
+        with_error.map(|shot| why_answer(&Why::Shot(Box::new(shot)), &trace.header.settings)).collect()
+    };
+    for mode in ["two-point", "off", "extrapolate", "last-rendered", "category"] {
+        let reason = format!("drew with interpolation.mode={mode}, and the server rewinds as for `history`");
+        let answers = answers(&format!("--set interpolation.mode={mode}"));
+        assert!(!answers.is_empty() && answers.iter().all(|answer| answer.contains(&reason)), "{mode}: {answers:?}");
+    }
+    let whole = answers("--set server.schedule=tick --delay-ms 73");
+    let reason = "ms after the drawn one, because `lerp_msec` has whole ms";
+    assert!(!whole.is_empty() && whole.iter().all(|answer| answer.contains(reason)), "{whole:?}");
+    let lossy = answers("--set server.schedule=tick --delay-ms 73 --loss 10% --set client.redundancy=4");
+    let [lacked, named] =
+        ["client drew", "lerp_msec"].map(|word| lossy.iter().filter(|answer| answer.contains(word)).count());
+    assert!(lacked > 0 && lacked + named == lossy.len(), "{lacked} and {named}: {lossy:?}");
 }
 
 /// A trace holds the names of players, so `why`, `bisect ticks` and pages give them without the log.

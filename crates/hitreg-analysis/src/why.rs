@@ -22,9 +22,9 @@ pub use places::{AimLine, Axes, LineOffset, PositionKind, TargetPosition};
 pub use rows::{CorrectionRows, ShotRows, TraceRows, near};
 pub use shot::{
     ClientFrame, ClientReplay, DrawnTarget, JudgedOutcome, PlacingSnapshots, RejudgeRules, RejudgedShot, RejudgedShots,
-    ReportedHit, ShotExplanation, ShotResult, SnapshotName, UsercmdPath,
+    Relocation, ReportedHit, ShotExplanation, ShotResult, SnapshotName, UsercmdPath,
 };
-pub(crate) use shot::{hitgroup_in_words, shot_target};
+pub(crate) use shot::{hitgroup_in_words, other_drawing_mode, shot_target};
 
 /// The explanation of a shot or a correction.
 #[derive(Clone, Debug, PartialEq, Serialize)]

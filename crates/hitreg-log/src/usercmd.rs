@@ -77,6 +77,7 @@ pub struct Usercmd<I = Input> {
     /// Sequence number per player, from 1.
     pub seq: CommandSeq,
     /// How far behind [`Usercmd::server_time`] the client drew the others, in milliseconds (Bernier's `lerp_msec`).
+    /// Rounded down, so the server finds a time up to 1 ms after the drawn one.
     pub lerp_msec: u16,
     /// The server time that the client's clock showed when the command was made, as in Quake III's usercmd. The server
     /// checks it against the latency that the server measures. 0 before the client's first snapshot.

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::packed::{PackedRecords, PageColumns, RecordPacker};
 use super::{PageInput, PageLog};
 use crate::report::{ShotWords, correction_answer, evidence_in_words, shot_answer};
-use crate::why::{CorrectionRows, PlacingSnapshots, RejudgedShot, TraceRows, UsercmdPath, shot_target};
+use crate::why::{CorrectionRows, PlacingSnapshots, RejudgedShot, SnapshotName, TraceRows, UsercmdPath, shot_target};
 use hitreg_log::sorted::{SortedMap, SortedSet};
 use hitreg_log::trace::schema::{bodies, corrections, errors, executed, frames, shots, ticks, views};
 use hitreg_log::trace::{Table, Trace, TraceReadError, TraceSource, body_tables, select_rows};
@@ -238,7 +238,7 @@ pub(super) fn shots_of(
     for row in 0..shots::Columns::of(trace).rows {
         let mut shot = reader.shot(row);
         if let Some(known) = known.get(row) {
-            (shot.carried, shot.drawn_from, shot.judged_from) = *known;
+            (shot.carried, shot.drawn_from, shot.judged_from, shot.unreceived) = *known;
         }
         let rejudged = shot.otherwise(shown.rejudged);
         let answer = shot_answer(&shot, &trace.header.settings);
@@ -249,7 +249,7 @@ pub(super) fn shots_of(
 }
 
 /// What the log knows of a shot.
-type KnownByLog = (Option<UsercmdPath>, Option<PlacingSnapshots>, Option<PlacingSnapshots>);
+type KnownByLog = (Option<UsercmdPath>, Option<PlacingSnapshots>, Option<PlacingSnapshots>, [Option<SnapshotName>; 2]);
 
 /// The shots of so much time are looked up in the log together.
 const LOOKUP_SPAN: Micros = Micros::from_s(24);
@@ -259,7 +259,7 @@ const LOOKUP_MARGIN: Micros = Micros::from_s(4);
 /// What the log knows of each shot. The log is read once, a few seconds at a time.
 fn known_by_log(reader: &TraceRows<'_>, log: &dyn PageLog) -> Result<Vec<KnownByLog>, TraceReadError> {
     let table = shots::Columns::of(reader.trace);
-    let mut known = vec![(None, None, None); table.rows];
+    let mut known = vec![KnownByLog::default(); table.rows];
     let mut order: Vec<usize> = (0..table.rows.min(table.at_us.len())).collect();
     order.sort_unstable_by_key(|row| (table.at_us[*row], *row));
     let mut left = &order[..];
@@ -272,7 +272,7 @@ fn known_by_log(reader: &TraceRows<'_>, log: &dyn PageLog) -> Result<Vec<KnownBy
         for row in together {
             let mut shot = reader.shot(*row);
             shot.know_log(&session);
-            known[*row] = (shot.carried, shot.drawn_from, shot.judged_from);
+            known[*row] = (shot.carried, shot.drawn_from, shot.judged_from, shot.unreceived);
         }
         left = later;
     }

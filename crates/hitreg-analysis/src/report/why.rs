@@ -7,7 +7,8 @@ use crate::summary::agreement;
 use crate::text_diff::TextDiff;
 use crate::why::{
     ClientReplay, CorrectionExplanation, FieldError, JudgedOutcome, LineOffset, PlacingSnapshots, PositionKind,
-    RejudgedShot, ReportedHit, ShotExplanation, ShotResult, SnapshotName, TargetPosition, UsercmdPath, Why,
+    RejudgedShot, Relocation, ReportedHit, ShotExplanation, ShotResult, SnapshotName, TargetPosition, UsercmdPath, Why,
+    other_drawing_mode,
 };
 use serde::Serialize;
 
@@ -320,7 +321,12 @@ fn rewound(page: &mut Page, shot: &ShotExplanation, judged: &JudgedOutcome, sett
     let back = judged.rewind_us.map(|rewind| match (rewind, judged.at_us) {
         (0, _) if shot.server.reason == "launched" => "0 ms: launched in the present".to_owned(),
         (0, _) => "0 ms: judged at the present positions".to_owned(),
-        (rewind, Some(at)) => format!("{}, to {}", rounded_ms(rewind), seconds(at.saturating_sub(rewind))),
+        (rewind, Some(at)) => {
+            let in_present = shot.relocated.filter(|relocated| relocated.is_judged_in_present);
+            let left = in_present.and(shot.about.as_deref());
+            let left = left.map_or(String::new(), |who| format!(", but {} in the present", name(who)));
+            format!("{}, to {}{left}", rounded_ms(rewind), seconds(at.saturating_sub(rewind)))
+        }
         (rewind, None) => rounded_ms(rewind),
     });
     page.pair("rewound", &known(back));
@@ -343,7 +349,15 @@ fn without_view_error(shot: &ShotExplanation) -> String {
         _ if !shot.has_views => format!("there is no record of what p{shooter}'s screen drew"),
         None => "no target was drawn".to_owned(),
         Some(who) if shot.drawn.is_none() => format!("p{shooter}'s screen did not draw {who}"),
-        Some(who) => format!("{who} died, spawned or teleported since, or was not judged"),
+        Some(who) => match shot.relocated {
+            Some(Relocation { how, tick, at_us, .. }) => {
+                return format!(
+                    "not measured across a teleport or spawn: {who} {how} at {} (tick {tick})",
+                    seconds(at_us)
+                );
+            }
+            None => format!("{who} teleported or spawned since, or was not judged"),
+        },
     };
     format!("not known: {reason}")
 }
@@ -565,7 +579,10 @@ fn judged_words(shot: &ShotExplanation, judged: &JudgedOutcome, settings: &[(Str
         return format!("{repeated}, with the view of the next one");
     }
     let Some((who, error)) = shot.about.as_ref().zip(shot.view_error_units) else {
-        return "the view error is not known".to_owned();
+        let relocated = shot.about.as_deref().zip(shot.relocated);
+        return relocated.map_or("the view error is not known".to_owned(), |(who, relocated)| {
+            relocated_words(shot, &name(who), &relocated)
+        });
     };
     let (who, shooter) = (name(who), shot.shooter);
     if error == 0.0 {
@@ -573,10 +590,7 @@ fn judged_words(shot: &ShotExplanation, judged: &JudgedOutcome, settings: &[(Str
     }
     let apart = format!("the server judged {who} {} units from where p{shooter} saw {who}", measure(error));
     match judged.limit.as_str() {
-        "none" | "" => match unreceived(shot) {
-            Some(snapshots) => format!("{apart}, because p{shooter}'s client drew {who} without {snapshots}"),
-            None => apart,
-        },
+        "none" | "" => format!("{apart}{}", unlimited_error_words(shot, judged, &who, settings)),
         "claim" => format!("{apart}, because it refused the usercmd's time"),
         "max_unlag" if is_within_limit(judged, settings) => {
             format!("{apart}, because p{shooter}'s newest acked snapshot was too old")
@@ -585,12 +599,61 @@ fn judged_words(shot: &ShotExplanation, judged: &JudgedOutcome, settings: &[(Str
     }
 }
 
-/// The snapshots by which the server placed the target, and which the client did not have when it drew it.
-fn unreceived(shot: &ShotExplanation) -> Option<String> {
-    let (judged_from, drawn_from) = (shot.judged_from?, shot.drawn_from?);
-    let numbers: Vec<String> = judged_from.besides(&drawn_from).map(|snapshot| format!("#{}", snapshot.seq)).collect();
-    let noun = if numbers.len() == 1 { "snapshot" } else { "snapshots" };
-    Some(format!("{noun} {}, not received by then", numbers.join(" and ")))
+/// Where the server judged a target that teleported or spawned after the shooter's view of it.
+fn relocated_words(shot: &ShotExplanation, who: &str, relocated: &Relocation) -> String {
+    let shooter = shot.shooter;
+    let what = format!("{who} {} at {}, after p{shooter}'s view of {who}", relocated.how, seconds(relocated.at_us));
+    if !relocated.is_judged_in_present {
+        return format!("{what}, so the server judged {who} at a place after that");
+    }
+    let [drawn, judged] =
+        [PositionKind::Drawn, PositionKind::Judged].map(|which| shot.place_of(which).and_then(|place| place.origin));
+    let apart = drawn.zip(judged).map(|(drawn, judged)| (judged - drawn).as_vec3().length());
+    let apart =
+        apart.map_or(String::new(), |apart| format!(", {} units from where p{shooter} saw {who}", measure(apart)));
+    format!("{what}, so the server judged {who} in the present{apart}")
+}
+
+/// A view error below this distance is one of rounding, in units.
+const ROUNDING_UNITS: f32 = 0.01;
+
+/// The reason for a view error although no limit bounded the rewind.
+fn unlimited_error_words(
+    shot: &ShotExplanation,
+    judged: &JudgedOutcome,
+    who: &str,
+    settings: &[(String, String)],
+) -> String {
+    let shooter = shot.shooter;
+    if shot.view_error_units.is_some_and(|error| error < ROUNDING_UNITS) {
+        return ", by rounding".to_owned();
+    }
+    if let Some(mode) = other_drawing_mode(settings, shooter) {
+        return format!(
+            ", because p{shooter}'s client drew with interpolation.mode={}, and the server rewinds as for `history`",
+            name(mode)
+        );
+    }
+    let unreceived: Vec<String> =
+        shot.unreceived.iter().flatten().map(|snapshot| format!("#{}", snapshot.seq)).collect();
+    if !unreceived.is_empty() {
+        let noun = if unreceived.len() == 1 { "snapshot" } else { "snapshots" };
+        let numbers = unreceived.join(" and ");
+        return format!(", because p{shooter}'s client drew {who} without {noun} {numbers}, not received by then");
+    }
+    let times = judged.rewound_to_us().zip(shot.drawn.as_ref().and_then(|drawn| drawn.at_us));
+    match times.map_or(0, |(rewound_to, drawn)| rewound_to.saturating_sub(drawn)) {
+        0 if shot.carried.is_none() => {
+            "; the trace lacks the reason: a log with packets shows which snapshots a client lacked".to_owned()
+        }
+        0 => "; the reason is not known".to_owned(),
+        off => {
+            let side = if off > 0 { "after" } else { "before" };
+            let off_ms = measure(off.unsigned_abs() as f32 / 1000.0);
+            let whole = if off.unsigned_abs() < 1000 { ", because `lerp_msec` has whole ms" } else { "" };
+            format!(": the usercmd named a time {off_ms} ms {side} the drawn one{whole}")
+        }
+    }
 }
 
 pub(crate) fn correction_answer(correction: &CorrectionExplanation) -> String {

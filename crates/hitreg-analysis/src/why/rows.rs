@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use super::correction::{AMBIGUOUS_MIN, is_corrected};
 use super::places::{AimSource, first_with_angles};
-use super::{OtherCorrections, ShotName, WhyError, WhyQuery};
+use super::{OtherCorrections, ShotName, WhyError, WhyQuery, cell, shot_target};
 use hitreg_log::trace::schema::{bodies, corrections, errors, executed, frames, is_bodies, shots, ticks, views};
 use hitreg_log::trace::{ColumnSpan, Series, Table, Trace, TraceReadError, TraceSource, select_rows};
 
@@ -59,6 +59,30 @@ impl<'t> TraceRows<'t> {
         self.bodies.iter().find_map(|(table, rows)| Some((*table, rows.at([entity, 0], tick).next()?)))
     }
 
+    /// The last teleport or spawn of an entity after `since_us`, up to a tick: what it was, its tick, and the session time
+    /// of that tick. A change of the body's `teleports` shows it.
+    pub(super) fn last_relocation(&self, tick: u32, entity: u32, since_us: i64) -> Option<(&'static str, u32, i64)> {
+        let ticks = ticks::Columns::of(self.trace);
+        let last = ticks.tick.iter().position(|known| *known == tick)?;
+        let count = |(table, row): (&Table, usize)| cell(table.u32s("teleports"), row);
+        let is_dead = |(table, row): (&Table, usize)| Some(table.column("alive")?.data.is_zero(row));
+        for row in (1..=last).rev().take(RELOCATION_TICKS as usize) {
+            let (tick, before) = (ticks.tick[row], ticks.tick[row - 1]);
+            let at_us = cell(ticks.at_us, row).filter(|at| *at > since_us)?;
+            let (of_tick, of_before) = (count(self.body(tick, entity)?)?, self.body(before, entity));
+            if of_before.and_then(count) == Some(of_tick) {
+                continue;
+            }
+            let how = match of_before.map(is_dead) {
+                None | Some(Some(true)) => "spawned",
+                Some(Some(false)) => "teleported",
+                Some(None) => "teleported or spawned",
+            };
+            return Some((how, tick, at_us));
+        }
+        None
+    }
+
     /// Whether the trace has bodies after a tick, but none of an entity that it has after the tick before.
     pub(super) fn is_removed(&self, tick: u32, entity: u32) -> bool {
         let had = tick.checked_sub(1).is_some_and(|before| self.body(before, entity).is_some());
@@ -66,6 +90,9 @@ impl<'t> TraceRows<'t> {
         had && self.body(tick, entity).is_none() && has_tick()
     }
 }
+
+/// A teleport or spawn of a shot's target is sought in this many ticks up to the shot: 10 s at 128 Hz.
+const RELOCATION_TICKS: u32 = 1_280;
 
 /// Views of the target are read for this long before and after the rewound time, in microseconds. The explanation needs
 /// no views further away.
@@ -80,6 +107,8 @@ pub struct ShotRows {
     shot: ShotName,
     /// The shot's rows in `shots`: the shots of its usercmd, and the impacts of its projectiles.
     rows: Table,
+    /// The entity that the explanation of each of these rows is about; `None` if it is not known.
+    about: Vec<Option<u32>>,
     /// The first and the last time of views that can show where the target was judged.
     shown: Option<(i64, i64)>,
 }
@@ -94,10 +123,12 @@ impl ShotRows {
         let usercmds = table.shooter.iter().zip(table.command);
         let is_its = |of| of == (&shot.shooter, &shot.command);
         let rows = trace.table(shots::NAME).map(|table| table.select_where(usercmds, is_its)).unwrap_or_default();
+        let of_shot = Trace { tables: vec![rows.clone()], ..Trace::default() };
+        let about = (0..rows.rows()).map(|row| shot_target(&of_shot, row)).collect();
         let found = shots::Columns::read(&rows);
         let judged = found.at_us.iter().zip(found.rewind_us).map(|(at, rewind)| at.saturating_sub(*rewind));
         let shown = around(judged);
-        ShotRows { shot, shown, rows }
+        ShotRows { shot, about, shown, rows }
     }
 
     /// The session time from the first to the last row that explains the shot, in microseconds; `None` if it is not
@@ -115,7 +146,7 @@ impl ShotRows {
             ticks.iter().min().zip(ticks.iter().max()).map(|(first, last)| (i64::from(*first), i64::from(*last)));
         match table {
             views::NAME => self.shown.map(|shown| of("drawn_at_us", shown)),
-            bodies::NAME => ticks.map(|(first, last)| of("tick", (first - 1, last))),
+            bodies::NAME => ticks.map(|(first, last)| of("tick", (first - i64::from(RELOCATION_TICKS), last))),
             executed::NAME => ticks.map(|(first, last)| of("tick", (first - DUE_TICKS, last + DUE_TICKS))),
             _ => self.span().map(|span| of("at_us", span)),
         }
@@ -130,12 +161,24 @@ impl ShotRows {
     /// The rows of a table that explain the shot.
     pub fn select(&self, table: &Table) -> Table {
         let ShotName { shooter, command, .. } = self.shot;
-        // The tick of the shot and the tick before it.
+        // The tick of the shot and the tick before it; of the target, also earlier ones.
         let of_shot = shots::Columns::read(&self.rows).tick;
         let is_its_tick =
             |tick: &u32| of_shot.iter().any(|of_shot| of_shot == tick || of_shot.checked_sub(1) == Some(*tick));
         match table.name.as_str() {
-            ticks::NAME | bodies::NAME => table.select_where(table.u32s("tick").iter(), is_its_tick),
+            ticks::NAME => {
+                let is_before = |tick: &u32| of_shot.iter().any(|of_shot| leads_to(*tick, *of_shot));
+                table.select_where(table.u32s("tick").iter(), is_before)
+            }
+            bodies::NAME => {
+                let rows = bodies::Columns::read(table);
+                let is_targets = |tick: u32, entity: u32| {
+                    let mut of_row = of_shot.iter().zip(&self.about);
+                    of_row.any(|(of_shot, about)| *about == Some(entity) && leads_to(tick, *of_shot))
+                };
+                let explains = |(tick, entity): (&u32, &u32)| is_its_tick(tick) || is_targets(*tick, *entity);
+                table.select_where(rows.tick.iter().zip(rows.entity), explains)
+            }
             executed::NAME => of_usercmd(table, shooter, command),
             frames::NAME => {
                 let rows = frames::Columns::read(table);
@@ -167,6 +210,11 @@ impl ShotRows {
         selected.tables.push(self.rows);
         selected
     }
+}
+
+/// Whether a tick is the shot's, or one of those before it in which a teleport or spawn is sought.
+fn leads_to(tick: u32, of_shot: u32) -> bool {
+    of_shot.checked_sub(tick).is_some_and(|before| before <= RELOCATION_TICKS)
 }
 
 /// The rows that explain a correction.

@@ -77,6 +77,12 @@ pub struct ShotExplanation {
     pub drawn_from: Option<PlacingSnapshots>,
     /// The snapshots between which the server placed the target, if the client drew it without one of them.
     pub judged_from: Option<PlacingSnapshots>,
+    /// Those of them that the client did not have when it drew the target.
+    #[serde(skip)]
+    pub unreceived: [Option<SnapshotName>; 2],
+    /// The target's last teleport or spawn between its drawn state and the judgement, if it is the reason that there is
+    /// no view error.
+    pub relocated: Option<Relocation>,
     /// The positions of the target: drawn, judged, present.
     pub places: Vec<TargetPosition>,
 }
@@ -146,6 +152,11 @@ pub struct JudgedOutcome {
 }
 
 impl JudgedOutcome {
+    /// The server time to which the server rewound, in microseconds.
+    pub(crate) fn rewound_to_us(&self) -> Option<i64> {
+        Some(self.at_us?.saturating_sub(self.rewind_us?))
+    }
+
     /// Whether the usercmd had not arrived, and the server ran the one before in its place.
     pub fn is_stand_in(&self) -> bool {
         self.ran.as_ref().is_some_and(|(_, how)| how == "stood_in")
@@ -177,6 +188,20 @@ pub struct DrawnTarget {
     pub how: String,
     /// The category of the entity, if the client draws by category.
     pub category: Option<String>,
+}
+
+/// A teleport or spawn of a target after the time that the shooter saw.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Relocation {
+    /// `teleported`, `spawned`, or `teleported or spawned` if the bodies do not say whether they are alive.
+    pub how: &'static str,
+    /// The tick of the teleport or spawn.
+    pub tick: u32,
+    /// The session time of that tick, in microseconds.
+    pub at_us: i64,
+    /// Whether the server judged the target in the present. Under a rewind limit it may have used a state between the
+    /// teleport or spawn and the present.
+    pub is_judged_in_present: bool,
 }
 
 /// A name from a column; `None` for `none` and the empty name.
@@ -251,6 +276,8 @@ impl TraceRows<'_> {
             drawn: None,
             drawn_from: None,
             judged_from: None,
+            unreceived: [None; 2],
+            relocated: None,
             places: Vec::new(),
         };
         if let Some(entity) = shot.about.as_deref().and_then(EntityId::named) {
@@ -284,17 +311,18 @@ impl ShotExplanation {
             }
         });
         let drawn_us = self.drawn.as_ref().and_then(|drawn| drawn.at_us);
+        self.relocated = self.relocated(reader, entity);
         let drawn = view.and_then(|row| places::drawn(trace, row)).map(|origin| origin.as_dvec3());
         let line = self.line;
         let judged = self.judged.clone();
         let tick = judged.as_ref().and_then(|judged| judged.tick);
-        let place = |which, at_us, origin: Option<DVec3>, known_by| TargetPosition {
+        let place = |which, at_us, origin: Option<DVec3>, known_by: &'static str| TargetPosition {
             which,
             at_us,
             origin,
             off: line.zip(origin).map(|(line, origin)| line.off(origin)),
             uncertainty_units: origin
-                .filter(|_| known_by != bodies::NAME)
+                .filter(|_| !known_by.starts_with(bodies::NAME))
                 .map_or(0.0, |origin| places::view_uncertainty(trace, origin)),
             known_by: match (origin, which, tick) {
                 (Some(_), ..) => known_by,
@@ -304,8 +332,9 @@ impl ShotExplanation {
         };
         let present = tick.and_then(|tick| places::body(reader, tick, entity));
         let present_us = judged.as_ref().and_then(|judged| judged.at_us);
-        let judged_us =
-            present_us.zip(judged.and_then(|judged| judged.rewind_us)).map(|(at, rewind)| at.saturating_sub(rewind));
+        let is_in_present = self.relocated.is_some_and(|relocated| relocated.is_judged_in_present);
+        let rewound_to_us = judged.as_ref().and_then(JudgedOutcome::rewound_to_us);
+        let judged_us = if is_in_present { present_us } else { rewound_to_us };
 
         // The tables do not contain the judged position. A candidate counts only if its distance from the drawn
         // position equals the view error.
@@ -316,6 +345,9 @@ impl ShotExplanation {
         };
         let (judged, known_by) = if error == Some(0.0) {
             (drawn, "view error 0")
+        } else if is_in_present {
+            // Within the shot's tick, the target may have moved on after the judgement.
+            (present, "bodies, near")
         } else if judged_us.is_some() && judged_us == present_us && !self.has_views {
             // Without views there is no view error. The log says that the server did not rewind.
             (present, bodies::NAME)
@@ -339,6 +371,20 @@ impl ShotExplanation {
         }
     }
 
+    /// The target's last teleport or spawn since its drawn state, or since the rewound time if that is earlier. `None`
+    /// if the view error is known: then the shooter saw the target of the same life, on the same side of a teleport.
+    fn relocated(&self, reader: &TraceRows<'_>, entity: u32) -> Option<Relocation> {
+        let judged = self.judged.as_ref()?;
+        let (drawn_us, rewound_to_us) = (self.drawn.as_ref()?.at_us?, judged.rewound_to_us()?);
+        let is_rewindable = self.server.reason != "launched" && !self.is_impact;
+        let is_target = self.aimed_at.as_ref().map(|(who, _)| who) == self.about.as_ref();
+        if self.view_error_units.is_some() || !is_rewindable || !is_target {
+            return None;
+        }
+        let (how, tick, at_us) = reader.last_relocation(judged.tick?, entity, drawn_us.min(rewound_to_us))?;
+        Some(Relocation { how, tick, at_us, is_judged_in_present: matches!(&*judged.limit, "none" | "off") })
+    }
+
     /// One of the three positions of the target.
     pub fn place_of(&self, which: PositionKind) -> Option<&TargetPosition> {
         self.places.iter().find(|place| place.which == which)
@@ -349,34 +395,37 @@ impl ShotExplanation {
         let Some(records) = session.players.get(self.shooter as usize) else { return };
         let made_us = self.made.as_ref().and_then(|made| made.at_us);
         self.carried = carried(records, recorded_number(records, self.command, made_us));
-        if matches!(interpolation_mode(session, self.shooter), None | Some("history")) {
-            self.drawn_from = self.drawn_from(records);
-            self.judged_from = self.judged_from(records);
+        if other_drawing_mode(&session.header.settings, self.shooter).is_none() {
+            self.drawn_from = self.snapshots_on_screen(records, self.drawn.as_ref().and_then(|drawn| drawn.at_us));
+            let rewound_to_us = self.judged.as_ref().filter(|judged| judged.limit == "none");
+            let rewound_to_us = rewound_to_us.and_then(JudgedOutcome::rewound_to_us);
+            let by_server = self.snapshots_on_server(records, rewound_to_us);
+            let on_screen = self.snapshots_on_screen(records, rewound_to_us);
+            self.unreceived =
+                by_server.zip(on_screen).map_or([None; 2], |(by_server, on_screen)| by_server.besides(&on_screen));
+            self.judged_from = by_server.filter(|_| self.unreceived != [None; 2]);
         }
     }
 
-    /// The snapshots around the drawn time. Clients that interpolate in the position history draw between these.
-    fn drawn_from(&self, records: &PlayerRecords) -> Option<PlacingSnapshots> {
-        let (drawn_us, made_us) = (self.drawn.as_ref()?.at_us?, self.made?.at_us?);
+    /// The snapshots around a time that the client had. Clients that interpolate in the position history draw between
+    /// these.
+    fn snapshots_on_screen(&self, records: &PlayerRecords, at_us: Option<i64>) -> Option<PlacingSnapshots> {
+        let made_us = self.made?.at_us?;
         let arrivals = ArrivalTable::new(&records.received);
         let had =
             |snapshot: &SnapshotRecord| arrivals.of(snapshot.seq.0).next().is_some_and(|at| at <= Micros(made_us));
-        self.snapshots_around(records, drawn_us, had)
+        self.snapshots_around(records, at_us?, had)
     }
 
-    /// The snapshots around the same time by which the server placed the target: up to the newest one that was acked when
-    /// the usercmd arrived, received or not. `None` if they are those of the client.
-    fn judged_from(&self, records: &PlayerRecords) -> Option<PlacingSnapshots> {
-        let drawn_us = self.drawn.as_ref()?.at_us?;
-        let judged = self.judged.as_ref().filter(|judged| judged.limit == "none")?;
-        let judged_us = judged.at_us?.saturating_sub(judged.rewind_us?);
-        let (drawn_from, arrived_us) = (self.drawn_from?, self.carried?.arrived_us?);
+    /// The snapshots around a time by which the server places the target: of those up to the newest that was acked when
+    /// the usercmd arrived, received or not.
+    fn snapshots_on_server(&self, records: &PlayerRecords, at_us: Option<i64>) -> Option<PlacingSnapshots> {
+        let arrived_us = self.carried?.arrived_us?;
         let arrivals = ArrivalTable::new(&records.reached);
         let had_arrived = |number| arrivals.of(number).any(|at| at <= Micros(arrived_us));
         let acks = records.sent.iter().filter(|packet| had_arrived(packet.number)).map(|packet| packet.ack);
         let newest = acks.max()?;
-        let judged_from = self.snapshots_around(records, judged_us, |snapshot| snapshot.seq <= newest)?;
-        (judged_us == drawn_us && judged_from.besides(&drawn_from).next().is_some()).then_some(judged_from)
+        self.snapshots_around(records, at_us?, |snapshot| snapshot.seq <= newest)
     }
 
     /// The snapshots with the target around a server time, of those that count.
@@ -524,9 +573,9 @@ pub struct PlacingSnapshots {
 
 impl PlacingSnapshots {
     /// The snapshots that are none of these others.
-    pub(crate) fn besides(&self, others: &PlacingSnapshots) -> impl Iterator<Item = SnapshotName> {
+    fn besides(&self, others: &PlacingSnapshots) -> [Option<SnapshotName>; 2] {
         let others = [Some(others.before), others.after];
-        [Some(self.before), self.after].into_iter().filter(move |own| !others.contains(own)).flatten()
+        [Some(self.before), self.after].map(|own| own.filter(|_| !others.contains(&own)))
     }
 }
 
@@ -541,12 +590,12 @@ pub struct SnapshotName {
     pub server_time_us: i64,
 }
 
-/// The setting of a player, or of all players; `None` if the log has no such setting.
-fn interpolation_mode(session: &Session, player: u32) -> Option<&str> {
+/// The `interpolation.mode` of a player, if it does not draw from the position history that the server rewinds. A log
+/// without that setting is of a game that does.
+pub(crate) fn other_drawing_mode(settings: &[(String, String)], player: u32) -> Option<&str> {
     const KEY: &str = "interpolation.mode";
     let own = format!("p{player}.{KEY}");
-    let value = |key: &str| value_of_setting(&session.header.settings, key);
-    value(&own).or_else(|| value(KEY))
+    value_of_setting(settings, &own).or_else(|| value_of_setting(settings, KEY)).filter(|mode| *mode != "history")
 }
 
 impl SnapshotName {

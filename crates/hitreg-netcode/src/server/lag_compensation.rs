@@ -140,7 +140,8 @@ impl<G: Game> Server<G> {
     }
 
     /// Returns the targets as they were placed at `at`. Targets that were teleported, or died and respawned, since then
-    /// stay in the present.
+    /// stay in the present. Source leaves them there by distance (`sv_lagcompensation_teleport_dist`), hitreg by the body's
+    /// count of teleports and spawns.
     fn rewind_to(
         &self,
         at: Micros,

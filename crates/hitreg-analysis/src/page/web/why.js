@@ -61,7 +61,7 @@ function ofShot(shot, contents, heading = `${sideOf(contents, shot)}shot ${shot.
       ["sent", shot.carried ? `at ${seconds(shot.carried.sent_us)}${shot.carried.packets > 1 ? ` in ${shot.carried.packets} packets` : ""}; ${shot.carried.arrived_us === null ? (shot.carried.is_lost ? "never arrived" : "arrival time not known") : `arrived at ${seconds(shot.carried.arrived_us)}, ${ms(shot.carried.arrived_us - shot.carried.sent_us)} later`}` : null],
       ["executed", shot.executed ?? (isImpact ? (judged.ran ? `in tick ${judged.ran[0]}` : "not known") : judgedAt)],
       ["impact", isImpact ? judgedAt : null],
-      ["rewound", !judged || isImpact ? null : judged.rewind_us === null ? "not known" : judged.rewind_us === 0 ? (shot.server.reason === "launched" ? "0 ms: launched in the present" : "0 ms: judged at the present positions") : `${ms(judged.rewind_us)}, to ${seconds(judged.at_us - judged.rewind_us)}`],
+      ["rewound", !judged || isImpact ? null : judged.rewind_us === null ? "not known" : judged.rewind_us === 0 ? (shot.server.reason === "launched" ? "0 ms: launched in the present" : "0 ms: judged at the present positions") : `${ms(judged.rewind_us)}, to ${seconds(judged.at_us - judged.rewind_us)}${shot.relocated?.is_judged_in_present ? `, but ${shot.about} in the present` : ""}`],
       ["between", madeOf(shot.judged_from)],
       ["rewind limit", shot.limit_words],
       ["view error", isImpact || !judged ? null : shot.without_view_error ?? `${measure(shot.view_error_units)} units between target drawn and target judged`],

@@ -198,7 +198,7 @@ table! {
     at_us: i64, unit = Unit::Micros;
     /// Number of its usercmd.
     command: u32;
-    /// How far behind `server_time_us` the client drew other players.
+    /// How far behind `server_time_us` the client drew other players, rounded down to whole ms.
     lerp_msec: u32, unit = Unit::Millis;
     /// Duration that the usercmd covers.
     msec: u32, unit = Unit::Millis, role = ColumnRole::Input;
@@ -347,7 +347,7 @@ table! {
     aimed_by: Code, names = &["none", "hit", "predicted_hit", "nearest"], role = ColumnRole::Judged;
     /// Angle between the line of the shot and the drawn target.
     aim_off_degrees: f32, unit = Unit::Degrees, role = ColumnRole::Judged;
-    /// Distance between where the target was drawn and where the server judged it; none for projectiles.
+    /// Distance between drawn and judged target; none for projectiles, teleports and spawns.
     view_error_units: f32, unit = Unit::Units, role = ColumnRole::Judged;
     /// Result on the shooter's screen; not predicted before the client's first snapshot.
     predicted_reason: Code, names = &ON_SCREEN, role = ColumnRole::Predicted;
