@@ -315,13 +315,20 @@ fn an_ack_of_dropped_usercmds_is_not_compared() {
 
 #[test]
 fn a_collision_only_on_the_server_is_the_cause() {
-    let mut desk = ClientBench::new(DiscRules::default(), &[]);
-    desk.snapshot(0, 0, 0.0, 900.0);
-    (1..=5).for_each(|n| assert_eq!(desk.walk(100 * n, 100.0, 100), 1));
-    // Meanwhile the other disc blocks the way: the last two usercmds have no effect, as if lost.
-    let reconciled = desk.snapshot(600, 5, 30.0, 70.0).expect("its own body");
-    let correction = reconciled.correction.expect("it was elsewhere");
-    assert_eq!(correction.explanation, Explanation::new(Cause::OtherPlayer, evidence::REPRODUCED));
+    let corrected = |skips_causes| {
+        let mut desk = ClientBench::new(DiscRules::default(), &[]);
+        if skips_causes {
+            desk.client.skip_causes();
+        }
+        desk.snapshot(0, 0, 0.0, 900.0);
+        (1..=5).for_each(|n| assert_eq!(desk.walk(100 * n, 100.0, 100), 1));
+        // Meanwhile the other disc blocks the way: the last two usercmds have no effect, as if lost.
+        let reconciled = desk.snapshot(600, 5, 30.0, 70.0).expect("its own body");
+        assert_eq!(desk.x(), 30.0);
+        reconciled.correction.expect("it was elsewhere").explanation
+    };
+    assert_eq!(corrected(false), Explanation::new(Cause::OtherPlayer, evidence::REPRODUCED));
+    assert_eq!(corrected(true), Explanation::new(Cause::Unknown, evidence::NOT_EXAMINED));
 }
 
 /// The other disc blocks the last usercmd on the client. The server repeats the first usercmd instead of the second.

@@ -96,6 +96,10 @@ impl<G: Game> ClientPipeline<G> for Client<G> {
         self.window.number_from(first);
     }
 
+    fn skip_causes(&mut self) {
+        self.window.skip_causes();
+    }
+
     /// A snapshot older than the newest only fills the position history.
     fn handle_snapshot(&mut self, now: Micros, snapshot: &Snapshot<G::Body>) -> Option<ReconcileOutcome> {
         self.history.push(Arc::clone(&snapshot.frame));

@@ -135,6 +135,10 @@ pub trait ClientPipeline<G: Game>: Sized + Send {
     /// Numbers the usercmds from `first` on, as in an imported recording.
     fn number_from(&mut self, first: CommandSeq);
 
+    /// Tells the client that the driver uses neither the explanations in a [`Correction`] nor its cancelled effects, and
+    /// that it will not [save](ClientPipeline::save) the client. The client may then skip the search for causes.
+    fn skip_causes(&mut self) {}
+
     /// Takes a snapshot that arrived at `now`. Returns `None` when it has no news about the player's own body.
     fn handle_snapshot(&mut self, now: Micros, snapshot: &Snapshot<G::Body>) -> Option<ReconcileOutcome>;
 

@@ -238,6 +238,11 @@ impl<G: Netcode, L: Link, C: ClientPipeline<G>, S: ServerPipeline<G>> Machine<G,
         &mut self.server
     }
 
+    /// Lets the clients leave out the causes of corrections, see [`ClientPipeline::skip_causes`].
+    pub(crate) fn skip_causes(&mut self) {
+        self.clients.iter_mut().for_each(ClientPipeline::skip_causes);
+    }
+
     /// Returns whether the machine stopped because encoding could have made a difference. The session must then run
     /// again with [`Machine::new`]. Always false for a machine from [`Machine::new`].
     pub fn needs_encoding(&self) -> bool {

@@ -36,7 +36,7 @@ impl CauseSearch {
         miss: &AckedPrediction<'_, G::Body>,
     ) -> MissFinding {
         if !self.should_continue() {
-            return MissFinding::of(Explanation::new(Cause::Unknown, evidence::NOT_EXAMINED));
+            return MissFinding::not_examined();
         }
         let found = find_cause(context, fields, miss);
         self.examined += 1;
@@ -62,6 +62,10 @@ pub(super) struct MissFinding {
 }
 
 impl MissFinding {
+    pub(super) fn not_examined() -> Self {
+        MissFinding::of(Explanation::new(Cause::Unknown, evidence::NOT_EXAMINED))
+    }
+
     fn of(explanation: Explanation) -> Self {
         MissFinding { explanation, if_all_ran: explanation, is_nearer_with_loss: false, server_effects: None }
     }

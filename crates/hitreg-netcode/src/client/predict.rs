@@ -43,6 +43,8 @@ pub(super) struct Window<G: Game> {
     newest_dropped: CommandSeq,
     /// The snapshot of the base.
     base_frame: Option<Arc<Frame<G::Body>>>,
+    /// Whether the causes of corrections are searched for.
+    has_causes: bool,
     /// Limits the search for causes.
     cause_search: CauseSearch,
     /// The last usercmd before the base, for hypotheses about replacements of lost usercmds.
@@ -111,7 +113,7 @@ state!(Window<G: Game> {
     cancelled_effects,
     late_effects,
     recent,
-} but { mode, predicted_max, fields, among, lost_input } if is_valid);
+} but { mode, predicted_max, fields, among, lost_input, has_causes } if is_valid);
 
 impl<G: Game> Window<G> {
     fn is_valid(&self) -> bool {
@@ -136,6 +138,7 @@ impl<G: Game> Window<G> {
             base_ack: CommandSeq(0),
             newest_dropped: CommandSeq(0),
             base_frame: None,
+            has_causes: true,
             cause_search: CauseSearch::default(),
             base_command: None,
             entries: VecDeque::new(),
@@ -155,6 +158,11 @@ impl<G: Game> Window<G> {
 
     pub(super) fn number_from(&mut self, first: CommandSeq) {
         self.last_seq = CommandSeq(first.0.saturating_sub(1));
+    }
+
+    /// Stops searching for the causes of corrections.
+    pub(super) fn skip_causes(&mut self) {
+        self.has_causes = false;
     }
 
     /// Adds a usercmd made at `now`.
@@ -338,7 +346,10 @@ impl<G: Game> Window<G> {
             on_ground: from.as_ref().is_some_and(G::on_ground),
         });
         let mut cancelled_effects = std::mem::take(&mut self.cancelled_effects);
-        let finding = (!errors.is_empty()).then(|| self.cause_search.explain(context, &self.fields, &acked));
+        let finding = (!errors.is_empty()).then(|| match self.has_causes {
+            true => self.cause_search.explain(context, &self.fields, &acked),
+            false => MissFinding::not_examined(),
+        });
         let last_command = acked.last_command;
         let correction = finding.map(|finding| {
             let MissFinding { explanation, if_all_ran, is_nearer_with_loss, server_effects } = finding;

@@ -134,7 +134,7 @@ pub mod evidence {
     pub const EXECUTED: Evidence = "executed";
     /// There is no evidence.
     pub const NONE: Evidence = "none";
-    /// The client has stopped to look for causes, because most of its searches found none.
+    /// The client does not look for causes: nobody uses them, or most of its searches found none.
     pub const NOT_EXAMINED: Evidence = "not looked into";
 }
 

@@ -9,7 +9,7 @@ use super::feed::{Feed, FeedLink, SharedFeed};
 use super::keyframes::reach;
 use super::network::NetworkTables;
 use super::shots::ShotTable;
-use super::tables::{FLUSH_INTERVAL, FlushScope};
+use super::tables::{FLUSH_INTERVAL, FlushScope, has_corrections};
 use super::{
     HashDifference, KeyframeSchedule, LogSurvey, Part, ReplayAttempt, ReplayError, ReplayFindings, ReplayOptions,
     ReplayOutput, ReplaySource, TraceTables, TrafficBytes, keyframes,
@@ -174,6 +174,10 @@ impl<'f, G: Netcode> ClosedRun<'_, 'f, G> {
         let is_rejudged = reported.is_some() || !added.is_empty();
         if is_rejudged && !machine.server().rejudge_under(RejudgeSettings { reported, added }) {
             return Err(ReplayError::NoRejudging(G::NAME));
+        }
+        // A keyframe holds counts of the search for causes.
+        if !has_corrections(options.tables) && source.keyframes.is_none() {
+            machine.skip_causes();
         }
         if let Some(world) = world::<G>(source, &setup.rules)? {
             machine.server().begin_from(world);
