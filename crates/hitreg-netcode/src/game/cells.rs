@@ -118,6 +118,7 @@ macro_rules! floats {
                 let part = |part| $float::fields(&format!("{name}.{part}"), scope, said);
                 [$(stringify!($part)),+].map(part).concat()
             }
+            #[inline]
             fn put(&self, cells: &mut [u32]) {
                 for (cells, value) in cells.chunks_exact_mut($float::COUNT).zip([$(self.$part),+]) {
                     value.put(cells);
