@@ -234,10 +234,15 @@ impl<'f, G: Netcode> ClosedRun<'_, 'f, G> {
 
     /// Returns the tables that the options ask for.
     fn empty_tables(&self) -> TraceTables {
-        let ClosedRun { source, setup, options, .. } = self;
+        let ClosedRun { source, session, setup, options, .. } = self;
         let players = source.header.players.len();
         let mut tables = TraceTables::new::<G>(players, Arc::clone(&setup.rules));
         tables.wanted = options.tables;
+        // A streamed replay passes rows on before there are many.
+        if session.is_some() && options.part.is_none() {
+            let (usercmds, ticks) = (source.survey.frames(), source.survey.ticks.count);
+            tables.expect_rows(players, usercmds as usize, ticks as usize);
+        }
         let draws_at_once = |player: &u16| setup.settings.of_player(PlayerId(*player)).drawn_behind_ms() == 0;
         // Without a client, nobody draws.
         let with_client = |player: &u16| !source.survey.is_heard_only(usize::from(*player));

@@ -123,6 +123,16 @@ impl TraceTables {
         }
     }
 
+    /// Sets the expected numbers of players, usercmds and ticks, so that memory for their rows is reserved at once.
+    pub(super) fn expect_rows(&mut self, players: usize, usercmds: usize, ticks: usize) {
+        self.ticks.expect_rows(ticks);
+        self.bodies.rows.expect_rows(ticks.saturating_mul(players));
+        self.bodies.cells.expect_rows(ticks.saturating_mul(players));
+        self.executed.expect_rows(usercmds);
+        self.frames.expect_rows(usercmds);
+        self.views.rows.expect_rows(usercmds.saturating_mul(players.saturating_sub(1)));
+    }
+
     /// Adds a shot of a recording that was judged again. The shooter's screen at that usercmd must be known.
     pub fn push_rejudged<G: Game>(&mut self, shot: &RecordedShot) {
         self.shots.push_rejudged::<G>(shot, &mut self.views.of(shot.shooter, shot.command));
@@ -414,21 +424,26 @@ pub(super) struct CellRows {
     /// The number of cells of a row.
     width: usize,
     cells: Vec<u32>,
-    /// The greatest number of cells that were taken at once, as an estimate for the next time.
-    taken: usize,
+    /// The expected number of cells: the greatest that were taken at once.
+    expected: usize,
 }
 
 impl CellRows {
     pub(super) fn new(fields: Vec<FieldSchema>) -> CellRows {
         let fields: Vec<_> = cells_of(&fields).map(|(field, place)| (field.clone(), place)).collect();
         let width = fields.last().map_or(0, |(_, place)| place.end);
-        CellRows { fields, width, cells: Vec::new(), taken: 0 }
+        CellRows { fields, width, cells: Vec::new(), expected: 0 }
+    }
+
+    /// Sets the expected number of rows. The first row reserves memory for them.
+    fn expect_rows(&mut self, rows: usize) {
+        self.expected = rows.saturating_mul(self.width);
     }
 
     /// Adds a row with these cells. All further cells of the row are 0.
     pub(super) fn push(&mut self, row: &[u32]) {
         if self.cells.is_empty() {
-            self.cells.reserve(self.taken + self.taken / 8);
+            self.cells.reserve(self.expected + self.expected / 8);
         }
         let end = self.cells.len() + self.width;
         self.cells.extend_from_slice(&row[..row.len().min(self.width)]);
@@ -438,7 +453,7 @@ impl CellRows {
     /// Takes the rows so far as columns.
     pub(super) fn take(&mut self, prefix: &str) -> Vec<Column> {
         let rows = std::mem::take(&mut self.cells);
-        self.taken = self.taken.max(rows.len());
+        self.expected = self.expected.max(rows.len());
         let width = self.width;
         let columns = |fields: &[(FieldSchema, Range<usize>)]| {
             let capacity = |place: &Range<usize>| rows.len() / width * place.len();
@@ -498,6 +513,11 @@ impl FrameTable {
     pub(super) fn new<G: Game>() -> FrameTable {
         let (own, input) = (CellRows::new(G::Body::fields()), CellRows::new(G::Input::own_fields()));
         FrameTable { rows: frames::Writer::default(), own: Some(own), input }
+    }
+
+    fn expect_rows(&mut self, rows: usize) {
+        self.rows.expect_rows(rows);
+        self.own.iter_mut().chain([&mut self.input]).for_each(|cells| cells.expect_rows(rows));
     }
 
     /// Adds a frame, with the cells of its predicted body.

@@ -322,8 +322,8 @@ macro_rules! table {
             pub struct Writer {
                 /// Number of rows so far.
                 pub rows: usize,
-                /// The greatest number of rows in a part so far, used to reserve memory for the next.
-                taken: usize,
+                /// The expected number of rows of a part, for which the first row reserves memory: the greatest so far.
+                expected: usize,
                 $( $(#[doc = $column_doc])+ pub $column: <$kind as CellType>::Cells, )+
             }
 
@@ -337,7 +337,7 @@ macro_rules! table {
 
             impl Default for Writer {
                 fn default() -> Writer {
-                    Writer { rows: 0, taken: 0, $( $column: <$kind as CellType>::cells(SCHEMA.known(stringify!($column))), )+ }
+                    Writer { rows: 0, expected: 0, $( $column: <$kind as CellType>::cells(SCHEMA.known(stringify!($column))), )+ }
                 }
             }
 
@@ -349,12 +349,17 @@ macro_rules! table {
                     $( <$kind as CellType>::push(&mut self.$column, row.$column); )+
                 }
 
+                /// Sets the expected number of rows. The first row reserves memory for them.
+                pub fn expect_rows(&mut self, rows: usize) {
+                    self.expected = rows;
+                }
+
                 /// Reserves memory for a part. Call it before adding rows to the columns directly. It avoids
                 /// repeated reallocation of all columns.
                 #[inline]
                 pub fn make_room(&mut self) {
-                    if self.rows == 0 && self.taken > 0 {
-                        let rows = self.taken + self.taken / 8;
+                    if self.rows == 0 && self.expected > 0 {
+                        let rows = self.expected + self.expected / 8;
                         $( <$kind as CellType>::reserve(&mut self.$column, rows); )+
                     }
                 }
@@ -372,7 +377,7 @@ macro_rules! table {
                 /// Returns the rows so far, with `more` columns at their end. Later pushes start a new part, whose
                 /// columns of names may have more names.
                 pub fn take(&mut self, more: Vec<Column>) -> Table {
-                    self.taken = self.taken.max(std::mem::take(&mut self.rows));
+                    self.expected = self.expected.max(std::mem::take(&mut self.rows));
                     let mut columns = Vec::new();
                     $( <$kind as CellType>::take(&mut self.$column, stringify!($column), &mut columns); )+
                     for column in &mut columns {
