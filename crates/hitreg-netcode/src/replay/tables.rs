@@ -544,8 +544,9 @@ impl FrameTable {
     /// Takes the rows so far.
     pub(super) fn take(&mut self) -> Table {
         let take_own = |own: &mut CellRows| own.take(frames::SCHEMA.fields.unwrap_or_default());
-        let own = self.own.as_mut().map(take_own).unwrap_or_default();
-        self.rows.take([own, self.input.take("")].concat())
+        let mut columns = self.own.as_mut().map(take_own).unwrap_or_default();
+        columns.extend(self.input.take(""));
+        self.rows.take(columns)
     }
 }
 
