@@ -19,6 +19,7 @@ const SCREENS_MAX: usize = 1 << 14;
 
 /// The drawn entities in ascending order of id: the others, and the own avatar where it is drawn by category.
 pub(super) struct DrawnScreen<'a, B> {
+    /// The others before the own avatar; none without it.
     before: &'a [(EntityId, PlacedBody<B>)],
     own: Option<(EntityId, &'a PlacedBody<B>)>,
     after: &'a [(EntityId, PlacedBody<B>)],
@@ -45,9 +46,11 @@ impl<'a, B> DrawnScreen<'a, B> {
 
     /// Appends one value per drawn entity to a column.
     fn put<T>(&self, to: &mut impl Extend<T>, value: impl Fn(EntityId, &PlacedBody<B>) -> T) {
-        // Three extends of known length are several times as fast as a chain.
-        to.extend(self.before.iter().map(|(entity, placed)| value(*entity, placed)));
-        to.extend(self.own.map(|(entity, placed)| value(entity, placed)));
+        // Extends of known length are several times as fast as a chain.
+        if let Some((entity, placed)) = self.own {
+            to.extend(self.before.iter().map(|(entity, placed)| value(*entity, placed)));
+            to.extend([value(entity, placed)]);
+        }
         to.extend(self.after.iter().map(|(entity, placed)| value(*entity, placed)));
     }
 }
