@@ -61,8 +61,8 @@ pub struct ReplayOptions {
     /// Whether a closed loop fills the network tables, `packets` and `snapshots`. Their byte columns also need
     /// [`ReplayOptions::sizes`].
     pub network: bool,
-    /// The tables of the trace. The replay makes no other rows and draws nothing that no table needs, so fewer tables
-    /// make a closed loop faster.
+    /// The tables of the trace. The replay makes no other rows, and draws and explains nothing that no table needs, so
+    /// fewer tables make a closed loop faster.
     pub tables: TableSet,
     /// Whether a closed loop leaves the predicted bodies out of the `frames` table. No log records them.
     pub without_predicted_bodies: bool,
