@@ -40,6 +40,7 @@ compile "$here/anything.c" -o anything
 expect 0 'nothing found' ./anything . 1 300
 expect 0 'nothing found' ./anything . 7 1
 expect 0 'players +3' "$hitreg" info anything-7.hitlog
+expect 0 'size' "$hitreg" report anything-7.hitlog -o anything-7.html
 
 compile "$here/everything.c" -o everything
 expect 0 '^0 faults' ./everything everything.hitlog bodies.hitlog
