@@ -142,6 +142,13 @@ async function twoSides() {
     await settle(page);
     const wide = await value("document.documentElement.scrollWidth - document.documentElement.clientWidth");
     assert.equal(wide, 0, `nothing sticks out at ${width}`);
+    const wideTabs = await page.evaluate(() => {
+      const [tabs, shown] = [[...document.querySelectorAll("#tabs button")], document.querySelector("#tabs [aria-selected=true]")];
+      const wide = tabs.filter((tab) => { tab.click(); return document.documentElement.scrollWidth > document.documentElement.clientWidth; });
+      shown?.click();
+      return wide.map((tab) => tab.textContent);
+    });
+    assert.deepEqual(wideTabs, [], `no tab sticks out at ${width}`);
     const covered = await page.evaluate(() => {
       const parts = ["field-box", "transport", "charts-box", "tabs", "filters", "table-box", "why"].map((id) => document.getElementById(id).getBoundingClientRect());
       return parts.filter((a, at) => parts.slice(at + 1).some((b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1)).length;

@@ -79,8 +79,7 @@ impl SideFigures {
             let latency = shots.shooter.get(row).and_then(|shooter| self.latencies.get(shooter).copied());
             let sums = self.weapons.entry((weapon.to_owned(), latency)).or_default();
             sums.shots.add_row(shots, row, reason);
-            let damage = shots.damage.get(row).copied().unwrap_or_default();
-            sums.damage += u64::try_from(damage).unwrap_or_default();
+            sums.damage = sums.damage.saturating_add_signed(shots.whole_damage(row));
         }
     }
 }
@@ -108,8 +107,8 @@ pub fn compared_rows(
     let a = SideFigures::of(traces[0], None)?;
     let b = SideFigures::of(traces[1], Some(&a))?;
     let (key, players) = (about.key.clone(), about.players);
-    let mut weapons = if a_is_recorded { WeaponRows::new() } else { weapon_rows([&a, &b]) };
     let knows_shots = !a_is_recorded && [&a, &b].iter().any(|side| side.summary.exercised.shots.is_some());
+    let mut weapons = if knows_shots { weapon_rows([&a, &b]) } else { WeaponRows::new() };
     let mut changed = Vec::new();
     let mut first_weapon = String::new();
     let mut first_number = None;

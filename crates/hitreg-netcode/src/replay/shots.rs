@@ -650,11 +650,12 @@ mod tests {
             let table = shots.rows.take(Vec::new());
             table.column("also_hit")?;
             let rows = Columns::read(&table);
-            Some(format!("{} {}, also {}", rows.target.get(0), rows.damage[0], rows.also_hit.get(0)))
+            let (target, whole) = (rows.target.get(0), rows.whole_damage(0));
+            Some(format!("{target} {}, also {}, {whole} in all", rows.damage[0], rows.also_hit.get(0)))
         };
         assert_eq!(also_hit(&[wound(2, 60, 3)]), None);
         let several = also_hit(&[wound(0, 20, 1), wound(2, 60, 3), wound(7, 16, 2)]);
-        assert_eq!(several.as_deref(), Some("p2 60, also p0 body 20; entity 7 body 16 by 2 pellets"));
+        assert_eq!(several.as_deref(), Some("p2 60, also p0 body 20; entity 7 body 16 by 2 pellets, 96 in all"));
     }
 
     /// A body below the floor, hidden from everywhere above.

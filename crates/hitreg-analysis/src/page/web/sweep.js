@@ -82,7 +82,10 @@ function setTheme(name) {
 
 document.title = `hitreg report: sweep of ${contents.keys.join(", ")}`;
 $("title").textContent = `sweep of ${contents.keys.join(", ")}`;
-$("subtitle").textContent = `${contents.names.join(", ")}: ${contents.what_if}`;
+const { names } = contents;
+const logs = names.length > 3 ? `${names.length} logs, ${names[0]} to ${names.at(-1)}` : names.join(", ");
+$("subtitle").textContent = `${logs}: ${contents.what_if}`;
+$("subtitle").title = names.join("\n");
 const head = el("tr", {}, ...contents.columns.map((column) => el("th", {}, column.replaceAll("_", " "))));
 const rows = contents.rows.map((row) => el("tr", {}, ...contents.columns.map((column) => el("td", {}, typeof row[column] === "number" && !contents.keys.includes(column) ? number(column, row[column]) : row[column] ?? "–"))));
 $("rows").append(el("table", {}, el("thead", {}, head), el("tbody", {}, ...rows)));

@@ -90,6 +90,15 @@ impl shots::Columns<'_> {
         self.damage.get(row).copied().filter(|_| !self.is_reported(row) || is_given())
     }
 
+    /// Returns the damage of a shot to all targets.
+    pub fn whole_damage(&self, row: usize) -> i64 {
+        // Such as `p3 torso 20; p4 arm 16 by 2 pellets`.
+        let others = self.also_hit.get(row).split("; ");
+        let without_pellets = others.map(|other| other.split_once(" by ").map_or(other, |(hit, _)| hit));
+        let further = without_pellets.filter_map(|hit| hit.rsplit(' ').next()?.parse::<i64>().ok());
+        further.fold(self.damage.get(row).copied().unwrap_or_default(), i64::saturating_add)
+    }
+
     /// Returns whether a column has no value in a row, although its type has no missing values.
     fn is_missing(&self, column: &str, row: usize) -> bool {
         match column {
